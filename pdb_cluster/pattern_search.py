@@ -19,7 +19,6 @@ import hashlib
 import os
 import platform
 import time
-from collections import deque
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,15 +32,15 @@ from pdb_build.search import NO_ENTRIES, PatternTable, Progress
 from pdb_build.word_layout import word_layout
 from pdb_cluster.build_plan import PatternTask, Worker
 from pdb_cluster.connect import failure
-from pdb_cluster.shard import Counts, LostError, Shard, divide
+from pdb_cluster.shard import LostError, Shard, divide
 from pdb_core.durable_files import write_all, writing_errors
 from pdb_core.encoding import UNREACHED
 from pdb_core.errors import LimitReachedError
 from pdb_core.resources import peak_memory
 from pdb_core.table_spec import TableSpec
 
-# Fetched at a time; pieces under way at a time.
-_PIECE_BYTES, _PIECES_AHEAD = 16 * 1024 * 1024, 3
+# Bytes of a piece, and pieces that are fetched at a time.
+_PIECE_BYTES, _PIECES = 16 * 1024 * 1024, 3
 # A task of the only shard of a pattern begins no level after this time.
 _TASK_S = 0.25
 # Portions under way at a time: one is advanced while rows for the next are sent.
@@ -178,36 +177,33 @@ class PatternSearch:
     def _advance(self, level: int, n_rows: list[Any], has_states: list[bool]) -> Steps:
         """Advance all portions to a level. Return the counts of each shard. `has_states`: of the shards, before."""
         n_portions, n_shards = len(n_rows[0]), len(n_rows)
-        under_way: deque[list[Future]] = deque()
-        counts: list[Counts] = [np.zeros(3, dtype=np.int64)] * n_shards
+        # A shard advances one portion after another, and receives rows for the next one meanwhile.
+        advanced: list[list[Any]] = [[None] * _PORTIONS_AHEAD for _ in range(n_shards)]
         for portion in range(n_portions):
-            under_way.append([
-                self._on_shard(target, Shard.advance, level, portion, [
-                    self._on_shard(source, Shard.rows_for, target, level, portion)
+            for target, before in enumerate(advanced):
+                received = [
+                    self._on_shard(source, Shard.rows_for, target, level, portion, before[-_PORTIONS_AHEAD])
                     for source, n in enumerate(n_rows[target][portion, level % 2])
                     if has_states[source] and n > 0
-                ])
-                for target in range(n_shards)
-            ])  # fmt: skip
-            while len(under_way) >= (_PORTIONS_AHEAD if portion < n_portions - 1 else 1):
-                done = yield under_way.popleft()
-                counts = [np.add(*pair) for pair in zip(counts, done, strict=True)]
-        return counts
+                ]
+                before.append(self._on_shard(target, Shard.advance, level, portion, received, before[-1]))
+        done = yield [future for before in advanced for future in before[_PORTIONS_AHEAD:]]
+        return list(np.reshape(done, (n_shards, n_portions, -1)).sum(axis=1))
 
     def _fetch(self, n_bytes: Sequence[int]) -> Steps:
         """Write the entries of all shards into the file, one after another. Return their SHA-256."""
         digest, offset = hashlib.sha256(), self._offset
         starts = [(number, first) for number, n in enumerate(n_bytes) for first in range(0, n, _PIECE_BYTES)]
-        under_way: deque[Future] = deque()
         with writing_errors(self._path), self._path.open("r+b") as file:
-            while starts or under_way:
-                while starts and len(under_way) < _PIECES_AHEAD:
-                    number, first = starts.pop(0)
-                    under_way.append(self._on_shard(number, Shard.piece, first, first + _PIECE_BYTES))
-                (piece,) = yield [under_way.popleft()]
-                write_all(file.fileno(), piece.data, offset)
-                digest.update(piece.data)
-                offset += piece.size
+            for at in range(0, len(starts), _PIECES):
+                pieces = yield [
+                    self._on_shard(number, Shard.piece, first, first + _PIECE_BYTES)
+                    for number, first in starts[at : at + _PIECES]
+                ]
+                for piece in pieces:
+                    write_all(file.fileno(), piece.data, offset)
+                    digest.update(piece.data)
+                    offset += piece.size
             os.fsync(file.fileno())
         return digest.hexdigest()
 

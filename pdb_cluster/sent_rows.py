@@ -1,7 +1,6 @@
 """Rows of a frontier on their way from one shard to another, without empty rows and without words that are 0."""
 
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -9,9 +8,8 @@ import numpy.typing as npt
 from pdb_cluster.exchange_kernels import compress_rows, decompress_rows
 
 
-@dataclass(frozen=True, eq=False)
-class SentRows:
-    """Rows that shard `source` sends to another.
+class SentRows(NamedTuple):
+    """Rows that shard `source` sends to another. Dask knows the size of a tuple of arrays.
 
     n_active      int32[m]           bits in each row
     masks, words  of the nonempty rows, see `exchange_kernels`
@@ -21,10 +19,6 @@ class SentRows:
     n_active: npt.NDArray[np.int32]
     masks: npt.NDArray[np.uint64]
     words: npt.NDArray[Any]
-
-    def __sizeof__(self) -> int:
-        """Return the bytes with those of the arrays, for Dask's limits and dashboard."""
-        return object.__sizeof__(self) + self.n_bytes
 
     @property
     def n_bytes(self) -> int:

@@ -17,12 +17,11 @@ another. Portions 0 of A have the blocks a0 to a2, portion 1 the others:
     portion 0    B sends b0 to A    A: | a0 a1 a2 a3 a4 | b0    advances a0, a1, a2
     portion 1    B sends b2 to A    A: | a0 a1 a2 a3 a4 | b2    advances a3, a4
 
-Blocks that give at a level do not receive at it (see `search_kernels`), so the order of portions and of shards does not
-matter.
+Blocks that give at a level do not receive at it (see `search_kernels`). So the order of portions and of shards does not
+matter, and a shard may send rows while it advances.
 """
 
 import time
-from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -36,8 +35,6 @@ from pdb_core.layout import block_transitions, pattern_blocks
 from pdb_core.layout_kernels import Transitions
 from pdb_core.table_spec import TableSpec
 from pdb_core.threads import thread_pool
-
-_FINISHED = -1
 
 # The cell sets of each shard, see `divide`.
 Bounds = tuple[int, ...]
@@ -76,11 +73,11 @@ class _RowLists:
 
 
 class Shard:
-    """One shard, which never leaves the memory of its worker. It may send rows while it advances.
+    """One shard, which never leaves the memory of its worker.
 
-    Call `set_portions` until the halo is small enough, then `start`, then `rows_for` and `advance` for each portion at
-    each level, then `finish`. A portion that is done or a level that is not next raises `LostError`: Dask may run a
-    task again, or replace a lost shard by a new one.
+    Call `set_portions` until the halo is small enough, then `start`, then `advance` for each portion of each level in
+    order, with what `rows_for` of the other shards returns, then `finish`. Any other order raises `LostError`: Dask may
+    run a task again, or replace a lost shard by a new one.
     """
 
     def __init__(self, spec: TableSpec, bounds: Bounds, number: int, n_threads: int = 1) -> None:
@@ -94,8 +91,9 @@ class Shard:
         if len(bounds) > 2:
             self._transitions = block_transitions(blocks, first_set, last_set)
         self._pool = thread_pool(n_threads)
-        self._level, self._advanced, self._is_complete = 0, set[int](), True
-        self._lock = Lock()
+        # Portions of all levels that have advanced; -1 before `start` and after `finish`.
+        self._n_portions, self._n_advanced = 0, -1
+        self._entries: Table = np.empty(0, dtype=np.uint8)
 
     def __reduce__(self) -> Any:
         raise TypeError("a shard stays with its worker")
@@ -156,35 +154,32 @@ class Shard:
 
     def start(self) -> Counts:
         """Allocate the rows, at level 0: the goal."""
-        self._search = level_search(self._part, self._spec.encoding)
+        self._search, self._n_advanced = level_search(self._part, self._spec.encoding), 0
         n_goals = int(self._part.goal is not None)
         return np.array([n_goals, n_goals, 0])
 
-    def rows_for(self, target: int, level: int, portion: int) -> SentRows:
-        """Return the rows of level-1 that `portion` of shard `target` receives at `level`. Raises `LostError`."""
-        if not (self._level == level or (self._level == level - 1 and self._is_complete)):
-            raise self._lost(level - 1)
+    def rows_for(self, target: int, level: int, portion: int, _after: Any = None) -> SentRows:
+        """Return the rows of level-1 that `portion` of shard `target` receives at `level`. Raises `LostError`.
+
+        `_after` is the result of a task that Dask runs before.
+        """
+        self._check((level - 1) * self._n_portions <= self._n_advanced <= level * self._n_portions)
         blocks = self._given.of((target * self._n_portions + portion) * 2 + level % 2)
         indices = blocks.astype(np.int64) - self._first_block
         words = self._search.rows.view(self._words.dtype)
         return sent_rows(self._number, indices, self._search.n_active, words)
 
-    def advance(self, level: int, portion: int, received: list[SentRows]) -> Counts:
+    def advance(self, level: int, portion: int, received: list[SentRows], _after: Any = None) -> Counts:
         """Advance a portion to `level`. `received` comes from the other shards with states of level-1.
 
-        Raises `LostError`.
+        `_after` is the result of a task that Dask runs before. Raises `LostError`.
         """
-        with self._lock:
-            if self._level == level - 1 and self._is_complete:
-                self._level, self._advanced, self._is_complete = level, set(), False
-            if self._level != level or portion in self._advanced:
-                raise self._lost(level - 1)
-            self._advanced.add(portion)
-            self._fill_halo(received, 2 * portion + level % 2)
-            slabs = self._search.slabs(level, portion)
-            counts = sum(self._pool.map(lambda slab: self._search.advance(slab, level), slabs), np.zeros(2, np.int64))
-            self._is_complete = len(self._advanced) == self._n_portions
-            return np.array([*counts, sum(sent.n_bytes for sent in received)])
+        self._check(self._n_advanced == (level - 1) * self._n_portions + portion)
+        self._n_advanced += 1
+        self._fill_halo(received, 2 * portion + level % 2)
+        slabs = self._search.slabs(level, portion)
+        counts = sum(self._pool.map(lambda slab: self._search.advance(slab, level), slabs), np.zeros(2, np.int64))
+        return np.array([*counts, sum(sent.n_bytes for sent in received)])
 
     def advance_levels(self, level: int, seconds: float) -> list[Counts]:
         """Advance the only shard of a pattern to `level` and further, for some time or to the end.
@@ -199,20 +194,19 @@ class Shard:
 
     def finish(self, level: int) -> Table:
         """Return the entries of its cell sets after the last level."""
-        if self._level != level or not self._is_complete:
-            raise self._lost(level)
+        self._check(self._n_advanced == level * self._n_portions)
+        self._n_advanced = -1
         self._entries = self._search.finish(self._pool)
-        self._level, self._is_complete = _FINISHED, False
         return self._entries
 
     def piece(self, first: int, last: int) -> Table:
         """Return bytes `first` to `last`-1 of its entries, after `finish`. Raises `LostError` before."""
-        if self._level != _FINISHED:
-            raise LostError(f"shard {self._number} has not finished")
+        self._check(first < len(self._entries))
         return self._entries[first:last]
 
-    def _lost(self, expected: int) -> LostError:
-        return LostError(f"shard {self._number} is at level {self._level}, not at {expected}")
+    def _check(self, is_next: bool) -> None:
+        if not is_next:
+            raise LostError(f"shard {self._number} was made anew, or got a task twice")
 
     def _fill_halo(self, received: list[SentRows], key: int) -> None:
         """Fill the halo of a portion at a level, which `key` names."""

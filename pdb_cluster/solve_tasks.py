@@ -2,6 +2,7 @@
 
 import concurrent.futures
 import contextlib
+import functools
 import time
 import warnings
 from collections.abc import Callable, Iterable, Sequence
@@ -21,18 +22,18 @@ _WORKERS_S = 1.0
 class Task:
     """Task that was sent.
 
-    argument  what distinguishes it from the tasks that were submitted with it
-    send      sends tasks with some arguments to the workers, and returns their futures
+    send      sends tasks that differ in one argument, and returns their futures
+    argument  its own
     handle    called with the task and its result
     future    of Dask; another one if the task is sent again
     workers   those that may run it
     """
 
+    send: Callable[..., list[Any]]
     argument: object
-    send: Callable[[Sequence[object]], list[Any]]
     handle: "Callable[[Task, Any], None]"
-    future: Any
-    workers: frozenset[str]
+    future: Any = None
+    workers: frozenset[str] = frozenset()
 
 
 class Tasks:
@@ -76,34 +77,25 @@ class Tasks:
         `handle_results` calls `handle` with each task and its result.
         """
         self.n_present()
-
-        def send(arguments: Sequence[object]) -> list[Any]:
-            with while_reachable():
-                # Not pure: a result depends on the time that the task had.
-                futures: list[Any] = self._client.map(
-                    function, arguments, pure=False, priority=priority, workers=list(self._workers) or None, **others
-                )
-            return futures
-
-        tasks = [
-            Task(argument, send, handle, future, self._workers)
-            for argument, future in zip(arguments, send(arguments), strict=True)
-        ]
-        self._await(tasks)
+        # Not pure: a result depends on the time that the task had.
+        send = functools.partial(self._client.map, function, pure=False, priority=priority, **others)
+        tasks = [Task(send, argument, handle) for argument in arguments]
+        self._send(send, tasks)
         return tasks
 
-    def _await(self, tasks: Iterable[Task]) -> None:
-        for task in tasks:
-            self._pending[task.future.key] = task
-            self._completed.add(task.future)
+    def _send(self, send: Callable[..., list[Any]], tasks: Sequence[Task]) -> None:
+        with while_reachable():
+            futures = send([task.argument for task in tasks], workers=list(self._workers) or None)
+        for task, future in zip(tasks, futures, strict=True):
+            task.future, task.workers = future, self._workers
+            self._pending[future.key] = task
+            self._completed.add(future)
 
     def _send_again(self) -> None:
         """Send the tasks again whose workers are all gone: those in their place have other addresses."""
-        lost = [task for task in self._pending.values() if not task.workers & self._workers]
-        self.cancel(lost)
-        for task in lost:
-            (task.future,), task.workers = task.send([task.argument]), self._workers
-        self._await(lost)
+        for task in [task for task in self._pending.values() if not task.workers & self._workers]:
+            self.cancel([task])
+            self._send(task.send, [task])
 
     def cancel(self, tasks: Iterable[Task]) -> None:
         """Cancel tasks. Those that run go on to their end; their results are not handled."""
@@ -125,16 +117,18 @@ class Tasks:
         self.n_present()
         # Dask runs a task again if its worker or its result is lost.
         completed = self._completed.next_batch(block=False)
+        # If a result was lost, `as_completed` hears nothing of what becomes of the task when it runs again.
+        for task in self._pending.values():
+            if task.future.status == "error":
+                error = task.future.exception()
+                raise failure("a task failed on the cluster", error) from error
         for future, result in completed:
             # It may have been cancelled or sent again, also by a handler just now.
-            task = self._pending.pop(future.key, None)
-            if task is None:
+            ended = self._pending.pop(future.key, None)
+            if ended is None:
                 continue
-            if future.status == "error":
-                _, error, _ = result
-                raise failure("a task failed on the cluster", error) from error
             if isinstance(result, concurrent.futures.CancelledError):
                 with while_reachable():
                     raise result
-            task.handle(task, result)
+            ended.handle(ended, result)
         return bool(completed)

@@ -9,14 +9,11 @@
               |      |
            c' e'    found         a task at its limit returns the paths that are left, which are sent again
 
-While the last tasks of a threshold run, those of the next threshold start, so that no worker waits for the slowest
-task. Their results count only if the threshold before ends without a solution.
+A threshold begins when the one before has ended. Meanwhile, the workers have tasks of another board.
 """
 
-import functools
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 
 from pdb_cluster.solve_tasks import Task, Tasks
 from pdb_cluster.solve_worker import WorkerTables, search_paths
@@ -32,22 +29,6 @@ MOST_NODES, _TASK_S = 20_000_000, 0.5
 _FIRST_NODES = 2_000_000
 
 
-@dataclass
-class _Threshold:
-    """Threshold under way: when it began, its nodes so far, the solution if one is found, its tasks."""
-
-    bound: int
-    start: float
-    generated: int
-    expanded: int
-    tiles: tuple[int, ...] | None = None
-    tasks: set[Task] = field(default_factory=set)
-
-    @property
-    def iteration(self) -> Iteration:
-        return Iteration(self.bound, self.generated, self.expanded, time.perf_counter() - self.start)
-
-
 class SplitBoard:
     """Search of one board, in the terms of the tables, by tasks. It continues a search that reached a limit."""
 
@@ -61,34 +42,34 @@ class SplitBoard:
     ) -> None:
         self._tasks, self._tables, self._board, self._limits = tasks, tables, board, limits
         self._h = paused.h
+        now = time.perf_counter()
+        self._start = now - paused.seconds
         *self._finished, begun = paused.iterations
-        self._start = time.perf_counter() - paused.seconds
-        self._current = _Threshold(
-            begun.threshold, time.perf_counter() - begun.seconds, begun.generated, begun.expanded
-        )
-        self._next: _Threshold | None = None
+        self._threshold, self._generated, self._expanded = begun.threshold, begun.generated, begun.expanded
+        self._begun = now - begun.seconds
+        self._solution: tuple[int, ...] | None = None
+        self._under_way: set[Task] = set()
         self.is_over = False
         if not self.check_limits():
-            self._send_left(self._current, paused.rest)
+            self._send_left(paused.rest)
             self._continue()
 
     @property
     def iteration(self) -> Iteration:
         """The threshold under way."""
-        return self._current.iteration
+        return Iteration(self._threshold, self._generated, self._expanded, time.perf_counter() - self._begun)
 
     @property
     def generated(self) -> int:
         """Nodes of all thresholds up to the one under way."""
-        return self._current.generated + sum(iteration.generated for iteration in self._finished)
+        return self._generated + sum(iteration.generated for iteration in self._finished)
 
     @property
     def result(self) -> SearchResult:
         """The result, once the search is over."""
-        tiles = self._current.tiles
         iterations = (*self._finished, self.iteration)
         seconds = time.perf_counter() - self._start
-        return SearchResult(tiles, iterations, seconds, h=self._h, n_solutions=int(tiles is not None))
+        return SearchResult(self._solution, iterations, seconds, h=self._h, n_solutions=int(self._solution is not None))
 
     def check_limits(self) -> bool:
         """End the search if a limit is reached. Return whether it is over."""
@@ -101,64 +82,41 @@ class SplitBoard:
 
     def _end(self) -> None:
         self.is_over = True
-        self._tasks.cancel(self._current.tasks)
-        if self._next is not None:
-            self._tasks.cancel(self._next.tasks)
+        self._tasks.cancel(self._under_way)
 
-    def _send_left(self, threshold: _Threshold, paths: Sequence[bytes]) -> None:
+    def _send_left(self, paths: Sequence[bytes], max_nodes: int | None = None) -> None:
         """Send subtrees, the largest first: as one task, or dealt to several if few tasks are under way."""
-        n = min(len(paths), max(1, _TASKS_PER_THREAD * self._tasks.n_threads() - len(threshold.tasks)))
-        self._send(threshold, [tuple(paths[first::n]) for first in range(n)])
-
-    def _send(self, threshold: _Threshold, groups: Sequence[tuple[bytes, ...]], max_nodes: int | None = None) -> None:
-        threshold.tasks.update(
+        n = min(len(paths), max(1, _TASKS_PER_THREAD * self._tasks.n_threads() - len(self._under_way)))
+        self._under_way.update(
             self._tasks.submit(
                 search_paths,
-                groups,
-                functools.partial(self._take, threshold),
-                # Before the tasks of the next threshold and of other boards, even if it is sent later.
-                priority=1 if threshold is self._current else 0,
+                [tuple(paths[first::n]) for first in range(n)],
+                self._take,
+                priority=1,  # before tasks of whole boards
                 tables=self._tables,
                 board=self._board,
-                threshold=threshold.bound,
+                threshold=self._threshold,
                 max_nodes=max_nodes or MOST_NODES,
                 max_seconds=_TASK_S,
             )
         )
 
-    def _take(self, threshold: _Threshold, task: Task, found: SearchResult) -> None:
+    def _take(self, task: Task, found: SearchResult) -> None:
         """Handle the result of a task."""
-        threshold.tasks.remove(task)
-        threshold.generated += found.generated
-        threshold.expanded += found.expanded
+        self._under_way.remove(task)
+        self._generated += found.generated
+        self._expanded += found.expanded
         if found.tiles is not None:
-            threshold.tiles = found.tiles
-            self._tasks.cancel(threshold.tasks)
-            threshold.tasks.clear()
+            self._solution = found.tiles
+            self._end()
         else:
-            self._send_left(threshold, found.rest)
-        self._continue()
+            self._send_left(found.rest)
+            self._continue()
 
     def _continue(self) -> None:
-        """End the search, or start the next threshold, if it is time."""
-        while not self.check_limits():
-            current = self._current
-            if current.tiles is not None:
-                self._end()
-                return
-            if self._next is None and len(current.tasks) < _TASKS_PER_THREAD * self._tasks.n_threads():
-                self._next = self._start_after(current)
-            if current.tasks or self._next is None:
-                return
-            self._finished.append(current.iteration)
-            self._current, self._next = self._next, None
-            # The seconds of all thresholds then add up to those of the search.
-            self._current.start = time.perf_counter()
-
-    def _start_after(self, last: _Threshold) -> _Threshold:
-        """Return the threshold after `last`. A task searches it from the root on, up to a limit, and returns the
-        subtrees that are left.
-        """
-        begun = _Threshold(last.bound + 2, time.perf_counter(), 0, 0)
-        self._send(begun, [(b"",)], _FIRST_NODES)
-        return begun
+        """Start the next threshold if this one is searched. Its first task starts at the root."""
+        if not self.check_limits() and not self._under_way:
+            self._finished.append(self.iteration)
+            self._threshold, self._generated, self._expanded = self._threshold + 2, 0, 0
+            self._begun = time.perf_counter()
+            self._send_left([b""], _FIRST_NODES)

@@ -27,8 +27,6 @@ def optional_module(name: str) -> Any:
 OPENS_FOLDERS = REMOVES_OPEN_FILES = hasattr(os, "O_DIRECTORY")
 # Flag of os.open: without it, Windows replaces ends of lines.
 BINARY: int = getattr(os, "O_BINARY", 0)
-# Flag of os.open: do not wait for the writer of a pipe. Windows has no pipes in folders.
-NO_WAIT: int = getattr(os, "O_NONBLOCK", 0)
 # Signal of a closed terminal: SIGBREAK on Windows, which Ctrl-Break sends too.
 HANGUP: int = getattr(signal, "SIGHUP", getattr(signal, "SIGBREAK", signal.SIGTERM))
 # Windows has no signal when the reader of a pipe ends; exit codes are the same on all systems.

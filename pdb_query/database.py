@@ -1,7 +1,5 @@
-"""Database of pattern tables: opening, lookups of boards, verification, statistics."""
+"""Database of pattern tables: opening, and lookups of boards."""
 
-import hashlib
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -11,7 +9,7 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from pdb_core.encoding import UNREACHED, Cost, Encoding
+from pdb_core.encoding import Cost, Encoding
 from pdb_core.errors import BoardError, TableFileDamagedError, TableMismatchError, UnsolvableError
 from pdb_core.pattern import Partition
 from pdb_core.puzzle import (
@@ -22,22 +20,17 @@ from pdb_core.puzzle import (
     as_goal,
     format_board,
     goal_name,
-    random_boards,
     why_unsolvable,
 )
 from pdb_core.ranking import PatternIndex
-from pdb_core.schema import Header, PatternHeader
+from pdb_core.schema import Header
 from pdb_core.shared_tables import tiles_stood_for
 from pdb_core.symmetry import BoardMapping, mappings_between
-from pdb_query.lookup import Int64s, LookupTables, SumViews, lookup_tables, probe_distances, sum_views
+from pdb_query.lookup import LookupTables, SumViews, lookup_tables, probe_distances, sum_views
 from pdb_query.lookup_kernels import add_up, check_boards
 from pdb_query.table_file import LoadMode, load_table_file
 
 Default = TypeVar("Default")
-
-# Bytes digested between two calls of `progress`.
-_VERIFY_BYTES = 4 * 1024 * 1024
-_BOARDS_AT_A_TIME = 100_000
 
 
 @dataclass(frozen=True)
@@ -158,7 +151,7 @@ class Database:
 
     def _make_views(self, goal: Tiles, reflects: bool) -> SumViews:
         mappings = self.mappings(goal)[: None if reflects else 1]
-        return sum_views(self.header.spec, self.header.uses, mappings)
+        return sum_views(self.header.spec, self.header.uses, mappings, goal)
 
     def _checked_goal(self, goal: BoardLike | None) -> Tiles:
         return self.goal if goal is None else as_goal(goal, self.size)
@@ -195,9 +188,7 @@ class Database:
             The database is closed.
         """
         entry = self.header.patterns[index]
-        tables = self.lookup_tables
-        start = int(tables.table_start[index])
-        return tables.memory[start : start + entry.n_bytes]
+        return self.lookup_tables.memory[entry.offset : entry.offset + entry.n_bytes]
 
     def index(self, index: int) -> PatternIndex:
         """Return the index function of the pattern at `index`, with `rank` and `unrank`. Raises `IndexError`."""
@@ -286,10 +277,9 @@ class Database:
         """
         tables, views = self.lookup_tables, self.views(goal)
         rows, verdicts = self.check_boards(boards, goal, strict=strict)
-        bad = np.flatnonzero(verdicts < 0)
-        if len(bad):
-            rows = rows.copy()
-            rows[bad] = self.goal  # any board, because kernels do not check boards
+        if not strict:
+            # Any board in place of what is none, because kernels do not check boards.
+            rows = np.where((verdicts < 0)[:, None], tables.goal, rows)
         values = probe_distances(rows, tables, views)
         sums = np.empty((len(rows), views.n_sums * len(views.is_in_sum)), dtype=np.int16)
         maximum = np.empty(len(rows), dtype=np.int16)
@@ -319,16 +309,15 @@ class Database:
         BoardError
             A row is not a board, unless `strict` is False, or the boards have another shape or type.
         GoalError
-            The goal is not a board.
+            The tables cannot serve `goal`.
         ValueError
             The database is closed.
         """
         rows = board_rows(boards, self.size)
-        goal_cells = np.argsort(np.array(self._checked_goal(goal), dtype=np.int64))
         verdicts = np.empty(len(rows), dtype=np.int8)
-        check_boards(rows, goal_cells, self.lookup_tables.dark_cells, verdicts)
-        if strict and (verdicts < 0).any():
-            row = int(np.flatnonzero(verdicts < 0)[0])
+        check_boards(rows, self.views(goal).goal_cells, self.lookup_tables.dark_cells, verdicts)
+        if strict and -1 in verdicts:
+            row = int(verdicts.argmin())
             try:
                 Board(rows[row].tolist(), self.size)
             except BoardError as error:
@@ -354,33 +343,9 @@ class Database:
         ValueError
             The database is closed.
         """
-        from pdb_query.hdf5_view import check_hdf5_view  # h5py takes a fifth of a second to import
+        from pdb_query.verify import verify_table_file  # h5py takes a fifth of a second to import
 
-        done, total = 0, sum(entry.n_bytes for entry in self.header.tables.values())
-        for index, entry in self.header.tables.items():
-            table = self.table(index)
-            digest = hashlib.sha256()
-            counts = np.zeros_like(_expected_counts(entry, self.encoding))
-            for start in range(0, len(table), _VERIFY_BYTES):
-                piece = table[start : start + _VERIFY_BYTES]
-                digest.update(piece.data)
-                counts += _counts(piece, self.encoding)
-                done += len(piece)
-                if progress is not None:
-                    progress(done, total)
-            wrong = f"{self.path} is damaged: the table of pattern {entry.pattern} does not match its"
-            if digest.hexdigest() != entry.sha256:
-                raise TableFileDamagedError(f"{wrong} digest; build it again")
-            if not np.array_equal(counts, _expected_counts(entry, self.encoding)):
-                raise TableFileDamagedError(f"{wrong} histogram; build it again")
-        structures = hashlib.sha256()
-        for start, stop in self.header.structure_extents():
-            structures.update(self.lookup_tables.memory[start:stop].data)
-        if structures.hexdigest() != self.header.structure_sha256:
-            raise TableFileDamagedError(
-                f"{self.path} is damaged: the bytes outside its tables do not match their digest; build it again"
-            )
-        check_hdf5_view(self.lookup_tables.memory, self.header, str(self.path))
+        verify_table_file(self.lookup_tables.memory, self.header, str(self.path), progress)
 
 
 def board_rows(boards: npt.ArrayLike, size: BoardSize) -> npt.NDArray[np.uint8]:
@@ -401,27 +366,6 @@ def board_rows(boards: npt.ArrayLike, size: BoardSize) -> npt.NDArray[np.uint8]:
         # A conversion to bytes would turn 256 into 0. No board has 255.
         given = np.where((given >= 0) & (given < 255), given, 255)
     return np.ascontiguousarray(given, dtype=np.uint8)
-
-
-def _counts(piece: npt.NDArray[np.uint8], encoding: Encoding) -> Int64s:
-    """Count the ones of a piece of a table in bits, int64[1], or each value of a piece in bytes, int64[256]."""
-    if encoding == "bits":
-        n_whole = len(piece) // 8 * 8
-        words, rest = piece[:n_whole].view(np.uint64), piece[n_whole:]
-        return np.array([sum(int(np.bitwise_count(part).sum(dtype=np.int64)) for part in (words, rest))])
-    # Pairs of bytes take a quarter of the time of single ones.
-    n_paired = len(piece) // 2 * 2
-    pairs = np.bincount(piece[:n_paired].view(np.uint16), minlength=1 << 16).reshape(256, 256)
-    counts: Int64s = pairs.sum(axis=0) + pairs.sum(axis=1) + np.bincount(piece[n_paired:], minlength=256)
-    return counts
-
-
-def _expected_counts(entry: PatternHeader, encoding: Encoding) -> Int64s:
-    """Return the counts that follow from the histogram in the header."""
-    if encoding == "bits":
-        return np.array([sum(n for distance, n in enumerate(entry.histogram) if distance & 2)], dtype=np.int64)
-    n_between = UNREACHED - len(entry.histogram)
-    return np.array([*entry.histogram, *[0] * n_between, entry.n_unreached], dtype=np.int64)
 
 
 def open_database(
@@ -465,51 +409,3 @@ def open_database(
     if verify:
         database.verify(progress)
     return database
-
-
-@dataclass(frozen=True)
-class RandomBoardStatistics:
-    """Mean lower bounds over uniformly random solvable boards: pairs (mean, standard error of the mean), in moves.
-
-    Attributes
-    ----------
-    sums
-        A pair for each sum, in the order of `Probe.sums`.
-    maximum
-        The pair of the largest sum.
-    """
-
-    sums: tuple[tuple[float, float], ...]
-    maximum: tuple[float, float]
-
-
-def random_board_statistics(database: Database, *, n_boards: int = 100_000, seed: int = 1) -> RandomBoardStatistics:
-    """Measure the mean lower bounds of random boards.
-
-    Parameters
-    ----------
-    database
-        The tables to look up.
-    n_boards
-        Number of boards, at least 2.
-    seed
-        Equal seeds give equal boards.
-
-    Raises
-    ------
-    TableFileDamagedError
-        The tables have no distance for a board.
-    ValueError
-        The database is closed.
-    """
-    generator = np.random.default_rng(seed)
-    rows = []
-    for start in range(0, n_boards, _BOARDS_AT_A_TIME):
-        n_now = min(_BOARDS_AT_A_TIME, n_boards - start)
-        boards = random_boards(database.size, database.goal, n_now, int(generator.integers(1 << 62)))
-        probe = database.probe_batch(boards)
-        rows.append(np.column_stack([probe.sums, probe.maximum]))
-    values = np.concatenate(rows)
-    errors = values.std(axis=0, ddof=1) / math.sqrt(n_boards)
-    *sums, maximum = zip(values.mean(axis=0).tolist(), errors.tolist(), strict=True)
-    return RandomBoardStatistics(tuple(sums), maximum)

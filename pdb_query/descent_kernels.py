@@ -24,7 +24,7 @@ import numpy as np
 from pdb_core.bit_kernels import equal_bytes, load_byte, load_word, popcount, prefetch, trailing_zeros
 from pdb_core.encoding import UNREACHED
 from pdb_core.jit import borrowing_kernel, inlined_kernel
-from pdb_query.lookup_kernels import move_state, place_unit, rank_order, rank_set
+from pdb_query.lookup_kernels import find_tiles, move_state, place_unit, rank_order, rank_set
 from pdb_query.records import (
     BLOCK_BITS,
     BLOCKS,
@@ -81,7 +81,9 @@ _at = np.uint64
 
 
 @borrowing_kernel
-def probe_bits(boards: Any, unit_maps: Any, tables: Any, states: Any, values: Any, descents: Any, memo: Any) -> None:
+def probe_bits(
+    boards: Any, unit_maps: Any, tables: Any, states: Any, values: Any, cells: Any, descents: Any, memo: Any
+) -> None:
     """Find the states and distances of all units of all boards in tables in bits.
 
     boards     uint8[m * n_cells]  valid boards
@@ -89,6 +91,7 @@ def probe_bits(boards: Any, unit_maps: Any, tables: Any, states: Any, values: An
     tables     `LookupTables`
     states     int64[units]        mutated
     values     uint8[units]        mutated: the distances; UNREACHED if a descent does not end at the goal
+    cells      int64[n_cells]      scratch
     descents   int64[n * DESCENT_FIELDS]  scratch, of at most as many descents as there are units
     memo       int64               mutated: distances that were found; the length is a power of 2
     """
@@ -107,7 +110,7 @@ def probe_bits(boards: Any, unit_maps: Any, tables: Any, states: Any, values: An
         for i in range(n_descents):
             at = i * DESCENT_FIELDS
             if descents[_at(at + UNIT)] < 0 and n_started != n_units:
-                start_descent(boards, unit_maps, tables, n_started, states, descents, at)
+                start_descent(boards, unit_maps, tables, n_started, states, cells, descents, at)
                 n_started += 1
         # Step 3. Make the moves.
         make_moves(tables, descents, n_descents)
@@ -207,8 +210,10 @@ def best_moves(descents: Any, field: int) -> tuple[int, int]:
 
 
 @inlined_kernel
-def start_descent(boards: Any, unit_maps: Any, tables: Any, unit: int, states: Any, descents: Any, at: int) -> None:
-    """Start the descent of a unit at offset `at` of `descents`: its start is a neighbour to be read.
+def start_descent(
+    boards: Any, unit_maps: Any, tables: Any, unit: int, states: Any, cells: Any, descents: Any, at: int
+) -> None:
+    """Start the descent of the next unit at offset `at` of `descents`: its start is a neighbour to be read.
 
     Other parameters are those of `probe_bits`.
     """
@@ -217,8 +222,10 @@ def start_descent(boards: Any, unit_maps: Any, tables: Any, unit: int, states: A
     record = unit % n_patterns * RECORD_FIELDS
     label_bits = tables.records[_at(record + LABEL_BITS)]
     # Step 1. The tiles of the unit, by their cells.
-    board, unit_map = unit // n_maps * n_cells, unit % n_maps * 2 * n_cells
-    state, blank = place_unit(boards, board, unit_maps, unit_map, n_cells, label_bits)
+    board, unit_of_board = divmod(unit, n_maps)
+    if unit_of_board == 0:
+        find_tiles(boards, board * n_cells, cells)
+    state, blank = place_unit(cells, unit_maps, unit_of_board * 2 * n_cells, tables, record)
     states[_at(unit)] = state
     # Step 2. The state. As if one move before the start, from which every bit leads on.
     coloured = 1 << blank if tables.counts_every_move != 0 else state

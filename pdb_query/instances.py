@@ -286,7 +286,12 @@ def _next_board(words: list[str], rows: _Rows, size: BoardSize | None) -> Board:
 
 def _is_numbering(words: list[str]) -> bool:
     """Return whether the words are the numbers from 0 on, each once, and enough for a board."""
-    return len(words) > 3 and set(words) == set(map(str, range(len(words))))
+    return len(words) > 3 and _numbers(len(words)) == set(words)
+
+
+@lru_cache
+def _numbers(n: int) -> frozenset[str]:
+    return frozenset(map(str, range(n)))
 
 
 def _is_whole(words: list[str], size: BoardSize | None) -> bool:

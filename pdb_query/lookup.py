@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from pdb_core.encoding import block_bytes
 from pdb_core.layout import cell_masks, pattern_blocks
-from pdb_core.puzzle import BLANK
+from pdb_core.puzzle import BLANK, Tiles
 from pdb_core.ranking import arrangement_ranks, cell_set_ranks
 from pdb_core.shared_tables import TableUse, tiles_stood_for
 from pdb_core.symmetry import BoardMapping
@@ -43,7 +43,6 @@ class LookupTables(NamedTuple):
     """
 
     memory: npt.NDArray[np.uint8]  # read-only; holds all tables
-    table_start: Int64s  # [p] start of the table in `memory`
     n_tiles: Int64s  # [p]
     records: Int64s  # [p * RECORD_FIELDS], see `records`
     moves: Int64s  # [moves * MOVE_FIELDS], see `records`
@@ -69,19 +68,21 @@ class SumViews(NamedTuple):
     s counts the symmetries, and p the patterns of all q partitions.
     """
 
+    goal_cells: Int64s  # [n_cells] the cell of each tile in the goal of the given boards
     cell_maps: Int64s  # [v, n_cells] the cell of the view for each cell of the given board
     view_of_unit: Int64s  # [s, p] the view of each pattern of each sum
-    unit_maps: Int64s  # [s * p * 2 * n_cells] for each unit the given board's cell for each cell of the view, then the
-    # label of each tile within the table's pattern, -1 for none
+    unit_maps: Int64s  # [s * p * 2 * n_cells] for each unit the cell of the view for each cell of the given board, then
+    # the given board's tile for each label of the table's pattern, then 0
     is_in_sum: npt.NDArray[np.bool_]  # [q, p] whether a pattern belongs to a partition
 
     @property
     def n_sums(self) -> int:
         return len(self.view_of_unit)
 
-    def labels_of_tiles(self) -> Int64s:
-        """Return the label of each tile of the given board in each unit, -1 for none: int64[s, p, n_cells]."""
-        return self.unit_maps.reshape(*self.view_of_unit.shape, 2, -1)[:, :, 1]
+    def tiles(self, s: int, pattern: int) -> tuple[int, ...]:
+        """Return the tiles of the given board that a unit looks up, in the order of their labels."""
+        tiles = self.unit_maps.reshape(*self.view_of_unit.shape, 2, -1)[s, pattern, 1]
+        return tuple(tiles[tiles != BLANK].tolist())
 
 
 def lookup_tables(
@@ -92,35 +93,31 @@ def lookup_tables(
     `memory` must be read-only, so that kernels are compiled for one type.
     """
     size, goal, is_bits = spec.size, spec.goal, spec.encoding == "bits"
+    counts_every_move = is_bits and spec.cost == "every-move"
     # The patterns that the tables were built for.
     patterns = [spec.partition.patterns[use.index] for use in uses]
     goal_cells = [[goal.index(tile) for tile in pattern.tiles] for pattern in patterns]
     n_tiles = np.array([pattern.n_tiles for pattern in patterns], dtype=np.int64)
-    starts = np.array(table_start, dtype=np.int64)
     _, not_left, not_right, _ = cell_masks(size)
     sets, n_words = cell_set_ranks(size.n_cells, patterns[0].n_tiles), n_words_of(size.n_cells)
     ranks, addresses = _ranks(spec, sorted(set(n_tiles.tolist())))
     rows = np.zeros((len(patterns), records.RECORD_FIELDS), dtype=np.int64)
-    for row, pattern, cells in zip(rows, patterns, goal_cells, strict=True):
+    for row, pattern, cells, start in zip(rows, patterns, goal_cells, table_start, strict=True):
         orders = arrangement_ranks(pattern.n_tiles)
         row[: records.REGIONS + 1] = addresses[pattern.n_tiles]
         row[records.LABEL_BITS], row[records.PREFIX_BITS] = orders.label_bits, orders.prefix_bits
         row[records.N_SUFFIXES] = orders.n_suffixes
         row[records.BLOCK_BITS] = 8 * (block_bytes if is_bits else math.factorial)(pattern.n_tiles)
-        row[records.GOAL_MASK] = sum(1 << cell for cell in cells)
+        row[records.TABLE_BIT] = 8 * start
+        # If every move counts, the blank's cell tells the parity.
+        row[records.GOAL_MASK] = sum(1 << cell for cell in ([goal.index(BLANK)] if counts_every_move else cells))
         if is_bits:
             block, order = pattern_blocks(size, pattern.n_tiles, spec.cost).state_of(goal, pattern.tiles)
-            row[records.GOAL_BIT] = block * row[records.BLOCK_BITS] + order
-    rows[:, records.TABLE_BIT] = 8 * starts
-    rows[:, records.GOAL_BIT] += 8 * starts
+            row[records.GOAL_BIT] = 8 * start + block * row[records.BLOCK_BITS] + order
     rows[:, records.ENTRY_SHIFT] = 0 if is_bits else 3
     rows[:, records.FIRST_TOWARD] = size.n_cells * n_words * (np.cumsum(n_tiles) - n_tiles)
-    counts_every_move = is_bits and spec.cost == "every-move"
-    if counts_every_move:
-        rows[:, records.GOAL_MASK] = 1 << goal.index(BLANK)
     return LookupTables(
         memory=memory,
-        table_start=starts,
         n_tiles=n_tiles,
         records=rows.reshape(-1),
         moves=move_records(size, spec.cost).reshape(-1),
@@ -159,27 +156,25 @@ def _ranks(spec: DatabaseSpec, counts: Sequence[int]) -> tuple[npt.NDArray[np.ui
     return ranks, dict(zip(counts, fields.tolist(), strict=True))
 
 
-def sum_views(spec: DatabaseSpec, uses: Sequence[TableUse], mappings: Sequence[BoardMapping]) -> SumViews:
-    """Return the views of boards through each of `mappings`, which map to boards with the goal of the tables."""
+def sum_views(spec: DatabaseSpec, uses: Sequence[TableUse], mappings: Sequence[BoardMapping], goal: Tiles) -> SumViews:
+    """Return the views of boards with `goal` through each of `mappings`, which map to boards of the tables."""
     size, partition = spec.size, spec.partition
     # The first pattern has its own table, so the identity comes first.
     table_maps = list(dict.fromkeys(use.cell_map for use in uses))
-    label_in = np.full((len(uses), size.n_cells), -1, dtype=np.int64)
-    for index, (pattern, use) in enumerate(zip(partition.patterns, uses, strict=True)):
-        labels = partition.patterns[use.index].tiles
-        for tile, stood_for in zip(pattern.tiles, tiles_stood_for(spec.goal, pattern, use.cell_map), strict=True):
-            label_in[index, tile] = labels.index(stood_for)
-    tile_maps = np.array([mapping.tile_map for mapping in mappings], dtype=np.int64)
+    tiles_of = np.full((len(uses), size.n_cells), BLANK)
+    for row, pattern, use in zip(tiles_of, partition.patterns, uses, strict=True):
+        labels = tiles_stood_for(spec.goal, pattern, use.cell_map)
+        row[: pattern.n_tiles] = [tile for _, tile in sorted(zip(labels, pattern.tiles, strict=True))]
     cell_maps = np.array([mapping.cell_map for mapping in mappings], dtype=np.int64)
+    given_tiles = np.argsort([mapping.tile_map for mapping in mappings], axis=1)
     # Map m of sum s is view m * (number of sums) + s.
     all_maps = np.concatenate([np.array(table_map)[cell_maps] for table_map in table_maps])
     n_sums = len(mappings)
     firsts = n_sums * np.array([table_maps.index(use.cell_map) for use in uses], dtype=np.int64)
     view_of_unit = np.arange(n_sums)[:, None] + firsts
-    given_cells = np.argsort(all_maps, axis=1)[view_of_unit]
-    unit_labels = label_in[:, tile_maps].swapaxes(0, 1)
+    unit_maps = np.stack([all_maps[view_of_unit], given_tiles[:, tiles_of]], axis=2)
     is_in_sum = np.array([[index in places for index in range(len(uses))] for places in partition.sums])
-    return SumViews(all_maps, view_of_unit, np.stack([given_cells, unit_labels], axis=2).reshape(-1), is_in_sum)
+    return SumViews(np.argsort(goal), all_maps, view_of_unit, unit_maps.reshape(-1), is_in_sum)
 
 
 def probe_boards(
@@ -192,7 +187,8 @@ def probe_boards(
     """
     values = np.empty((len(boards), *views.view_of_unit.shape), dtype=np.uint8)
     states = np.empty(values.shape, dtype=np.int64)
-    given = boards.reshape(-1), views.unit_maps, tables, states.reshape(-1), values.reshape(-1)
+    cells = np.empty(tables.n_cells, dtype=np.int64)
+    given = boards.reshape(-1), views.unit_maps, tables, states.reshape(-1), values.reshape(-1), cells
     # Separate kernels, so that only those in use are compiled.
     if tables.is_bits:
         memo = _new_memo(values.size) if memo is None else memo
@@ -207,14 +203,10 @@ def probe_distances(boards: npt.NDArray[np.uint8], tables: LookupTables, views: 
 
     Many boards are looked up in slices of some 0.1 s, and only one slice has its states in memory.
     """
-    n_most = max(1, _SLICE_UNITS // views.view_of_unit.size)
-    if len(boards) <= n_most:
-        return probe_boards(boards, tables, views)[1]
-    values = np.empty((len(boards), *views.view_of_unit.shape), dtype=np.uint8)
-    memo = _new_memo(values.size)
-    for start in range(0, len(boards), n_most):
-        values[start : start + n_most] = probe_boards(boards[start : start + n_most], tables, views, memo)[1]
-    return values
+    n_units = views.view_of_unit.size
+    n_most, memo = max(1, _SLICE_UNITS // n_units), _new_memo(len(boards) * n_units)
+    starts = range(0, max(1, len(boards)), n_most)
+    return np.concatenate([probe_boards(boards[at : at + n_most], tables, views, memo)[1] for at in starts])
 
 
 def _new_memo(n_units: int) -> Int64s:

@@ -41,25 +41,32 @@ _at = np.uint64
 
 
 @inlined_kernel
-def place_unit(
-    boards: Any, board: int, unit_maps: Any, unit_map: int, n_cells: int, label_bits: int
-) -> tuple[int, int]:
+def find_tiles(boards: Any, board: int, cells: Any) -> None:
+    """Write the cell of each tile of a board into `cells`, int64[n_cells]. The board begins at `board` of `boards`."""
+    for cell in range(cells.shape[0]):
+        cells[_at(boards[_at(board + cell)])] = cell
+
+
+@inlined_kernel
+def place_unit(cells: Any, unit_maps: Any, unit_map: int, tables: Any, record: int) -> tuple[int, int]:
     """Return the state of a unit of a board, and the blank's cell in the unit's view.
 
-    boards, board        uint8, and where the board begins in it
+    cells                int64[n_cells], see `find_tiles`
     unit_maps, unit_map  see `SumViews`, and where the unit begins in it
+    record               where the record of the unit's pattern begins in `tables.records`
     """
-    mask, labels, shift, blank = 0, 0, 0, 0
-    for cell in range(n_cells):
-        tile = np.int64(boards[_at(board + unit_maps[_at(unit_map + cell)])])
-        label = unit_maps[_at(unit_map + n_cells + tile)]
-        # All ones or none in place of a branch, which would be mispredicted.
-        is_in_unit = ~(label >> 63)
-        mask |= (1 << cell) & is_in_unit
-        labels |= (label & is_in_unit) << shift
-        shift += label_bits & is_in_unit
-        blank = cell if tile == BLANK else blank
-    return mask | labels << n_cells, blank
+    first_tile = unit_map + tables.n_cells
+    label_bits = tables.records[_at(record + LABEL_BITS)]
+    mask, labels, n_tiles = 0, 0, 0
+    tile = unit_maps[_at(first_tile)]
+    while tile != BLANK:
+        mask |= 1 << unit_maps[_at(unit_map + cells[_at(tile)])]
+        n_tiles += 1
+        tile = unit_maps[_at(first_tile + n_tiles)]
+    for label in range(n_tiles):
+        cell = unit_maps[_at(unit_map + cells[_at(unit_maps[_at(first_tile + label)])])]
+        labels |= label << (label_bits * popcount(mask & ((1 << cell) - 1)))
+    return mask | labels << tables.n_cells, unit_maps[_at(unit_map + cells[_at(BLANK)])]
 
 
 @borrowing_kernel
@@ -112,34 +119,40 @@ def state_address(tables: Any, record: int, state: int, blank: int) -> int:
 
 
 @kernel
-def probe_bytes(boards: Any, unit_maps: Any, tables: Any, states: Any, values: Any) -> None:
+def probe_bytes(boards: Any, unit_maps: Any, tables: Any, states: Any, values: Any, cells: Any) -> None:
     """Find the states and distances of all units of all boards in tables in bytes.
 
     Parameters are those of `descent_kernels.probe_bits`. Some units are read at a time, so that their waits for memory
     overlap. A move takes a tile to a cell of the other colour. So the cells give the parity of a distance, and an entry
     with the other parity is damaged: it counts as UNREACHED.
     """
-    n_cells = tables.n_cells
-    n_patterns, n_maps = tables.records.shape[0] // RECORD_FIELDS, unit_maps.shape[0] // (2 * n_cells)
+    # Of each unit: 8 * the address of its entry + the parity of its distance.
     addresses = np.empty(_GROUP_UNITS, dtype=np.int64)
     base = tables.memory.ctypes.data
+    board, unit_map, record = 0, 0, 0
     for first in range(0, values.shape[0], _GROUP_UNITS):
         n_units = min(_GROUP_UNITS, values.shape[0] - first)
         for i in range(n_units):
-            unit = first + i
-            record = unit % n_patterns * RECORD_FIELDS
-            board, unit_map = unit // n_maps * n_cells, unit % n_maps * 2 * n_cells
-            label_bits = tables.records[_at(record + LABEL_BITS)]
-            state, blank = place_unit(boards, board, unit_maps, unit_map, n_cells, label_bits)
-            states[_at(unit)] = state
-            addresses[_at(i)] = state_address(tables, record, state, blank) >> 3
-            prefetch(base + addresses[_at(i)])
+            if unit_map == 0:
+                find_tiles(boards, board, cells)
+            state, blank = place_unit(cells, unit_maps, unit_map, tables, record)
+            states[_at(first + i)] = state
+            address = state_address(tables, record, state, blank)
+            parity = popcount((state ^ tables.records[_at(record + GOAL_MASK)]) & tables.dark_cells) & 1
+            addresses[_at(i)] = address | parity
+            prefetch(base + (address >> 3))
+            # The next unit, without a division.
+            record += RECORD_FIELDS
+            if record == tables.records.shape[0]:
+                record = 0
+            unit_map += 2 * tables.n_cells
+            if unit_map == unit_maps.shape[0]:
+                unit_map = 0
+                board += tables.n_cells
         for i in range(n_units):
-            unit = first + i
-            value = np.int64(tables.memory[_at(addresses[_at(i)])])
-            goal_mask = tables.records[_at(unit % n_patterns * RECORD_FIELDS + GOAL_MASK)]
-            is_odd = (value + popcount((states[_at(unit)] ^ goal_mask) & tables.dark_cells)) & 1
-            values[_at(unit)] = value | (UNREACHED & -is_odd)
+            address = addresses[_at(i)]
+            value = np.int64(tables.memory[_at(address >> 3)])
+            values[_at(first + i)] = value | (UNREACHED & -((value ^ address) & 1))
 
 
 @kernel

@@ -2,12 +2,11 @@
 
 import errno
 import mmap
-import os
-import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
+from io import BufferedReader
 from pathlib import Path
-from typing import BinaryIO, Literal, get_args
+from typing import Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -15,7 +14,6 @@ import numpy.typing as npt
 from pdb_core.errors import MemoryLimitError, TableFileDamagedError, TableFileError, TableFileMissingError
 from pdb_core.messages import format_bytes
 from pdb_core.schema import Header, read_header
-from pdb_core.system import NO_WAIT, read_into
 from pdb_query.private_memory import private_memory
 
 # Values of `load`, see `load_table_file`.
@@ -58,9 +56,11 @@ def load_table_file(path: Path, load: LoadMode) -> tuple[Header, npt.NDArray[np.
                 memory = np.frombuffer(mmap.mmap(file.fileno(), n_bytes, access=mmap.ACCESS_READ), dtype=np.uint8)
             else:
                 memory = private_memory(n_bytes, huge=load == "huge")
-                _read_into(file.fileno(), memory)
+                file.seek(0)
+                if file.readinto(memory.data) < n_bytes:
+                    raise ValueError
                 memory.flags.writeable = False
-        except (ValueError, EOFError):  # of mmap and `_read_into`
+        except ValueError:  # also of mmap
             raise TableFileDamagedError(f"{path} became shorter while it was read; build it again") from None
         except (MemoryError, OSError) as error:
             if isinstance(error, OSError) and error.errno != errno.ENOMEM:
@@ -75,23 +75,11 @@ def load_table_file(path: Path, load: LoadMode) -> tuple[Header, npt.NDArray[np.
     return header, memory
 
 
-def _read_into(descriptor: int, memory: npt.NDArray[np.uint8]) -> None:
-    done = 0
-    while done < len(memory):
-        n_read = read_into(descriptor, memory.data[done:], done)
-        if n_read == 0:
-            raise EOFError
-        done += n_read
-
-
 @contextmanager
-def _opened(path: Path) -> Iterator[BinaryIO]:
-    """Open a plain file. Raises `TableFileMissingError`, and `TableFileError` for errors of the system meanwhile."""
+def _opened(path: Path) -> Iterator[BufferedReader]:
+    """Open a file. Raises `TableFileMissingError`, and `TableFileError` for errors of the system meanwhile."""
     try:
-        # A pipe would wait for a writer otherwise.
-        with open(path, "rb", opener=lambda name, flags: os.open(name, flags | NO_WAIT)) as file:
-            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-                raise TableFileError(f"{path} is not a plain file; {_ADVICE}")
+        with path.open("rb") as file:
             yield file
     except TableFileError:  # one of them is an OSError
         raise

@@ -23,7 +23,7 @@ import psutil  # noqa: F401
 
 MODULES = {"fcntl", "pwd", "resource", "termios", "uvloop"}
 ATTRIBUTES = (
-    (os, "O_DIRECTORY O_NONBLOCK geteuid memfd_create posix_fadvise posix_fallocate pread preadv pwrite"),
+    (os, "O_DIRECTORY geteuid memfd_create posix_fadvise posix_fallocate pread preadv pwrite"),
     (os, "sched_getaffinity setpriority sysconf"),
     (signal, "SIGHUP SIGPIPE"),
     (mmap, "MADV_HUGEPAGE MADV_NOHUGEPAGE MAP_ANONYMOUS MAP_PRIVATE"),

@@ -13,6 +13,7 @@ from pdb_core.layout import Blocks, pattern_blocks
 from pdb_core.puzzle import BoardSize
 from pdb_core.ranking import cell_set_ranks
 from pdb_query.lookup import Int64s
+from pdb_query.records import RECORD_FIELDS, TABLE_BIT
 from solver.engine import catalogue_round_kernels as kernels
 from solver.engine.engine import KeptArrays
 from solver.engine.round_kernels import FIRST_REGION, MAX_REGIONS, SET_BYTES
@@ -36,11 +37,9 @@ def distinct_units(sums: Sequence[Sum]) -> dict[tuple[bool, tuple[int, ...]], Un
     """Return the units of all sums, each once, by their tiles and whether every move counts."""
     units: dict[tuple[bool, tuple[int, ...]], Unit] = {}
     for heuristic, view, patterns in sums:
-        labels = heuristic.views.labels_of_tiles()[view]
         for pattern in patterns:
-            tiles = np.flatnonzero(labels[pattern] >= 0)
-            in_order = tuple(tiles[np.argsort(labels[pattern, tiles])].tolist())
-            units.setdefault(unit_key(heuristic, view, pattern), Unit(heuristic, view, pattern, in_order))
+            tiles = heuristic.views.tiles(view, pattern)
+            units.setdefault(unit_key(heuristic, view, pattern), Unit(heuristic, view, pattern, tiles))
     return units
 
 
@@ -124,7 +123,7 @@ def _fill_unit(row: Int64s, unit: Unit, size: BoardSize, arrays: KeptArrays) -> 
     ranks = cell_set_ranks(size.n_cells, n_tiles)
     cost: Cost = "every-move" if tables.counts_every_move else "additive"
     row[kernels.N_TILES], row[kernels.ROW_BYTES] = n_tiles, block_bytes(n_tiles)
-    row[kernels.MEMORY] = address_of(tables.memory) + int(tables.table_start[pattern])
+    row[kernels.MEMORY] = address_of(tables.memory) + tables.records[pattern * RECORD_FIELDS + TABLE_BIT] // 8
     row[kernels.FRAME] = arrays.address(_frame(tuple(cell_map.tolist())))
     row[kernels.LOW], row[kernels.HIGH] = arrays.address(ranks.low), arrays.address(ranks.high)
     row[kernels.SETS] = arrays.address(cell_set_records(pattern_blocks(size, n_tiles, cost)))

@@ -70,7 +70,7 @@ class DatabaseSums(NamedTuple):
 
     def tiles(self, view: int, pattern: int) -> tuple[int, ...]:
         """Return the tiles of `pattern` in `view`, ascending. Both are indices."""
-        return tuple(np.flatnonzero(self.views.labels_of_tiles()[view, pattern] >= 0).tolist())
+        return tuple(sorted(self.views.tiles(view, pattern)))
 
 
 # Sum of a search: a database, a view of the board, and patterns.
@@ -94,8 +94,9 @@ def unit_tables(size: BoardSize, sums: Sequence[Sum]) -> UnitTables:
         chosen, first = list(patterns), first_units[-1]
         rows = tables.records.reshape(-1, RECORD_FIELDS)[chosen]
         rows[:, TABLE_BIT] += 8 * tables.memory.ctypes.data
-        is_in = views.labels_of_tiles()[view, chosen] >= 0
-        unit = np.where(is_in[0], first, ~first) if tables.counts_every_move else first + is_in.argmax(axis=0)
+        unit = np.full(size.n_cells, ~first if tables.counts_every_move else first)
+        for number, pattern in enumerate(patterns, start=first):
+            unit[list(views.tiles(view, pattern))] = number
         records.append(rows.reshape(-1))
         unit_maps.append(views.unit_maps.reshape(*views.view_of_unit.shape, -1)[view, chosen].reshape(-1))
         unit_of_tile.append(unit)

@@ -71,7 +71,7 @@ def wide_stages(
             record = tables.records.reshape(-1, records.RECORD_FIELDS)[pattern]
             cell_map, n_tiles = views.cell_maps[views.view_of_unit[view, pattern]], int(tables.n_tiles[pattern])
             ranks = cell_set_ranks(size.n_cells, n_tiles)
-            unit_of_tile[s, : size.n_cells][views.labels_of_tiles()[view, pattern] >= 0] = u
+            unit_of_tile[s, list(views.tiles(view, pattern))] = u
             fields[s, wide.TABLE, u] = record[records.TABLE_BIT] >> shift
             fields[s, wide.BLOCK, u] = record[records.BLOCK_BITS] >> shift
             fields[s, wide.FIRST_DIGIT, u] = first_digit(n_tiles)

@@ -15,8 +15,8 @@ import numpy.typing as npt
 
 from pdb_core.bit_kernels import popcount, trailing_zeros
 from pdb_core.jit import kernel
-from pdb_query.lookup_kernels import move_state, place_unit, state_address
-from pdb_query.records import LABEL_BITS, MOVE_FIELDS, RECORD_FIELDS, SOURCE
+from pdb_query.lookup_kernels import find_tiles, move_state, place_unit, state_address
+from pdb_query.records import MOVE_FIELDS, RECORD_FIELDS, SOURCE
 from solver.board_arrays import N_MOVES, Int64s
 from solver.engine.scalar_round_kernels import read_change
 from solver.engine.unit_tables import UnitTables
@@ -137,10 +137,11 @@ def pop(nodes: Nodes, open_list: OpenList, counters: Int64s) -> int:
 @kernel
 def place_all_units(databases: UnitTables, board: npt.NDArray[np.uint8], words: Int64s) -> None:
     """Fill `words` (int64[u]) with the state of each unit of `board`."""
+    cells = np.empty(databases.n_cells, dtype=np.int64)
+    find_tiles(board, 0, cells)
     for unit in range(databases.n_units):
-        label_bits = databases.records[_at(unit * RECORD_FIELDS + LABEL_BITS)]
         unit_map = unit * 2 * databases.n_cells
-        words[_at(unit)], _ = place_unit(board, 0, databases.unit_maps, unit_map, databases.n_cells, label_bits)
+        words[_at(unit)], _ = place_unit(cells, databases.unit_maps, unit_map, databases, unit * RECORD_FIELDS)
 
 
 @kernel

@@ -168,14 +168,13 @@ def subject_of(partition: str, size: str, encoding: Encoding, cost: Cost, *, at_
     boards = tuple(_near_boards(database, random.Random(size)))
     lengths = {board: solved.solve(board).length or 0 for board in boards}
     # The tables only, so that they lie next to the pages that are not accessible.
-    tables = database.lookup_tables
     first, last = _extents(database)[0][0], _extents(database)[-1][1]
     content = _guarded(last - first, at_end=at_end)
-    content[:] = tables.memory[first:last]
+    content[:] = database.lookup_tables.memory[first:last]
     read_only = content.view()
     read_only.flags.writeable = False
-    starts = [start - first for start in tables.table_start.tolist()]
     header = database.header
+    starts = [entry.offset - first for entry in header.patterns]
     database._tables = lookup_tables(header.spec, header.uses, read_only, starts)
     return Subject(path, database, content, sound, boards, lengths, dict(_engines(database)))
 
@@ -259,10 +258,11 @@ def _sampled(trial: Trial) -> str:
 
 
 def _checked_deeply(trial: Trial) -> str:
-    database = trial.database
-    for index, entry in database.header.tables.items():
+    tables, first = trial.database.header.tables, _extents(trial.database)[0][0]
+    for entry in tables.values():
         if entry.n_bytes <= _DEEP_BYTES:
-            prove_table(entry.spec, database.table(index), n_threads=1)
+            content = trial.database.lookup_tables.memory[entry.offset - first :][: entry.n_bytes]
+            prove_table(entry.spec, content, n_threads=1)
         elif trial.is_changed:
             return ANSWER
     if trial.is_changed:

@@ -134,11 +134,10 @@ def boards_of_every_state(database: Database) -> np.ndarray:
     """
     boards = []
     n_cells = database.size.n_cells
-    is_there = database.views().labels_of_tiles() >= 0
-    patterns_of_tiles = np.where(is_there.any(axis=1), is_there.argmax(axis=1), -1)
-    for pattern_of in patterns_of_tiles[[0, -1]]:
+    views = database.views()
+    for s in (0, views.n_sums - 1):
         for pattern in range(len(database.header.patterns)):
-            tiles = [0, *np.flatnonzero(pattern_of == pattern).tolist()]
+            tiles = [0, *views.tiles(s, pattern)]
             others = [tile for tile in range(n_cells) if tile not in tiles]
             for cells in itertools.permutations(range(n_cells), len(tiles)):
                 rest = iter(others)

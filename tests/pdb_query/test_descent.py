@@ -91,7 +91,7 @@ def test_cycle_in_a_damaged_table_ends_and_raises() -> None:
     content_of = {along(1, 0): 1, along(2, 0): 1, along(2, 1): 0, along(1, 1): 0}
     with open_database(table_file("1/2,3,4,5", "3x2", encoding="bits"), load="copy") as database:
         content = database.lookup_tables.memory.copy()
-        start = int(database.lookup_tables.table_start[0])
+        start = database.header.patterns[0].offset
         for cell in range(size.n_cells):
             # One tile: a block is a cell, and holds one bit.
             content[start + cell] = content_of.get(cell, 0)

@@ -57,7 +57,7 @@ def entries_of(database: Database, board: Tiles) -> list[int]:
         cells = np.argsort(mapping.apply(board))
         for index, entry in enumerate(database.header.patterns):
             rank = database.index(index).rank(cells[list(entry.pattern.tiles)][None])[0]
-            places.append(int(database.lookup_tables.table_start[index]) + int(rank))
+            places.append(database.header.patterns[index].offset + int(rank))
     return sorted(set(places))
 
 

@@ -69,7 +69,7 @@ def test_all_index_functions_agree(partition: str, size_text: str, encoding: Enc
                 # Step 1. Lookups, by addresses in the tables' memory, and searches, by absolute ones.
                 for read_by, first_byte in ((tables, 0), (units, tables.memory.ctypes.data)):
                     address = state_address(read_by, index * RECORD_FIELDS, int(states[row, index]), board.index(0))
-                    first_bit = 8 * (first_byte + int(tables.table_start[index]))
+                    first_bit = 8 * (first_byte + entry.offset)
                     assert address - first_bit == (expected if encoding == "bits" else 8 * expected)
                 # Step 2. The library, by placements or by blocks.
                 block, rank = pattern_blocks(size, len(tiles)).state_of(board, tiles)

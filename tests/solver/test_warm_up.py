@@ -23,7 +23,7 @@ def damaged_copy(path: Path, folder: Path, *, at_goal: int, elsewhere: int) -> P
     with open_database(path) as database:
         content = np.fromfile(copy, dtype=np.uint8)
         for index, entry in database.header.tables.items():
-            start = int(database.lookup_tables.table_start[index])
+            start = database.header.patterns[index].offset
             content[start : start + entry.n_bytes] = elsewhere
             cells = [[database.goal.index(tile) for tile in entry.pattern.tiles]]
             content[start + database.index(index).rank(cells)] = at_goal
