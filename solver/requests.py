@@ -1,4 +1,4 @@
-"""The way of a board: a request goes to a source of answers, and its answer comes back once."""
+"""The path of a board: a request goes to a source of answers, and its answer comes back once."""
 
 from array import array
 from collections.abc import Iterable, Iterator

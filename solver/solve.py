@@ -134,12 +134,21 @@ class IdaStarSolver(ABC):
 
         Parameters
         ----------
-        board, goal, limits, report, pool
-            As for `solve`.
+        board
+            Board to solve.
+        goal
+            Board to reach; by default the solver's goal.
         listed
             Function that is called with the tiles of each solution, replayed, one at a time, in no particular order.
+        limits
+            Limits of time and nodes. If one is reached, the solution has no length, but a lower bound.
+        report
+            Function that is called several times a second with the threshold that is searched. An exception from it
+            ends the search.
+        pool
+            Workers that help if the search takes long.
         checkpoint
-            As for `solve`; only finished thresholds are recorded.
+            Thresholds that earlier runs finished, after which the search continues, and to which it adds its own.
         """
         checked, checked_goal, mapping = self._checked(board, goal)
         with self._lock:
@@ -272,8 +281,10 @@ class Solver(IdaStarSolver):
         ----------
         boards
             Boards to solve.
-        goal, pool
-            As for `solve`.
+        goal
+            Board to reach; by default the solver's goal.
+        pool
+            Workers that help with hard boards.
         report
             Function that is called several times a second with the index of a hard board and its threshold.
         checkpoints
@@ -364,8 +375,12 @@ class Solver(IdaStarSolver):
 
         Parameters
         ----------
-        boards, goal, n_threads
-            As for `solve_many`.
+        boards
+            Integers of shape (m, n_cells) or (m, height, width), or a sequence of strings.
+        goal
+            Board to reach; by default the solver's goal.
+        n_threads
+            Threads that search easy boards without Python between them, and share hard boards.
         moves
             Whether to label the neighbours, too. Each neighbour that is not on the solution found takes one more
             search, with a single threshold.

@@ -20,8 +20,9 @@ from solver.solve import MOST_BOARDS, Solver
 Watch = Callable[[Request, Iteration, Checkpoint], None]
 # Searches a board. It calls the report several times a second; the workers of the pool may help.
 Search = Callable[[Request, Report, WorkerPool | None, Checkpoint], Solution]
-# As `Watch` and `Checkpoint`, by the index of a request.
+# Called several times a second with the index of a request and the threshold that is searched.
 _IndexedReport = Callable[[int, Iteration], None]
+# Returns the checkpoint of the request with an index.
 _Checkpoints = Callable[[int], Checkpoint]
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from scripts.figures import store
 from scripts.figures.chart import CHART, programs_chart
-from scripts.figures.tables import TABLES, formatted
+from scripts.figures.tables import formatted, table
 
 ROOT = Path(__file__).parents[2]
 
@@ -27,7 +27,7 @@ def pages() -> list[Path]:
 
 def with_figures(text: str, figures: Mapping[str, Any]) -> str:
     """Return the text of a page with its tables and figures written anew. Raises `KeyError` for an unknown one."""
-    text = _TABLE.sub(lambda match: f"{match[1]}\n{TABLES[match[2]](figures)}\n\n{match[3]}", text)
+    text = _TABLE.sub(lambda match: f"{match[1]}\n{table(match[2], figures)}\n\n{match[3]}", text)
     return _FIGURE.sub(lambda match: formatted(figures[match[2]]["rows"][match[3]][match[4]]) + match[1], text)
 
 

@@ -135,20 +135,13 @@ def pop(nodes: Nodes, open_list: OpenList, counters: Int64s) -> int:
 
 
 @kernel
-def place_all_units(databases: UnitTables, board: npt.NDArray[np.uint8], words: Int64s) -> None:
-    """Fill `words` (int64[u]) with the state of each unit of `board`."""
-    cells = np.empty(databases.n_cells, dtype=np.int64)
-    find_tiles(board, 0, cells)
-    for unit in range(databases.n_units):
-        unit_map = unit * 2 * databases.n_cells
-        words[_at(unit)], _ = place_unit(cells, databases.unit_maps, unit_map, databases, unit * RECORD_FIELDS)
-
-
-@kernel
 def value_child(
-    databases: UnitTables, nodes: Nodes, parent: int, child: int, words: Int64s, edge: int, tile: int
+    databases: UnitTables, nodes: Nodes, parent: int, child: int, cells: Int64s, edge: int, tile: int
 ) -> int:
     """Write the distances of a child's units beside the node: those of its parent but for the units that hold `tile`.
+
+    cells  int64[n_cells], of the parent's tiles, see `find_tiles`
+
     Returns the largest sum.
     """
     source, target = parent * databases.n_units, child * databases.n_units
@@ -159,7 +152,8 @@ def value_child(
         moved = databases.unit_of_tile[_at(s * databases.n_cells + tile)]
         unit = moved ^ (moved >> 63)
         move = databases.moves_of_tile[_at(s * databases.n_cells + tile)] + edge * MOVE_FIELDS
-        word = words[_at(unit)]
+        unit_map = unit * 2 * databases.n_cells
+        word, _ = place_unit(cells, databases.unit_maps, unit_map, databases, unit * RECORD_FIELDS)
         if moved >= 0:  # else every move counts, and this is a tile of no pattern
             word = move_state(databases, unit * RECORD_FIELDS, move, word)
         address = state_address(databases, unit * RECORD_FIELDS, word, databases.moves[_at(move + SOURCE)])
@@ -190,7 +184,7 @@ def expand_best(
     """
     children = np.empty(N_MOVES * packing.n_words, dtype=np.int64)
     slots = np.empty(N_MOVES, dtype=np.int64)
-    words = np.empty(databases.n_units, dtype=np.int64)
+    cells = np.empty(databases.n_cells, dtype=np.int64)
     capacity = len(nodes.rows) // nodes.row_size
     # A call that is handed the tables of all heuristics costs more than Manhattan distance itself.
     only_manhattan = len(heuristic.codes) == 1 and heuristic.codes[0] == MANHATTAN
@@ -222,9 +216,10 @@ def expand_best(
         # Step 2. Its children, all but the one that undoes the move which led here.
         blank, moves = list_children(packing, nodes, parent, N_ROOTS, board, children, slots)
         counters[GENERATED] += popcount(moves)
+        if databases.n_units != 0:
+            find_tiles(board, 0, cells)
 
         # Step 3. Boards that are new become nodes; known ones may have been reached on a shorter path.
-        units_placed = databases.n_units == 0
         untried = moves
         while untried != 0:
             move = trailing_zeros(untried)
@@ -235,9 +230,6 @@ def expand_best(
                 edge = blank * N_MOVES + move
                 cell = packing.edge_cells[_at(edge)]
                 tile = np.int64(board[_at(cell)])
-                if not units_placed:
-                    place_all_units(databases, board, words)
-                    units_placed = True
                 board[_at(blank)] = tile
                 board[_at(cell)] = 0
                 h = manhattan(heuristic.manhattan, board) if only_manhattan else evaluate(heuristic, board)
@@ -245,7 +237,7 @@ def expand_best(
                 board[_at(blank)] = 0
                 node = add_node(packing, nodes, counters, children, child, move, -1 - slot)
                 if databases.n_units != 0:
-                    h = max(h, value_child(databases, nodes, parent, node, words, edge, tile))  # type: ignore[arg-type]
+                    h = max(h, value_child(databases, nodes, parent, node, cells, edge, tile))  # type: ignore[arg-type]
                 # What exceeds the largest h that a node holds may be lowered: it remains a lower bound.
                 push(nodes, order, open_list, counters, node, g, min(h, MAX_H))
                 continue

@@ -111,7 +111,7 @@ def move_packed(
 def first_slot(packing: Packing, words: Int64s, start: int, n_slots: int) -> int:
     """Return the first slot to try for the board packed at words[start]; n_slots is a power of 2.
 
-    No product overflows, so that it is the same with the JIT off.
+    No product overflows, so that the slot does not depend on whether the JIT is on.
     """
     state = 0
     for i in range(packing.n_words):

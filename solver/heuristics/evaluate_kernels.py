@@ -27,7 +27,10 @@ _at = np.uint64
 
 @borrowing_kernel
 def misplaced(distances: Cells, board: Cells) -> int:
-    """Return the number of tiles that are not on their goal cell; distances: as in `manhattan`."""
+    """Return the number of tiles that are not on their goal cell.
+
+    distances: `HeuristicTables.manhattan`; board: uint8[n_cells].
+    """
     n_cells = len(board)
     n = 0
     for cell in range(n_cells):

@@ -21,7 +21,6 @@ from solver.heuristics.mutual_cost_kernels import (
     WORD_BITS,
     Excesses,
     GroupTables,
-    fill_regions,
     search_group,
 )
 
@@ -52,8 +51,7 @@ def group_excesses(size: BoardSize, goal: Tiles, n_tiles: int) -> Excesses:
     n_cells = size.n_cells
     shape = (n_cells,) * n_tiles
     strides = n_cells ** np.arange(n_tiles - 1, -1, -1, dtype=np.int64)
-    regions = np.empty(n_cells ** (n_tiles + 1), dtype=np.uint8)
-    fill_regions(n_cells, size.width, n_tiles, regions)
+    regions = _regions(size, n_tiles)
     seen, queue = np.empty_like(regions), np.empty(len(regions), dtype=np.int64)
     distances = np.empty(n_cells**n_tiles, dtype=np.uint8)
     single = manhattan_distances(size, goal).reshape(n_cells, n_cells).astype(np.int16)
@@ -75,6 +73,23 @@ def group_excesses(size: BoardSize, goal: Tiles, n_tiles: int) -> Excesses:
             half[half <= np.expand_dims(pairs[group[i], group[j]], 3 - i - j)] = 0
         row[:] = half
     return excesses.reshape(-1)
+
+
+def _regions(size: BoardSize, n_tiles: int) -> npt.NDArray[np.uint8]:
+    """Return the lowest cell that the blank can reach from each cell, for every placement of `n_tiles` tiles.
+
+    uint8[n_cells ** n_tiles * n_cells]; n_cells for a cell with a tile. The cells of a placement are its digits, the
+    first tile's highest.
+    """
+    *places, cells = np.indices((size.n_cells,) * (n_tiles + 1), dtype=np.uint8)
+    is_free = reduce(np.logical_and, [place != cells for place in places])
+    cells[~is_free] = size.n_cells
+    before = None
+    while not np.array_equal(before, cells):
+        before = cells.copy()
+        for cell, near in enumerate(size.neighbours):
+            np.copyto(cells[..., cell], cells[..., [cell, *near]].min(axis=-1), where=is_free[..., cell])
+    return cells.reshape(-1)
 
 
 @lru_cache(maxsize=8)

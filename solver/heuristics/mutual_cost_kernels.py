@@ -27,7 +27,9 @@ class GroupTables(NamedTuple):
     """Half the excess of each group in each placement; tiles ascending, groups in lexicographic order.
 
     pairs    uint8[n_pairs * n_cells ** 2]    of tiles a < b on cells c, d at (pair * n_cells + c) * n_cells + d
-    triples  uint8[n_triples * n_cells ** 3]  likewise; 0 if one of its pairs has as much
+    triples  uint8[n_triples * n_cells ** 3]  of tiles a < b < c on cells d, e, f at
+                                              ((triple * n_cells + d) * n_cells + e) * n_cells + f; 0 if one of its
+                                              pairs has as much
     thirds   int64[n_pairs * n_cells ** 2 * n_words]  for each pair and placement a set of (third tile, cell), a bit for
                                               each that has an excess in `triples`, which is read only there
     """
@@ -108,7 +110,7 @@ def best_packing(masks: Int64s, weights: Int64s, n_groups: int, scratch: Int64s)
 
     masks    int64[m]       the tiles of each of the first `n_groups` groups, one to three of them, tile t as bit t;
                             sorted on return, the heaviest first
-    weights  int64[m]       above 0; sorted likewise
+    weights  int64[m]       above 0; sorted on return in the order of the masks
     scratch  int64[4 * n]   for tiles below n
     """
     n = len(scratch) // 4
@@ -194,40 +196,6 @@ def _best_of_component(
 
 
 @kernel
-def fill_regions(n_cells: int, width: int, n_tiles: int, regions: Cells) -> None:
-    """Label each cell with the lowest cell that the blank can reach from it, for every placement.
-
-    regions  uint8[n_cells ** n_tiles * n_cells]  mutated; n_cells for a cell with a tile. The cells of a placement are
-             its digits, the first tile's highest
-    """
-    all_cells = (1 << n_cells) - 1
-    not_first_column = all_cells
-    for cell in range(0, n_cells, width):
-        not_first_column &= ~(1 << cell)
-    not_last_column = not_first_column >> 1 | 1 << (n_cells - 2)
-    not_last_column &= ~(1 << (n_cells - 1))
-    for placement in range(n_cells**n_tiles):
-        free = all_cells
-        rest = placement
-        for _ in range(n_tiles):
-            free &= ~(1 << (rest % n_cells))
-            rest //= n_cells
-        for cell in range(n_cells):
-            regions[placement * n_cells + cell] = n_cells
-        while free != 0:
-            region, before = free & -free, 0
-            lowest = trailing_zeros(region)
-            while region != before:
-                before = region
-                beside = (region & not_last_column) << 1 | (region & not_first_column) >> 1
-                region = (region | beside | region << width | region >> width) & free
-            free &= ~region
-            while region != 0:
-                regions[placement * n_cells + trailing_zeros(region)] = lowest
-                region &= region - 1
-
-
-@kernel
 def search_group(
     regions: Cells,
     neighbours: Int64s,
@@ -242,7 +210,7 @@ def search_group(
 
     The blank goes about its region at no cost, and the least over its regions counts (Korf and Felner 2002).
 
-    regions     see `fill_regions`
+    regions     uint8[n_cells ** n_tiles * n_cells], see `mutual_cost._regions`
     neighbours  int64[n_cells, 4]   -1 if there is none
     strides     int64[n_tiles]      what a step of a tile's cell adds to the placement
     goal_cells  int64[n_tiles]

@@ -3,8 +3,8 @@
 Take only the row of each tile and of the blank, and the goal row of each tile: a board becomes a table of counts, the
 number of tiles of each goal row in each row. A vertical move takes a tile of a row beside the blank's into the blank's
 row; a horizontal move changes nothing. The least number of vertical moves from any counts to the goal's is found once
-by breadth-first search. The same is done for columns, and as no move is both, the two add up. Unlike Manhattan distance
-it takes into account that a tile can leave its row only for the blank's.
+by breadth-first search. So is the least number of horizontal moves, from counts by column. No move is both, so the two
+add up. Unlike Manhattan distance, the sum takes into account that a tile can leave its row only for the blank's.
 
 The index of the counts has no gaps. The lines (rows or columns) are taken in order, and offsets[rest, line] is the
 number of tables of counts that begin with a smaller line. `rest` are the tiles of each goal line that are still to be
@@ -35,7 +35,7 @@ _NO_DISTANCES = np.frombuffer(b"", dtype=np.uint8)
 
 
 def no_walking_tables() -> WalkingTables:
-    """Return empty tables of the same types, if the heuristic is not chosen."""
+    """Return empty tables of the types of `walking_tables`, if the heuristic is not chosen."""
     empty = np.zeros(0, dtype=np.int64)
     table = WalkingTable(0, 0, 0, 0, empty, empty, empty.astype(np.int32), empty.astype(np.uint32), _NO_DISTANCES)
     return WalkingTables(empty, empty, table, table)

@@ -69,7 +69,7 @@ class PruningFsm:
 def fsm_for(size: BoardSize, *, plain: bool = False, keeps_equals: bool = False) -> PruningFsm:
     """Return the FSM for searches of boards of a size; with `plain` it prunes only moves that undo the last one.
 
-    `keeps_equals` as in `pruning_fsm`.
+    With `keeps_equals` it prunes only sequences that a shorter one replaces.
     """
     if plain:
         return pruning_fsm(UNDO_LENGTH, keeps_equals=keeps_equals)

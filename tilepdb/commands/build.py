@@ -228,8 +228,7 @@ def _plan_text(record: Record) -> Iterator[str]:
     yield f"{record['file']}: partition {record['partition']} of a {record['size']} board, {record['encoding']}{cost}"
     for entry in record["patterns"]:
         contents = (
-            f"{entry['entries']:,} entries, {entry['states']:,} states, "
-            f"{format_bytes(entry['memory_bytes'])} of memory"
+            f"{entry['entries']:,} entries, {entry['states']:,} states, {format_bytes(entry['memory_bytes'])} of memory"
         )
         yield f"  {pattern_text(record, entry, contents)}"
     size = {
