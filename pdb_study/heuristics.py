@@ -139,13 +139,13 @@ def heuristic_values(
     heuristics = [heuristic_tables(parse_heuristic(name), size, goal) for name in names]
     values = np.empty((len(boards), len(names) + len(databases)), dtype=np.int64)
     for start in range(0, len(boards), _BOARDS_AT_A_TIME):  # so that Ctrl-C works
-        some, found = (array[start : start + _BOARDS_AT_A_TIME] for array in (boards, values))
+        rows = slice(start, start + _BOARDS_AT_A_TIME)
         for column, tables in enumerate(heuristics):
-            each = np.empty((len(some), len(tables.codes)), dtype=np.uint16)
-            evaluate_many(tables, some, each)
-            found[:, column] = each.max(axis=1)
+            each = np.empty((len(boards[rows]), len(tables.codes)), dtype=np.uint16)
+            evaluate_many(tables, boards[rows], each)
+            values[rows, column] = each.max(axis=1)
         for column, database in enumerate(databases, start=len(names)):
-            found[:, column] = database.probe_batch(some, goal).maximum
+            values[rows, column] = database.probe_batch(boards[rows], goal).maximum
     return values
 
 
