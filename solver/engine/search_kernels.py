@@ -11,13 +11,13 @@ from pdb_core.bit_kernels import popcount
 from pdb_core.jit import chosen_by_type, inlined_kernel, kernel
 from solver.engine import layout as lay
 from solver.engine.catalogue_round_kernels import CatalogueStages, catalogue_round
-from solver.engine.heuristic_round_kernels import HeuristicStages, heuristic_round
-from solver.engine.packed_round_kernels import PackedStages, packed_round
 from solver.engine.round_kernels import on_stack
 from solver.engine.scalar_round_kernels import BYTE, scalar_round
 from solver.engine.unit_tables import UnitTables
 from solver.engine.vector_round_kernels import VectorStages, vector_round
 from solver.engine.wide_round_kernels import WideStages, wide_round
+from solver.heuristics.heuristic_round_kernels import HeuristicStages, heuristic_round
+from solver.heuristics.packed_round_kernels import PackedStages, packed_round
 from solver.vectors import vector_kernels as v
 
 # The kernel that expands `n` nodes of the stack from `top` on, by the type of its `stages`. Its parameters are (stages,

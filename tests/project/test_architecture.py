@@ -39,6 +39,10 @@ INPUT_AND_OUTPUT = {
     "fcntl", "filelock", "mmap", "os", "pathlib", "platformdirs", "psutil", "shutil", "socket", "subprocess", "tempfile"
 }  # fmt: skip
 MAX_LINES = 60
+WINGS = (
+    "solver.graph_search", "solver.heuristics", "solver.large_boards", "pdb_study", "pdb_service", "pdb_cluster",
+    "tilepdb",
+)  # fmt: skip
 
 
 def place(path: Path) -> str:
@@ -73,6 +77,17 @@ def test_imports_between_files_have_no_cycle() -> None:
     while ready := {module for module in modules if module not in done and imported[module] & modules.keys() <= done}:
         done |= ready
     assert modules.keys() - done == set()
+
+
+def test_core_imports_no_wing_except_in_two_files() -> None:
+    """`solver/__init__.py` names the solvers, and the engine chooses among kinds of rounds."""
+    wing = re.compile(rf"({'|'.join(WINGS)})(\.|$)")
+    importing = {
+        place(path)
+        for path in source_files()
+        if not wing.match(module_name(path)) and any(map(wing.match, map(".".join, imported_names(syntax_tree(path)))))
+    }
+    assert importing == {"solver/__init__.py", "solver/engine/search_kernels.py"}
 
 
 def names_used(tree: ast.AST) -> set[str]:

@@ -11,8 +11,8 @@ from solver.engine.database_engine import CATALOGUE, SCALAR, VECTOR, WIDE
 from solver.engine.engine import Engine
 from solver.engine.frontier import Frontier, FrontierLimits
 from solver.engine.frontier_kernels import FRONTIER_GENERATED
-from solver.engine.heuristic_engine import heuristic_engine
 from solver.engine.ida_star import IdaStar
+from solver.heuristics.heuristic_engine import heuristic_engine
 from solver.move_pruning.move_pruning import pruning_fsm
 from tests.naive.boards_and_tables import naive_distances, naive_duplicates, naive_frontier
 from tests.solving import S3, S4, database_for, engine_for, hard_board, node_counts, share, solvable_boards

@@ -9,7 +9,6 @@ import numpy.typing as npt
 from pdb_core.puzzle import BoardSize, Tiles, check_table_size, permutation_is_odd
 from pdb_query.lookup import Int64s
 from solver.board_arrays import N_MOVES, blank_moves
-from solver.engine import packed_round_kernels as packed
 from solver.engine.engine import (
     NO_LAST,
     Engine,
@@ -19,11 +18,11 @@ from solver.engine.engine import (
     first_column_after_slacks,
     slack_rows,
 )
-from solver.engine.heuristic_round_kernels import HeuristicStages
-from solver.engine.packed_round_kernels import PackedStages
-from solver.heuristics import HeuristicTables, heuristic_tables
+from solver.heuristics import HeuristicTables, heuristic_tables, packed_round_kernels as packed
 from solver.heuristics.evaluate_kernels import evaluate_many
 from solver.heuristics.heuristic import KORF_TAYLOR, LINEAR_CONFLICT, MANHATTAN, MISPLACED, PAIRS, TRIPLES
+from solver.heuristics.heuristic_round_kernels import HeuristicStages
+from solver.heuristics.packed_round_kernels import PackedStages
 from solver.move_pruning.move_pruning import PruningFsm
 
 # Nodes a second in terms of a search with databases. Triples of 5x5 take 10 microseconds a board.
