@@ -133,12 +133,14 @@ class IdaStarSolver(ABC):
 
         Parameters
         ----------
-        board, goal, limits, report, pool
-            As for `solve`.
+        board, goal
+            Board to solve, and board to reach; by default the solver's goal.
+        limits, report, pool
+            Limits, a function that is told of the progress, and workers that help. `solve` describes them.
         listed
             Function that is called with the tiles of each solution, replayed, one at a time, in no particular order.
         checkpoint
-            As for `solve`; only finished thresholds are recorded.
+            Work of earlier runs, from which the search continues. Only finished thresholds are recorded.
         """
         checked, checked_goal, mapping = self._checked(board, goal)
         with self._lock:
@@ -272,7 +274,7 @@ class Solver(IdaStarSolver):
         boards
             Boards to solve.
         goal, pool
-            As for `solve`.
+            Board to reach, by default the solver's goal, and workers that help with hard boards.
         report
             Function that is called several times a second with the index of a hard board and its threshold.
         checkpoints
@@ -364,7 +366,7 @@ class Solver(IdaStarSolver):
         Parameters
         ----------
         boards, goal, n_threads
-            As for `solve_many`.
+            Boards, the board to reach, and threads. `solve_many` describes them.
         moves
             Whether to label the neighbours, too. Each neighbour that is not on the solution found takes one more
             search, with a single threshold.

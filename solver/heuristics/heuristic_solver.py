@@ -26,7 +26,7 @@ class HeuristicSolver(IdaStarSolver):
         Whether to prune only the move that undoes the last one. One thread then generates exactly the nodes of the
         textbook (Korf 1985). Otherwise the solver prunes duplicate sequences of moves.
     frontier_bytes
-        Memory for a breadth-first search near the root, as for `Solver`.
+        Memory in which to search large thresholds breadth first near the root, see `Solver`.
 
     Raises
     ------

@@ -6,7 +6,7 @@ from pdb_core.encoding import ENCODINGS, Encoding
 from pdb_core.puzzle import BoardSize, Tiles, blank_last
 from pdb_query import Database
 from solver import Checkpoint, HeuristicSolver, Iteration, Limits, Solver, WorkerPool, replay
-from solver.engine import layout as lay
+from solver.engine import search_memory as mem
 from solver.engine.database_engine import CATALOGUE, SCALAR, VECTOR, WIDE
 from solver.engine.engine import Engine
 from solver.engine.frontier import Frontier, FrontierLimits
@@ -47,7 +47,7 @@ def moves_to(frontier: Frontier, node: int) -> list[int]:
     """Return the blank's moves from the root to a node."""
     moves = []
     while node != 1:
-        link = int(frontier.nodes[node, lay.LINK])
+        link = int(frontier.nodes[node, mem.LINK])
         moves.append(link & 3)
         node = link >> 2
     return moves[::-1]
