@@ -25,10 +25,11 @@ if TYPE_CHECKING:
     from solver.checkpoint import Checkpoint, Subtrees
     from solver.engine.worker_pool import WorkerPool
     from solver.graph_search.graph_search import GraphSolver
+    from solver.heuristics.heuristic_solver import HeuristicSolver
     from solver.labels import Labels
     from solver.large_boards.suboptimal import default_time_limit, find_suboptimal_solution
     from solver.solution import Solution, SolvedBoards, replay
-    from solver.solve import HeuristicSolver, Solver
+    from solver.solve import Solver
     from solver.textbook import a_star, ida_star
 
 __all__ = [
@@ -57,9 +58,10 @@ _MODULES = {
     "checkpoint": ("Checkpoint", "Subtrees"),
     "engine.worker_pool": ("WorkerPool",),
     "graph_search.graph_search": ("GraphSolver",),
+    "heuristics.heuristic_solver": ("HeuristicSolver",),
     "labels": ("Labels",),
     "solution": ("Solution", "SolvedBoards", "replay"),
-    "solve": ("HeuristicSolver", "Solver"),
+    "solve": ("Solver",),
     "textbook": ("a_star", "ida_star"),
 }
 

@@ -1,4 +1,4 @@
-"""Optimal solutions by IDA*, with databases (`Solver`) or without (`HeuristicSolver`). Read this first.
+"""Optimal solutions by IDA* with databases (`Solver`). Read this first.
 
 check      is it a board, can it be solved                pdb_core.puzzle
 map        to the goal of the tables, by a symmetry       pdb_core.symmetry
@@ -14,8 +14,8 @@ from threading import Lock
 import numpy as np
 import numpy.typing as npt
 
-from pdb_core.errors import GoalError, UnsolvableError
-from pdb_core.puzzle import Board, BoardLike, BoardSize, Tiles, as_goal, as_size, check_table_size, format_board
+from pdb_core.errors import UnsolvableError
+from pdb_core.puzzle import Board, BoardLike, BoardSize, Tiles, as_goal
 from pdb_core.symmetry import BoardMapping
 from pdb_query import Database
 from pdb_query.lookup import Int64s
@@ -25,7 +25,6 @@ from solver.engine.boards_search import BoardsSearch
 from solver.engine.database_engine import database_engine
 from solver.engine.engine import Engine
 from solver.engine.frontier import FrontierLimits
-from solver.engine.heuristic_engine import heuristic_engine
 from solver.engine.ida_star import IdaStar
 from solver.engine.search_result import SearchResult
 from solver.engine.unit_tables import DatabaseSums
@@ -426,64 +425,3 @@ def _chunks(rows: Int64s, n_threads: int) -> list[Int64s]:
         raise ValueError(f"n_threads is {n_threads}; give 1 or more")
     n_chunk = max(1, min(MOST_BOARDS, len(rows) // (8 * n_threads)))
     return [rows[first : first + n_chunk] for first in range(0, len(rows), n_chunk)]
-
-
-class HeuristicSolver(IdaStarSolver):
-    """Solver by IDA* for one goal, with heuristics that need no database. Its h is the largest of them. Thread-safe.
-
-    Its kernels are loaded or compiled when it is made.
-
-    Parameters
-    ----------
-    size
-        Size of the boards, up to 6x6.
-    goal
-        Board to reach.
-    heuristics
-        Names from `solver.heuristics.HEURISTICS`.
-    plain
-        Whether to prune only the move that undoes the last one. One thread then generates exactly the nodes of the
-        textbook (Korf 1985). Otherwise the solver prunes duplicate sequences of moves.
-    frontier_bytes
-        Memory for a breadth-first search near the root, as for `Solver`.
-
-    Raises
-    ------
-    GoalError
-        If the goal is not a board of this size.
-    InputError
-        If the boards are larger than 6x6, or a heuristic does not exist for the size.
-
-    Examples
-    --------
-    >>> solver = HeuristicSolver(BoardSize(3, 3), (1, 2, 3, 4, 5, 6, 7, 8, 0), ["linear-conflict"])
-    >>> solver.solve((1, 2, 3, 4, 0, 6, 7, 5, 8)).tiles
-    (5, 8)
-    """
-
-    def __init__(
-        self,
-        size: BoardSize | str,
-        goal: BoardLike,
-        heuristics: Sequence[str],
-        *,
-        plain: bool = False,
-        frontier_bytes: int | None = None,
-    ) -> None:
-        board_size = as_size(size)
-        check_table_size(board_size)
-        checked_goal = as_goal(goal, board_size)
-        super().__init__(
-            board_size,
-            checked_goal,
-            lambda fsm: heuristic_engine(board_size, checked_goal, heuristics, fsm),
-            plain=plain,
-            operator_order=plain,
-            frontier_bytes=frontier_bytes,
-        )
-
-    def _mapping(self, goal: Tiles) -> BoardMapping:
-        if goal != self._goal:
-            raise GoalError(f"the solver's goal is {format_board(self._goal, self._size)}; make one for another goal")
-        same = tuple(range(self._size.n_cells))
-        return BoardMapping("identity", same, same)

@@ -5,17 +5,17 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from pdb_core.bit_kernels import popcount
 from pdb_core.jit import inlined_kernel, kernel
 from pdb_core.puzzle import BLANK
 from pdb_query.lookup import Int64s
-from solver.engine import layout as lay
-from solver.engine.search_kernels import search
+from solver.engine import search_memory as mem
+from solver.engine.search_kernels import RoundTables, search
+from solver.engine.search_memory import EngineTables, StackMemory
 from solver.vectors import vector_kernels as v
 
 # `BoardsMemory.place`: the board that is searched, its threshold or -1 at its beginning, and finished thresholds.
-N_PLACES = 4
-BOARD, THRESHOLD, N_FINISHED = range(3)
+N_PLACES = 3
+BOARD, THRESHOLD, N_FINISHED = range(N_PLACES)
 # Lengths of boards without one: the moves found do not lead to the goal; no solution up to the last threshold.
 WRONG, BEYOND = -2, -3
 
@@ -44,24 +44,26 @@ class BoardsMemory(NamedTuple):
 
 
 @kernel
-def begin_threshold(tables: Any, at: Any, counters: Any, root: Any, sums: Any, threshold: int) -> None:
+def begin_threshold(
+    tables: EngineTables, at: StackMemory, counters: Int64s, root: Any, sums: Any, threshold: int
+) -> None:
     """Put a root (uint32[n_columns]) on the empty stack, with what `threshold` leaves above its sums (int64[s])."""
     for column in range(tables.n_columns):
         v.store_word(at.stack + column * at.stack_column, np.int64(root[column]))  # type: ignore[arg-type]
-    v.store_word(at.stack + lay.LINK * at.stack_column, 0)
-    v.store_word(at.stack + lay.LEFT * at.stack_column, threshold << lay.MOVES_LEFT_SHIFT)
+    v.store_word(at.stack + mem.LINK * at.stack_column, 0)
+    v.store_word(at.stack + mem.LEFT * at.stack_column, threshold << mem.MOVES_LEFT_SHIFT)
     for s in range(tables.n_sums):
-        to_slack = at.stack + tables.sums[s, lay.SLACK] * at.stack_column
+        to_slack = at.stack + tables.sums[s, mem.SLACK] * at.stack_column
         slack = (threshold - sums[s]) >> 1
-        v.store_word(to_slack, v.load_word(to_slack) | (slack << tables.sums[s, lay.SLACK_SHIFT]))
+        v.store_word(to_slack, v.load_word(to_slack) | (slack << tables.sums[s, mem.SLACK_SHIFT]))
     v.store_word(at.signal, 0)
     counters[:] = 0
-    counters[lay.TOP] = 1
-    counters[lay.N_LINKS] = 1
+    # The root may have no moves left.
+    counters[mem.TOP] = counters[mem.N_LINKS] = counters[mem.N_ENDED] = 1
 
 
 @inlined_kernel
-def is_goal_board(tables: Any, board: Any) -> bool:
+def is_goal_board(tables: EngineTables, board: Any) -> bool:
     """Return whether a board (uint8[n_cells]) is the goal."""
     for cell in range(tables.n_cells):  # noqa: SIM110 (numba compiles no generator)
         if board[cell] != tables.goal[cell]:
@@ -70,12 +72,12 @@ def is_goal_board(tables: Any, board: Any) -> bool:
 
 
 @inlined_kernel
-def write_path(tables: Any, at: Any, counters: Any, board: Any, path: Any, length: int) -> bool:
+def write_path(tables: EngineTables, at: StackMemory, counters: Int64s, board: Any, path: Any, length: int) -> bool:
     """Write the tiles moved to the goal that was found (path: uint8[n >= length]), and make the moves on `board`.
 
     Returns whether they lead to the goal.
     """
-    link = counters[lay.FOUND_LINK]
+    link: Any = counters[mem.FOUND_LINK]
     for i in range(length - 1, -1, -1):
         if link >> 2 == 0:
             return False
@@ -87,7 +89,7 @@ def write_path(tables: Any, at: Any, counters: Any, board: Any, path: Any, lengt
     while board[blank] != BLANK:
         blank += 1
     for i in range(length):
-        step = v.load_word(tables.steps + 4 * np.int64(path[i]))
+        step = v.load_word(tables.steps + 4 * np.int64(path[i]))  # type: ignore[arg-type]
         cell = (blank + step) & 0xFFFFFFFF
         if cell >= tables.n_cells:
             return False
@@ -100,17 +102,23 @@ def write_path(tables: Any, at: Any, counters: Any, board: Any, path: Any, lengt
 
 @kernel
 def search_boards(
-    tables: Any, stages: Any, at: Any, counters: Any, batch: Any, pause_at: int, max_nodes: int, at_goal: int
+    tables: EngineTables,
+    round_tables: RoundTables,
+    at: StackMemory,
+    counters: Int64s,
+    batch: BoardsMemory,
+    pause_at: int,
+    max_nodes: int,
+    counts_goals: bool,
 ) -> int:
     """Search boards one after another, each from its first threshold up to its first solution or its last threshold.
 
     Without boards, search what is on the stack. One kernel does both, since a search takes long to compile.
 
-    tables, stages, at, counters  see `search_kernels.search`; the stack is empty, or as the call left it that returned
-                                  PAUSED
-    batch      `BoardsMemory`
-    pause_at   with boards, the nodes to generate before PAUSED is returned; else as in `search`
-    max_nodes, at_goal  as in `search`
+    tables, round_tables, at, counters  the tables, the stack and its counters, see `search_kernels.search`. The stack
+               is empty, or as the call that returned PAUSED left it
+    pause_at   with boards, the nodes to generate before PAUSED is returned; without them, the limit of `search`
+    max_nodes, counts_goals  those of `search`
 
     Returns EXHAUSTED if all boards are done, PAUSED (also in a threshold that the batch has no room for), NO_ROOM, or
     TOO_DEEP if a slack exceeds its bits; without boards what `search` returns.
@@ -119,14 +127,14 @@ def search_boards(
     place, sums, lengths = batch.place, batch.sums, batch.lengths
     n_boards = batch.roots.shape[0]
     while True:
-        before = counters[lay.GENERATED]
+        before = counters[mem.GENERATED]
         until = pause_at
         row = 0
         if n_boards > 0:
             row = place[BOARD]
             if row >= n_boards:
-                return lay.EXHAUSTED
-            # Step 1. Begin a threshold. Nothing is as near as 0 moves but the goal itself.
+                return mem.EXHAUSTED
+            # Step 1. Begin a threshold.
             if place[THRESHOLD] < 0:
                 place[THRESHOLD] = batch.thresholds[row] + 2 * place[N_FINISHED]
                 if place[THRESHOLD] > batch.last[row]:
@@ -140,32 +148,24 @@ def search_boards(
                     place[BOARD] += 1
                     place[THRESHOLD] = -1
                     continue
-                if place[THRESHOLD] == 0:
-                    state = np.int64(batch.roots[row, lay.STATE])
-                    legal = v.load_word(tables.legal + 4 * ((state >> lay.BLANK_SHIFT) & lay.BLANK_MASK))
-                    batch.counts[row, 0, 0] = popcount((state >> lay.ALLOWED_SHIFT) & legal & 15)  # type: ignore[arg-type]
-                    batch.counts[row, 0, 1] = 1
-                    place[N_FINISHED] = 1
-                    place[THRESHOLD] = -1
-                    continue
                 for s in range(tables.n_sums):
-                    if place[THRESHOLD] - sums[row, s] > 2 * lay.MAX_SLACK:
-                        return lay.TOO_DEEP
+                    if place[THRESHOLD] - sums[row, s] > 2 * mem.MAX_SLACK:
+                        return mem.TOO_DEEP
                 begin_threshold(tables, at, counters, batch.roots[row], sums[row], place[THRESHOLD])
-                before = counters[lay.GENERATED]
+                before = counters[mem.GENERATED]
                 if place[N_FINISHED] >= batch.counts.shape[1] or place[THRESHOLD] > batch.paths.shape[1]:
-                    return lay.PAUSED
+                    return mem.PAUSED
             until = before + n_left
         # Step 2. Search it.
-        status = search(tables, stages, at, counters, until, max_nodes, at_goal)
-        n_left -= counters[lay.GENERATED] - before
-        if n_boards == 0 or (status != lay.EXHAUSTED and status != lay.FOUND):
+        status = search(tables, round_tables, at, counters, until, max_nodes, counts_goals)
+        n_left -= counters[mem.GENERATED] - before
+        if n_boards == 0 or (status != mem.EXHAUSTED and status != mem.FOUND):
             return status
         # Step 3. Note it, and go to the next threshold or the next board.
-        batch.counts[row, place[N_FINISHED], 0] = counters[lay.GENERATED]
-        batch.counts[row, place[N_FINISHED], 1] = counters[lay.EXPANDED]
+        batch.counts[row, place[N_FINISHED], 0] = counters[mem.GENERATED]
+        batch.counts[row, place[N_FINISHED], 1] = counters[mem.EXPANDED]
         place[N_FINISHED] += 1
-        if status == lay.FOUND:
+        if status == mem.FOUND:
             is_right = write_path(tables, at, counters, batch.boards[row], batch.paths[row], place[THRESHOLD])
             lengths[row] = place[THRESHOLD] if is_right else WRONG
             place[BOARD] += 1

@@ -5,7 +5,7 @@ import time
 import numpy as np
 
 from pdb_query.lookup import Int64s
-from solver.engine import layout as lay
+from solver.engine import search_memory as mem
 from solver.engine.board_kernels import BEYOND, BOARD, THRESHOLD, WRONG, BoardsMemory
 from solver.engine.engine import Engine, Roots
 from solver.engine.search_result import SearchResult
@@ -36,7 +36,7 @@ class BoardsSearch:
         self.lengths = np.full(n, -1, dtype=np.int16)
         self.paths = np.zeros((n, longest), dtype=np.uint8)
         self._boards = roots.boards.copy()
-        self._place = np.array([0, -1, 0, 0], dtype=np.int64)
+        self._place = np.array([0, -1, 0], dtype=np.int64)
         self.more: dict[int, SearchResult] = {}
         # When the search of the board that is being searched began, as its nodes show.
         self.began_at = self._noted_at = start
@@ -70,17 +70,17 @@ class BoardsSearch:
             self.lengths,
             self.paths,
         )
-        status = stack.search(n_nodes, NO_LIMIT, lay.STOP_AT_GOAL, boards)
+        status = stack.search(n_nodes, NO_LIMIT, boards=boards)
         if (self.lengths == WRONG).any():
             raise engine.wrong_end()
         searched = slice(first, self.board + 1)
         generated = self.counts[searched, :, 0].sum(axis=1)
-        if status == lay.PAUSED:
-            generated[-1] += stack.counters[lay.GENERATED]
+        if status == mem.PAUSED:
+            generated[-1] += stack.counters[mem.GENERATED]
         now = time.perf_counter()
         seconds_per_node = (now - self._noted_at) / max(1, int(generated.sum()))
         self._seconds_per_node[searched] = seconds_per_node
-        self.began_at = now - float(generated[-1]) * seconds_per_node if status == lay.PAUSED else now
+        self.began_at = now - float(generated[-1]) * seconds_per_node if status == mem.PAUSED else now
         self._noted_at = now
         return status
 
@@ -98,7 +98,7 @@ class BoardsSearch:
         self.lengths[row] = BEYOND if result.tiles is None else len(tiles)
         self.paths[row, : len(tiles)] = tiles
         self.more[row] = result
-        self._place[:] = [row + 1, -1, 0, 0]
+        self._place[:] = [row + 1, -1, 0]
         self._noted_at = time.perf_counter()
 
     def iterations(self, row: int) -> tuple[Iteration, ...]:

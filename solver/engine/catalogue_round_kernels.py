@@ -19,7 +19,7 @@ import numpy as np
 from pdb_core.bit_kernels import load_byte, popcount, prefetch, stack_array
 from pdb_core.jit import inlined_kernel
 from pdb_query.lookup import Int64s
-from solver.engine import layout as lay
+from solver.engine import search_memory as mem
 from solver.engine.round_kernels import (
     CELL_MASK,
     FIRST_BLOCK_MASK,
@@ -38,6 +38,7 @@ from solver.engine.round_kernels import (
     sort,
     take_of_32,
 )
+from solver.engine.search_memory import EngineTables, StackMemory
 from solver.vectors import vector_kernels as v
 
 WORD_BITS = 32
@@ -52,13 +53,21 @@ BUCKET_COLUMNS = 5
 # Vectors that are ranked between the prefetch of a cell set's record and its use.
 LAG = 4
 # Of a vector in scratch memory.
-VECTOR_BYTES = 4 * lay.MAX_LANES
-# A child: the index of its parent, the move, its own index in the list, and its tile from TILE_SHIFT on.
-INDEX_SHIFT = 8
-INDEX_MASK = lay.MAX_CHILDREN - 1
-NO_INDEX = 0xFFFFFFFF & ~(INDEX_MASK << INDEX_SHIFT)
+VECTOR_BYTES = 4 * mem.MAX_LANES
+NO_INDEX = 0xFFFFFFFF & ~(mem.INDEX_MASK << mem.INDEX_SHIFT)
+# Words of a bucket (the second one has 64 bits), of a tile in scratch memory, and of the list of vectors of a wave:
+#
+#                31             24                                        0
+#     rank       | blank's cell | rank of the arrangement                 |
+#                63                                                 3     0
+#     address    | address of the byte that holds a distance        | bit |
+#                31                               8                       0
+#     tile       | smaller labels behind it       | its cell              |
+#     vector     | its first child in the bucket  | unit                  |
 BLANK_CELL_SHIFT = 24
-ORDER_MASK = (1 << BLANK_CELL_SHIFT) - 1
+ARRANGEMENT_MASK = (1 << BLANK_CELL_SHIFT) - 1
+DIGIT_SHIFT = VECTOR_SHIFT = 8
+UNIT_MASK = (1 << VECTOR_SHIFT) - 1
 MAX_CATALOGUE_CELLS = 26
 # The fields of a unit, the last ones its tiles.
 N_TILES, MEMORY, ROW_BYTES, FRAME, LOW, HIGH, SETS, WEIGHTS, UNIT_TILES = range(9)
@@ -66,7 +75,7 @@ MAX_CATALOGUE_TILES = 8
 N_UNIT_FIELDS = UNIT_TILES + MAX_CATALOGUE_TILES
 
 
-class CatalogueStages(NamedTuple):
+class CatalogueTables(NamedTuple):
     """Tables of a catalogue round.
 
     units          int64[u, N_UNIT_FIELDS]: tiles; addresses of the table, of uint32[32], the cells in the unit's frame,
@@ -75,7 +84,9 @@ class CatalogueStages(NamedTuple):
     unit_of_tile   address of uint32[s, 32]: the unit of each tile in each sum
     tile_masks     address of uint32[2, 32]: the units that a move of each tile changes, as a mask of two words
     n_words        of masks that are in use
-    place_column, plane_column   the first columns of a node that hold the cells of tiles, and the planes
+    place_column   the first column of a node that holds the cells of tiles, a byte each, those of tiles 0 to 3 first
+    plane_column   the first column of a node that holds planes: bits 0 of the distances of units 0 to 31, their bits 1,
+                   then those of units 32 to 63. The lowest bit is that of the first unit
     low_bits, high_bits          of the lower and the upper part of a cell set
     """
 
@@ -90,20 +101,20 @@ class CatalogueStages(NamedTuple):
 
 
 @inlined_kernel
-def find_critical(stages: Any, tables: Any, at: Any, n: int) -> None:
+def find_critical(round_tables: CatalogueTables, tables: EngineTables, at: StackMemory, n: int) -> None:
     """Number the children of a list, write their critical units, and clear the other masks."""
     children = at.lists
     for i in range(0, n, v.LANES):
         child = v.load(children + 4 * i)
-        v.store(children + 4 * i, child | ((v.iota() + i) << INDEX_SHIFT))
-        parent, tile = child & lay.PARENT_MASK, child >> TILE_SHIFT
+        v.store(children + 4 * i, child | ((v.iota() + i) << mem.INDEX_SHIFT))
+        parent, tile = child & mem.PARENT_MASK, child >> TILE_SHIFT
         low, high = v.splat(0), v.splat(0)
         for s in range(tables.n_sums):
-            slack = of_parents(at, tables.sums[s, lay.SLACK], parent)
-            slack = (slack >> tables.sums[s, lay.SLACK_SHIFT]) & lay.MAX_SLACK
-            unit = take_of_32(stages.unit_of_tile + TILES_BYTES * s, tile)
+            slack = of_parents(at, tables.sums[s, mem.SLACK], parent)
+            slack = (slack >> tables.sums[s, mem.SLACK_SHIFT]) & mem.MAX_SLACK
+            unit = take_of_32(round_tables.unit_of_tile + TILES_BYTES * s, tile)
             bit = v.where(slack == 0, v.splat(1) << (unit & (WORD_BITS - 1)), v.splat(0))
-            if stages.n_words > 1:
+            if round_tables.n_words > 1:
                 high = high | v.where(unit < WORD_BITS, v.splat(0), bit)
                 bit = v.where(unit < WORD_BITS, bit, v.splat(0))
             low = low | bit
@@ -114,7 +125,7 @@ def find_critical(stages: Any, tables: Any, at: Any, n: int) -> None:
 
 
 @inlined_kernel
-def choose_units(stages: Any, at: Any, n: int, is_first: bool) -> None:
+def choose_units(round_tables: CatalogueTables, at: StackMemory, n: int, is_first: bool) -> None:
     """Choose the units to look up for each child: the first critical one, or all that were not looked up yet."""
     children = at.lists
     for i in range(0, n, v.LANES):
@@ -126,10 +137,10 @@ def choose_units(stages: Any, at: Any, n: int, is_first: bool) -> None:
             low = low & (v.splat(0) - low)
         else:
             tile = v.load(children + 4 * i) >> TILE_SHIFT
-            low = take_of_32(stages.tile_masks, tile) ^ v.load(in_list(children, DONE, i))
-            if stages.n_words > 1:
+            low = take_of_32(round_tables.tile_masks, tile) ^ v.load(in_list(children, DONE, i))
+            if round_tables.n_words > 1:
                 done = v.load(in_list(children, DONE + 1, i))
-                high = take_of_32(stages.tile_masks + TILES_BYTES, tile) ^ done
+                high = take_of_32(round_tables.tile_masks + TILES_BYTES, tile) ^ done
         # Lanes behind the last child hold anything.
         is_child = v.iota() + i < n
         chosen = (v.where(is_child, low, v.splat(0)), v.where(is_child, high, v.splat(0)))
@@ -140,11 +151,11 @@ def choose_units(stages: Any, at: Any, n: int, is_first: bool) -> None:
 
 
 @inlined_kernel
-def fill_buckets(stages: Any, tables: Any, at: Any, n: int, counts: Any) -> None:
+def fill_buckets(round_tables: CatalogueTables, tables: EngineTables, at: StackMemory, n: int, counts: Int64s) -> None:
     """List the children by the units that were chosen."""
-    for u in range(len(stages.units)):
-        bucket = at.lists + (BUCKETS + BUCKET_COLUMNS * u) * lay.LIST_COLUMN
-        chosen = at.lists + (CHOSEN + (u >> 5)) * lay.LIST_COLUMN
+    for u in range(len(round_tables.units)):
+        bucket = at.lists + (BUCKETS + BUCKET_COLUMNS * u) * mem.LIST_COLUMN
+        chosen = at.lists + (CHOSEN + (u >> 5)) * mem.LIST_COLUMN
         n_found: Any = np.int64(0)
         for i in range(0, n, v.LANES):
             is_in = ((v.load(chosen + 4 * i) >> (u & (WORD_BITS - 1))) & 1) != 0
@@ -154,77 +165,78 @@ def fill_buckets(stages: Any, tables: Any, at: Any, n: int, counts: Any) -> None
 
 
 @inlined_kernel
-def rank(stages: Any, tables: Any, at: Any, unit: Any, bucket: int, n: int) -> None:
+def rank(
+    round_tables: CatalogueTables, tables: EngineTables, at: StackMemory, unit: Int64s, bucket: int, n: int
+) -> None:
     """Rank the cell sets and arrangements of up to `LANES` children of a unit, and prefetch records of sets."""
-    low_mask = (1 << stages.low_bits) - 1
+    low_mask = (1 << round_tables.low_bits) - 1
     n_tiles = unit[N_TILES]
     frame = unit[FRAME]
     # Scratch: the list of children that fell is not in use yet.
-    scratch = at.lists + lay.FALLEN * at.list_bytes
+    scratch = at.lists + mem.FALLEN * at.list_bytes
     child = v.load(bucket)
-    parent, tile = child & lay.PARENT_MASK, child >> TILE_SHIFT
-    blank, new_blank = blank_and_cell(tables, at, parent, (child >> lay.MOVE_SHIFT) & 3)
+    parent, tile = child & mem.PARENT_MASK, child >> TILE_SHIFT
+    blank, new_blank = blank_and_cell(tables, at, parent, (child >> mem.MOVE_SHIFT) & 3)
     # Step 1. The cell of each tile, and how many tiles with smaller labels are behind it.
     cells = v.splat(0)
     for k in range(n_tiles):
         label = unit[UNIT_TILES + k]
-        word = of_parents(at, stages.place_column + (label >> 2), parent)
+        word = of_parents(at, round_tables.place_column + (label >> 2), parent)
         cell = v.where(tile == label, blank, (word >> ((label & 3) << 3)) & CELL_MASK)
         cell = take_of_32(frame, cell) & CELL_MASK
         digit = v.popcounts(cells >> cell)
         cells = cells | (v.splat(1) << cell)
-        v.store(scratch + k * VECTOR_BYTES, cell | (digit << 8))
+        v.store(scratch + k * VECTOR_BYTES, cell | (digit << DIGIT_SHIFT))
     # Step 2. The rank of the arrangement.
-    order = v.splat(0)
+    arrangement = v.splat(0)
     for k in range(n_tiles):
-        place = v.load(scratch + k * VECTOR_BYTES)
-        position = v.popcounts(cells & ((v.splat(1) << (place & CELL_MASK)) - 1))
-        order = order + (place >> 8) * v.take_of_16(unit[WEIGHTS], position)
+        of_tile = v.load(scratch + k * VECTOR_BYTES)
+        position = v.popcounts(cells & ((v.splat(1) << (of_tile & CELL_MASK)) - 1))
+        arrangement = arrangement + (of_tile >> DIGIT_SHIFT) * v.take_of_16(unit[WEIGHTS], position)
     new_blank = take_of_32(frame, new_blank) & CELL_MASK
-    v.store(bucket + 3 * lay.LIST_COLUMN, order | (new_blank << BLANK_CELL_SHIFT))
+    v.store(bucket + 3 * mem.LIST_COLUMN, arrangement | (new_blank << BLANK_CELL_SHIFT))
     # Step 3. The rank of the cell set. Lanes behind the last child hold anything.
     is_child = v.iota() < n
     lower = cells & low_mask
-    upper = (v.popcounts(lower) << stages.high_bits) + (cells >> stages.low_bits)
+    upper = (v.popcounts(lower) << round_tables.high_bits) + (cells >> round_tables.low_bits)
     upper = v.where(is_child, upper, v.splat(0))
     set_rank = v.gather_words(unit[LOW], lower) + v.gather_words(unit[HIGH], upper)
-    v.store(bucket + 4 * lay.LIST_COLUMN, v.where(is_child, set_rank, v.splat(0)))
+    v.store(bucket + 4 * mem.LIST_COLUMN, v.where(is_child, set_rank, v.splat(0)))
     for i in range(n):
         prefetch(unit[SETS] + v.load_word(in_list(bucket, 4, i)) * SET_BYTES)
 
 
 @inlined_kernel
-def find_bits(unit: Any, bucket: int, to_bits: int, n: int) -> None:
+def find_bits(unit: Int64s, bucket: int, to_bits: int, n: int) -> None:
     """Find the bits of the distances of up to `LANES` children of a unit, and prefetch them."""
     sets, memory, row_bytes = unit[SETS], unit[MEMORY], unit[ROW_BYTES]
     for i in range(n):
-        order = v.load_word(in_list(bucket, 3, i))
-        cell = order >> BLANK_CELL_SHIFT
-        order &= ORDER_MASK
+        word = v.load_word(in_list(bucket, 3, i))
+        cell, arrangement = word >> BLANK_CELL_SHIFT, word & ARRANGEMENT_MASK
         record = sets + v.load_word(in_list(bucket, 4, i)) * SET_BYTES
         region = (load_byte(record + FIRST_REGION + (cell >> 1)) >> ((cell & 1) << 2)) & (MAX_REGIONS - 1)
-        address = memory + ((v.load_word(record) & FIRST_BLOCK_MASK) + region) * row_bytes + (order >> 3)
+        address = memory + ((v.load_word(record) & FIRST_BLOCK_MASK) + region) * row_bytes + (arrangement >> 3)
         prefetch(address)
-        v.store_long(to_bits + 8 * i, (address << 3) | (order & 7))
+        v.store_long(to_bits + 8 * i, (address << 3) | (arrangement & 7))
 
 
 @inlined_kernel
-def read_bucket(at: Any, u: int, bucket: int, n: int) -> None:
+def read_bucket(at: StackMemory, u: int, bucket: int, n: int) -> None:
     """Read bit 1 of the distances of a unit's children."""
-    column = at.lists + (READ + (u >> 5)) * lay.LIST_COLUMN
+    column = at.lists + (READ + (u >> 5)) * mem.LIST_COLUMN
     for i in range(n):
-        place = v.load_long(bucket + lay.LIST_COLUMN + 8 * i)
-        bit = (load_byte(place >> 3) >> (place & 7)) & 1
-        to_word = column + 4 * ((v.load_word(bucket + 4 * i) >> INDEX_SHIFT) & INDEX_MASK)
+        address = v.load_long(bucket + mem.LIST_COLUMN + 8 * i)
+        bit = (load_byte(address >> 3) >> (address & 7)) & 1
+        to_word = column + 4 * ((v.load_word(bucket + 4 * i) >> mem.INDEX_SHIFT) & mem.INDEX_MASK)
         v.store_word(to_word, v.load_word(to_word) | (bit << (u & 31)))
 
 
 @inlined_kernel
-def rises(stages: Any, at: Any, children: int, i: int, parent: Any, w: int) -> Any:
+def rises(round_tables: CatalogueTables, at: StackMemory, children: int, i: int, parent: Any, w: int) -> Any:
     """Return the units whose distances rose, word `w` of a mask: bit 1 is then that of one more."""
-    if w >= stages.n_words:
+    if w >= round_tables.n_words:
         return v.splat(0)
-    planes = stages.plane_column + 2 * w
+    planes = round_tables.plane_column + 2 * w
     one_more = of_parents(at, planes, parent) ^ of_parents(at, planes + 1, parent)
     read = v.load(in_list(children, READ + w, i))
     done = v.load(in_list(children, DONE + w, i))
@@ -232,42 +244,46 @@ def rises(stages: Any, at: Any, children: int, i: int, parent: Any, w: int) -> A
 
 
 @inlined_kernel
-def rise_of_sum(stages: Any, s: int, tile: Any, rose_low: Any, rose_high: Any) -> Any:
+def rise_of_sum(round_tables: CatalogueTables, s: int, tile: Any, rose_low: Any, rose_high: Any) -> Any:
     """Return whether sum `s` rose, 1 or 0; tile: the tiles that moved."""
-    unit = take_of_32(stages.unit_of_tile + TILES_BYTES * s, tile)
+    unit = take_of_32(round_tables.unit_of_tile + TILES_BYTES * s, tile)
     rose = rose_low >> (unit & (WORD_BITS - 1))
-    if stages.n_words > 1:
+    if round_tables.n_words > 1:
         rose = v.where(unit < WORD_BITS, rose, rose_high >> (unit & (WORD_BITS - 1)))
     return rose & 1
 
 
 @inlined_kernel
-def look_up_wave(stages: Any, tables: Any, at: Any, n: int, is_first: bool, counts: Any) -> None:
+def look_up_wave(
+    round_tables: CatalogueTables, tables: EngineTables, at: StackMemory, n: int, is_first: bool, counts: Int64s
+) -> None:
     """Look up units of a list of children: the first critical one of each, or all that were not looked up yet."""
-    choose_units(stages, at, n, is_first)
-    fill_buckets(stages, tables, at, n, counts)
-    first = at.lists + BUCKETS * lay.LIST_COLUMN
-    bucket_bytes = BUCKET_COLUMNS * lay.LIST_COLUMN
-    n_units = len(stages.units)
+    choose_units(round_tables, at, n, is_first)
+    fill_buckets(round_tables, tables, at, n, counts)
+    first = at.lists + BUCKETS * mem.LIST_COLUMN
+    bucket_bytes = BUCKET_COLUMNS * mem.LIST_COLUMN
+    n_units = len(round_tables.units)
     # Step 1. Number the vectors of all units.
     n_vectors = 0
-    vectors = at.lists + lay.RISEN * at.list_bytes
+    vectors = at.lists + mem.RISEN * at.list_bytes
     for u in range(n_units):
         for i in range(0, counts[u], v.LANES):
-            v.store_word(vectors + 4 * n_vectors, (i << 8) | u)
+            v.store_word(vectors + 4 * n_vectors, (i << VECTOR_SHIFT) | u)
             n_vectors += 1
     # Step 2. The records of a vector's cell sets are on their way while the next ones are ranked.
     for k in range(n_vectors + LAG):
         if k < n_vectors:
             vector = v.load_word(vectors + 4 * k)
-            u, i = vector & 255, vector >> 8
+            u, i = vector & UNIT_MASK, vector >> VECTOR_SHIFT
             n_lanes = min(v.LANES, counts[u] - i)
-            rank(stages, tables, at, stages.units[u], first + u * bucket_bytes + 4 * i, n_lanes)
+            rank(round_tables, tables, at, round_tables.units[u], first + u * bucket_bytes + 4 * i, n_lanes)
         if k >= LAG:
             vector = v.load_word(vectors + 4 * (k - LAG))
-            u, i = vector & 255, vector >> 8
+            u, i = vector & UNIT_MASK, vector >> VECTOR_SHIFT
             bucket = first + u * bucket_bytes
-            find_bits(stages.units[u], bucket + 4 * i, bucket + lay.LIST_COLUMN + 8 * i, min(v.LANES, counts[u] - i))
+            find_bits(
+                round_tables.units[u], bucket + 4 * i, bucket + mem.LIST_COLUMN + 8 * i, min(v.LANES, counts[u] - i)
+            )
     # Step 3. Read.
     for u in range(n_units):
         if counts[u] > 0:
@@ -275,39 +291,50 @@ def look_up_wave(stages: Any, tables: Any, at: Any, n: int, is_first: bool, coun
 
 
 @inlined_kernel
-def push_catalogue(stages: Any, tables: Any, at: Any, children: int, n: int, top: int, first_link: int) -> int:
+def push_catalogue(
+    round_tables: CatalogueTables,
+    tables: EngineTables,
+    at: StackMemory,
+    children: int,
+    n: int,
+    top: int,
+    first_link: int,
+) -> int:
     """Write a list of children to the stack from `top` on. Returns whether one of them has no moves left."""
     has_ended = 0
     for i in range(0, n, v.LANES):
         child = v.load(children + 4 * i)
-        parent, tile = child & lay.PARENT_MASK, (child >> TILE_SHIFT) & CELL_MASK
+        parent, tile = child & mem.PARENT_MASK, (child >> TILE_SHIFT) & CELL_MASK
         to = at.stack + 4 * (top + i)
         # Step 1. The move and the slacks.
         left = push_move(tables, at, child, to, first_link)
-        rose_low, rose_high = rises(stages, at, children, i, parent, 0), rises(stages, at, children, i, parent, 1)
-        has_ended |= v.bits_of((v.iota() + i < n) & (left < lay.ONE_MOVE))
+        rose_low, rose_high = (
+            rises(round_tables, at, children, i, parent, 0),
+            rises(round_tables, at, children, i, parent, 1),
+        )
+        has_ended |= v.bits_of((v.iota() + i < n) & (left < mem.ONE_MOVE))
         slacks = left
-        column = lay.LEFT
+        column = mem.LEFT
         for s in range(tables.n_sums):
-            if tables.sums[s, lay.SLACK] != column:
+            if tables.sums[s, mem.SLACK] != column:
                 v.store(to + column * at.stack_column, slacks)
                 column += 1
                 slacks = of_parents(at, column, parent)
-            rose = rise_of_sum(stages, s, tile, rose_low, rose_high)
-            slacks = slacks - (rose << tables.sums[s, lay.SLACK_SHIFT])
+            rose = rise_of_sum(round_tables, s, tile, rose_low, rose_high)
+            slacks = slacks - (rose << tables.sums[s, mem.SLACK_SHIFT])
         v.store(to + column * at.stack_column, slacks)
         # Step 2. The tile and the blank change places.
-        blank, cell = blank_and_cell(tables, at, parent, (child >> lay.MOVE_SHIFT) & 3)
+        blank, cell = blank_and_cell(tables, at, parent, (child >> mem.MOVE_SHIFT) & 3)
         push_board(tables, at, parent, tile, blank, cell, to)
         change = (blank ^ cell) << ((tile & 3) << 3)
         for k in range((tables.n_cells + 3) >> 2):
-            column = stages.place_column + k
+            column = round_tables.place_column + k
             word = of_parents(at, column, parent)
             v.store(to + column * at.stack_column, word ^ v.where((tile >> 2) == k, change, v.splat(0)))
         # Step 3. The planes.
-        for w in range(stages.n_words):
-            column = stages.plane_column + 2 * w
-            units = take_of_32(stages.tile_masks + TILES_BYTES * w, tile)
+        for w in range(round_tables.n_words):
+            column = round_tables.plane_column + 2 * w
+            units = take_of_32(round_tables.tile_masks + TILES_BYTES * w, tile)
             bit_0 = of_parents(at, column, parent)
             v.store(to + column * at.stack_column, bit_0 ^ units)
             bit_1 = of_parents(at, column + 1, parent)
@@ -317,24 +344,29 @@ def push_catalogue(stages: Any, tables: Any, at: Any, children: int, n: int, top
 
 
 @inlined_kernel
-def catalogue_round(stages: Any, tables: Any, at: Any, n: int, top: int, first_link: int) -> tuple[int, int, int]:
-    """Expand nodes as `search_kernels.round_of` says; stages: `CatalogueStages`."""
+def catalogue_round(
+    round_tables: CatalogueTables, tables: EngineTables, at: StackMemory, n: int, top: int, first_link: int
+) -> tuple[int, int, int]:
+    """Expand `n` nodes of the stack from `top` on, see `search_kernels.round_of`."""
     counts = stack_array(MAX_CATALOGUE_UNITS)
     # Step 1. List the children, and what can prune them.
     n_children: Any = list_with_tiles(tables, at, n, top)
     generated = n_children
-    find_critical(stages, tables, at, n_children)
+    find_critical(round_tables, tables, at, n_children)
     # Step 2. Look up the first critical unit of each child, then the others.
     # Not constants: numba would compile kernels once more for them.
     n_rose: Any = np.int64(0)
     n_fell: Any = np.int64(0)
     for wave in range(2):
-        look_up_wave(stages, tables, at, n_children, wave == 0, counts)
+        look_up_wave(round_tables, tables, at, n_children, wave == 0, counts)
         n_left: Any = np.int64(0)
         for i in range(0, n_children, v.LANES):
             child = v.load(at.lists + 4 * i)
-            parent = child & lay.PARENT_MASK
-            rose_low, rose_high = rises(stages, at, at.lists, i, parent, 0), rises(stages, at, at.lists, i, parent, 1)
+            parent = child & mem.PARENT_MASK
+            rose_low, rose_high = (
+                rises(round_tables, at, at.lists, i, parent, 0),
+                rises(round_tables, at, at.lists, i, parent, 1),
+            )
             exceeds = rose_low & v.load(in_list(at.lists, CRITICAL, i))
             exceeds = exceeds | (rose_high & v.load(in_list(at.lists, CRITICAL + 1, i)))
             stays = (v.iota() + i < n_children) & (exceeds == 0)
@@ -343,15 +375,17 @@ def catalogue_round(stages: Any, tables: Any, at: Any, n: int, top: int, first_l
                 first_left = n_left
                 n_left = append(tables, at.lists, i, at.lists, n_left, stays, CHILD_COLUMNS)
                 moved = v.load(at.lists + 4 * first_left)
-                v.store(at.lists + 4 * first_left, moved | ((v.iota() + first_left) << INDEX_SHIFT))
+                v.store(at.lists + 4 * first_left, moved | ((v.iota() + first_left) << mem.INDEX_SHIFT))
             else:
                 n_rises = v.splat(0)
                 for s in range(tables.n_sums):
-                    n_rises = n_rises + rise_of_sum(stages, s, child >> TILE_SHIFT, rose_low, rose_high)
+                    n_rises = n_rises + rise_of_sum(round_tables, s, child >> TILE_SHIFT, rose_low, rose_high)
                 n_rose, n_fell = sort(tables, at, at.lists, i, stays, n_rises, n_rose, n_fell, CHILD_COLUMNS)
         n_children = n_left
     # Step 3. Vectors are written whole, so those that rose are finished before the others, which are expanded first.
-    has_ended = push_catalogue(stages, tables, at, at.lists + lay.RISEN * at.list_bytes, n_rose, top, first_link)
-    top += n_rose
-    has_ended |= push_catalogue(stages, tables, at, at.lists + lay.FALLEN * at.list_bytes, n_fell, top, first_link)
-    return generated, top + n_fell, has_ended
+    has_ended = 0
+    for f in range(mem.RISEN, mem.FALLEN + 1):
+        n_list = n_rose if f == mem.RISEN else n_fell
+        has_ended |= push_catalogue(round_tables, tables, at, at.lists + f * at.list_bytes, n_list, top, first_link)
+        top += n_list
+    return generated, top, has_ended

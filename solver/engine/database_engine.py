@@ -11,8 +11,8 @@ from pdb_core.encoding import UNREACHED
 from pdb_core.errors import TableFileDamagedError
 from pdb_core.puzzle import BoardSize
 from pdb_query.lookup import Int64s, probe_boards
-from solver.engine import layout as lay
-from solver.engine.catalogue_stages import catalogue_stages, distinct_units, fill_units, suits_catalogue
+from solver.engine import search_memory as mem
+from solver.engine.catalogue_tables import catalogue_tables, distinct_units, fill_units, suits_catalogue
 from solver.engine.engine import (
     NO_LAST,
     Engine,
@@ -23,35 +23,35 @@ from solver.engine.engine import (
     slack_rows,
 )
 from solver.engine.unit_tables import DatabaseSums, Sum, UnitTables, sums_of, unit_tables
-from solver.engine.vector_stages import lehmer_digits, suits_vectors, vector_stages
-from solver.engine.wide_stages import columns_of_units, suits_wide, wide_stages
+from solver.engine.vector_tables import lehmer_digits, suits_vectors, vector_tables
+from solver.engine.wide_tables import columns_of_units, suits_wide, wide_tables
 from solver.move_pruning.move_pruning import PruningFsm
 
 # Kinds of rounds.
 VECTOR, CATALOGUE, WIDE, SCALAR = "vector", "catalogue", "wide", "scalar"
 
 
-def _scalar_stages(
+def _scalar_tables(
     size: BoardSize, sums: Sequence[Sum], rows: Int64s, column: int, _arrays: KeptArrays
 ) -> tuple[UnitTables, dict[str, int]]:
     """Return the tables of scalar rounds, and fields of `EngineTables`; fill the rows of the sums."""
-    fields = columns_of_units(size, sums, rows, column, n_each=lay.SCALAR_COLUMNS)
-    return unit_tables(size, sums), {**fields, "list_columns": lay.UNITS + lay.SCALAR_COLUMNS * len(sums)}
+    fields = columns_of_units(size, sums, rows, column, n_each=mem.SCALAR_COLUMNS)
+    return unit_tables(size, sums), {**fields, "list_columns": mem.UNITS + mem.SCALAR_COLUMNS * len(sums)}
 
 
 # Whether each kind of rounds suits a size and sums, and its tables.
 _KINDS: dict[str, tuple[Any, Any]] = {
-    VECTOR: (suits_vectors, vector_stages),
-    CATALOGUE: (suits_catalogue, catalogue_stages),
-    WIDE: (suits_wide, wide_stages),
-    SCALAR: (lambda _size, _sums: True, _scalar_stages),
+    VECTOR: (suits_vectors, vector_tables),
+    CATALOGUE: (suits_catalogue, catalogue_tables),
+    WIDE: (suits_wide, wide_tables),
+    SCALAR: (lambda _size, _sums: True, _scalar_tables),
 }
 
 
 @dataclass(frozen=True)
 class DatabaseEngine(Engine):
-    """Tables of a search with databases. `stages` is `VectorStages`, `CatalogueStages`, `WideStages`, or `UnitTables`
-    for scalar rounds.
+    """Tables of a search with databases. `round_tables` is `VectorTables`, `CatalogueTables`, `WideTables`, or, for
+    scalar rounds, `UnitTables`.
 
     sums    those of the search, in their order
     source  names the tables' files in messages
@@ -73,7 +73,7 @@ class DatabaseEngine(Engine):
         if self.kind == CATALOGUE:
             distinct = distinct_units(self.sums).values()
             of_units = [found[id(unit.heuristic)][1][:, unit.view, unit.pattern] for unit in distinct]
-            fill_units(self.stages, rows, np.stack(of_units, axis=1), nodes)
+            fill_units(self.round_tables, rows, np.stack(of_units, axis=1), nodes)
         h = sums.max(axis=1, initial=0)
         # All sums have the parity of the solutions.
         return Roots(rows, nodes, sums, h, h, np.full_like(h, NO_LAST))
@@ -81,11 +81,11 @@ class DatabaseEngine(Engine):
     def _fill_sum(self, s: int, states: Int64s, values: Int64s, nodes: npt.NDArray[np.uint32]) -> None:
         """Fill the columns of a sum in nodes, from the states and distances of its units, int64[m, units] each."""
         (tables, _), _, patterns = self.sums[s]
-        column = int(self.tables.sums[s, lay.UNIT_DIGITS])
+        column = int(self.tables.sums[s, mem.UNIT_DIGITS])
         for unit, pattern in enumerate(patterns):
             state, value = np.ascontiguousarray(states[:, unit]), values[:, unit]
             if self.kind == SCALAR:
-                first = column + lay.SCALAR_COLUMNS * unit
+                first = column + mem.SCALAR_COLUMNS * unit
                 nodes[:, first : first + 2] = state.view(np.uint32).reshape(-1, 2)
                 nodes[:, first + 2] = value
                 continue
@@ -93,12 +93,12 @@ class DatabaseEngine(Engine):
             digits = lehmer_digits(state >> self.size.n_cells, int(tables.n_tiles[pattern]))
             if self.kind == WIDE:
                 nodes[:, column + 2 * unit] = cells
-                nodes[:, column + 2 * unit + 1] = digits | value << lay.VALUE_SHIFT
+                nodes[:, column + 2 * unit + 1] = digits | value << mem.VALUE_SHIFT
                 continue
-            nodes[:, column + unit] = digits | (value + 1 & 3) << lay.VALUE_SHIFT
+            nodes[:, column + unit] = digits | (value + 1 & 3) << mem.VALUE_SHIFT
             if unit > 0:
-                cell_sets = int(self.tables.sums[s, lay.CELL_SETS]) + (unit - 1) // 2
-                nodes[:, cell_sets] |= (cells << (16 * ((unit - 1) & 1))).astype(np.uint32)
+                cell_sets = int(self.tables.sums[s, mem.CELL_SETS]) + (unit - 1) // 2
+                nodes[:, cell_sets] |= (cells << (mem.CELL_SET_BITS * ((unit - 1) & 1))).astype(np.uint32)
 
     def _probed(self, rows: npt.NDArray[np.uint8], heuristic: DatabaseSums) -> tuple[Int64s, npt.NDArray[np.uint8]]:
         """Return the states and distances of a database's units, see `probe_boards`."""
@@ -121,7 +121,7 @@ def database_engine(
     *,
     source: str = "the table",
     rounds: Sequence[str] | None = None,
-    batch: int = lay.BATCH,
+    batch: int = mem.BATCH,
 ) -> DatabaseEngine:
     """Arrange the tables of databases, the views of a goal and the operator pruning FSM for the kernels.
 
@@ -134,8 +134,8 @@ def database_engine(
     fastest = (VECTOR, WIDE, CATALOGUE, SCALAR) if len(sums) <= 2 else (VECTOR, CATALOGUE, WIDE, SCALAR)
     kind = next(kind for kind in rounds or fastest if _KINDS[kind][0](size, sums))
     most_units = max(len(patterns) for _, _, patterns in sums)
-    rows = slack_rows(len(sums), lay.SUM_FIELDS + most_units * lay.UNIT_FIELDS)
+    rows = slack_rows(len(sums), mem.SUM_FIELDS + most_units * mem.UNIT_FIELDS)
     arrays = KeptArrays()
-    stages, fields = _KINDS[kind][1](size, sums, rows, first_column_after_slacks(len(sums)), arrays)
+    round_tables, fields = _KINDS[kind][1](size, sums, rows, first_column_after_slacks(len(sums)), arrays)
     tables = engine_tables(size, heuristics[0].tables.goal, fsm, arrays, sums=rows, batch=batch, **fields)
-    return DatabaseEngine(size, fsm, tables, stages, 1.0, arrays, kind, tuple(heuristics), tuple(sums), source)
+    return DatabaseEngine(size, fsm, tables, round_tables, 1.0, arrays, kind, tuple(heuristics), tuple(sums), source)

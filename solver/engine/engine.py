@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -13,7 +13,8 @@ from pdb_core.puzzle import BoardSize, Tiles
 from pdb_query.lookup import Int64s
 from pdb_query.private_memory import private_memory
 from solver.board_arrays import N_MOVES, blank_moves
-from solver.engine import layout as lay
+from solver.engine import search_memory as mem
+from solver.engine.search_memory import EngineTables
 from solver.move_pruning.move_pruning import START, PruningFsm
 from solver.vectors.vectors import address_of, compress_permutations
 
@@ -30,35 +31,6 @@ class KeptArrays(list[Array]):
         """Keep an array. Returns its address."""
         self.append(array)
         return address_of(array)
-
-
-class EngineTables(NamedTuple):
-    """Constants of a search, in the form that kernels read.
-
-    batch         nodes of a round, up to BATCH
-    n_columns     of a node; the sums' columns begin at `first_sum_column`, those of the board at `board_column`, which
-                  is 0 in vector and packed rounds
-    list_columns  of a list of children
-    sums          int64[s, SUM_FIELDS + units * UNIT_FIELDS]
-    goal          uint8[n_cells]
-    Addresses of uint32[64]: `legal`, the mask of moves by the blank's cell; uint32[16]: `steps` of the moves; uint32:
-    `successors`, the states of the operator pruning FSM by state and move, with the moves that they allow; and
-    `permutations`, see `compress`.
-    """
-
-    batch: int
-    n_columns: int
-    first_sum_column: int
-    board_column: int
-    list_columns: int
-    n_sums: int
-    n_cells: int
-    sums: Int64s
-    goal: npt.NDArray[np.uint8]
-    legal: int
-    steps: int
-    successors: int
-    permutations: int
 
 
 @dataclass(frozen=True)
@@ -87,7 +59,7 @@ class Roots:
         the parity of the solutions. A root whose h exceeds it is not searched.
         """
         nodes = self.nodes.copy()
-        nodes[:, lay.STATE] &= ~(1 << (lay.ALLOWED_SHIFT + N_MOVES - 1 - arrivals)).astype(np.uint32)
+        nodes[:, mem.STATE] &= ~(1 << (mem.ALLOWED_SHIFT + N_MOVES - 1 - arrivals)).astype(np.uint32)
         return replace(self, nodes=nodes, thresholds=np.maximum(self.thresholds, last), last=last)
 
 
@@ -95,15 +67,15 @@ class Roots:
 class Engine(ABC):
     """Tables of a search.
 
-    stages   the tables of the kind of round that searches, see `search_kernels.round_of`
-    speed    nodes a second, in terms of a search with tables of databases
-    _arrays  those that the tables refer to by address
+    round_tables  the tables of the kind of round that searches, see `search_kernels.round_of`
+    speed         nodes a second, in terms of a search with tables of databases
+    _arrays       those that the tables refer to by address
     """
 
     size: BoardSize
     fsm: PruningFsm
     tables: EngineTables
-    stages: Any
+    round_tables: Any
     speed: float
     _arrays: KeptArrays = field(repr=False)
 
@@ -119,9 +91,9 @@ class Engine(ABC):
         tables = self.tables
         rows = np.array(boards, dtype=np.uint8).reshape(-1, tables.n_cells)
         nodes = np.zeros((len(rows), tables.n_columns), dtype=np.uint32)
-        at = np.full(len(rows), START, dtype=np.int64) if states is None else np.array(states, dtype=np.int64)
-        allowed = self.fsm.allowed_moves[at].astype(np.int64)
-        nodes[:, lay.STATE] = at | allowed << lay.ALLOWED_SHIFT | rows.argmin(axis=1) << lay.BLANK_SHIFT
+        after = np.full(len(rows), START, dtype=np.int64) if states is None else np.array(states, dtype=np.int64)
+        allowed = self.fsm.allowed_moves[after].astype(np.int64)
+        nodes[:, mem.STATE] = after | allowed << mem.ALLOWED_SHIFT | rows.argmin(axis=1) << mem.BLANK_SHIFT
         if tables.board_column:
             n_words = -(-tables.n_cells // 4)
             words = np.pad(rows, ((0, 0), (0, 4 * n_words - tables.n_cells))).view(np.uint32)
@@ -140,13 +112,13 @@ class Engine(ABC):
         """
         if (moves_left < sums.max(axis=1, initial=0)).any():
             raise self.wrong_end()
-        if (moves_left - sums.min(axis=1) > 2 * lay.MAX_SLACK).any():
+        if (moves_left - sums.min(axis=1) > 2 * mem.MAX_SLACK).any():
             raise too_deep(int(moves_left.max()))
         nodes = nodes.copy()
-        nodes[:, lay.LEFT] = moves_left << lay.MOVES_LEFT_SHIFT
+        nodes[:, mem.LEFT] = moves_left << mem.MOVES_LEFT_SHIFT
         for s, row in enumerate(self.tables.sums):
-            slacks = (moves_left - sums[:, s]) // 2 << row[lay.SLACK_SHIFT]
-            nodes[:, row[lay.SLACK]] |= slacks.astype(np.uint32)
+            slacks = (moves_left - sums[:, s]) // 2 << row[mem.SLACK_SHIFT]
+            nodes[:, row[mem.SLACK]] |= slacks.astype(np.uint32)
         return nodes
 
     def wrong_end(self) -> PdbError:
@@ -157,22 +129,22 @@ class Engine(ABC):
 def too_deep(threshold: int) -> LimitReachedError:
     """Return the error of a threshold that the engine cannot search."""
     return LimitReachedError(
-        f"a solution of more than {threshold - 1} moves is more than {2 * lay.MAX_SLACK} moves above a sum of the "
+        f"a solution of more than {threshold - 1} moves is more than {2 * mem.MAX_SLACK} moves above a sum of the "
         "tables; such boards cannot be searched"
     )
 
 
 def first_column_after_slacks(n_sums: int) -> int:
     """Return the first column of a node behind the slacks of its sums."""
-    return lay.LEFT + 1 + max(0, -(-(n_sums - lay.FIRST_SLACKS) // lay.MORE_SLACKS))
+    return mem.LEFT + 1 + max(0, -(-(n_sums - mem.FIRST_SLACKS) // mem.MORE_SLACKS))
 
 
-def slack_rows(n_sums: int, n_fields: int = lay.SUM_FIELDS) -> Int64s:
+def slack_rows(n_sums: int, n_fields: int = mem.SUM_FIELDS) -> Int64s:
     """Return rows of `EngineTables.sums` in which only the place of the slack is filled."""
     rows = np.zeros((n_sums, n_fields), dtype=np.int64)
     for s, row in enumerate(rows):
-        column, k = (-1, s) if s < lay.FIRST_SLACKS else divmod(s - lay.FIRST_SLACKS, lay.MORE_SLACKS)
-        row[lay.SLACK], row[lay.SLACK_SHIFT] = lay.LEFT + 1 + column, lay.SLACK_BITS * k
+        column, k = (-1, s) if s < mem.FIRST_SLACKS else divmod(s - mem.FIRST_SLACKS, mem.MORE_SLACKS)
+        row[mem.SLACK], row[mem.SLACK_SHIFT] = mem.LEFT + 1 + column, mem.SLACK_BITS * k
     return rows
 
 
@@ -184,12 +156,12 @@ def engine_tables(
     *,
     n_columns: int,
     sums: Int64s,
-    batch: int = lay.BATCH,
+    batch: int = mem.BATCH,
     board_column: int = 0,
     list_columns: int = 1,
 ) -> EngineTables:
     """Return the tables of a search."""
-    legal = np.zeros(lay.BLANK_MASK + 1, dtype=np.uint32)
+    legal = np.zeros(mem.BLANK_MASK + 1, dtype=np.uint32)
     legal[: size.n_cells] = blank_moves(size)[1]
     steps = np.array([-size.width, -1, 1, size.width] + [0] * 12, dtype=np.int64)
     return EngineTables(
@@ -214,10 +186,10 @@ def _successors(fsm: PruningFsm) -> npt.NDArray[np.uint32]:
 
     Raises `ValueError` if the FSM has more states than a node can name.
     """
-    if fsm.n_states > lay.FSM_STATE_MASK + 1:
-        raise ValueError(f"the FSM has {fsm.n_states:,} states; a search keeps up to {lay.FSM_STATE_MASK + 1:,} apart")
+    if fsm.n_states > mem.FSM_STATE_MASK + 1:
+        raise ValueError(f"the FSM has {fsm.n_states:,} states; a search keeps up to {mem.FSM_STATE_MASK + 1:,} apart")
     after = fsm.successors
     # The table of a large FSM is read all over: it lies in huge pages.
     table = private_memory(after.nbytes, huge=True).view(np.uint32).reshape(after.shape)
-    table[:] = np.where(after < 0, 0, after | (fsm.allowed_moves.astype(np.uint32) << lay.ALLOWED_SHIFT)[after])
+    table[:] = np.where(after < 0, 0, after | (fsm.allowed_moves.astype(np.uint32) << mem.ALLOWED_SHIFT)[after])
     return table.reshape(-1)

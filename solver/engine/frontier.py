@@ -25,7 +25,7 @@ from pdb_core.puzzle import Tiles
 from pdb_query.lookup import Int64s
 from pdb_query.private_memory import private_memory
 from solver.checkpoint import Checkpoint, Subtrees
-from solver.engine import layout as lay
+from solver.engine import search_memory as mem
 from solver.engine.engine import Engine
 from solver.engine.frontier_kernels import (
     CHILDREN,
@@ -77,7 +77,7 @@ class FrontierLimits:
             return None
         affordable = self.memory_bytes // (4 * n_columns + _SLOT_BYTES)
         most = min(affordable, int(finished[-1].generated / (self.share * max(1.0, speed))), _MOST_NODES - CHILDREN)
-        smaller = [at.threshold for at in finished if at.threshold < threshold and at.generated <= most]
+        smaller = [done.threshold for done in finished if done.threshold < threshold and done.generated <= most]
         return (most, (threshold - smaller[-1]) // 2) if smaller else None
 
 
@@ -111,7 +111,7 @@ class Frontier:
     def expand(self, stack: Stack, pause_at: int, max_nodes: int) -> None:
         """Expand nodes near the root, until a limit of generated nodes or to the end. The stack is empty."""
         self.is_complete = expand_frontier(
-            self._engine.tables, self._engine.stages, stack.memory, self.nodes, self._slots, self.counters,
+            self._engine.tables, self._engine.round_tables, stack.memory, self.nodes, self._slots, self.counters,
             self._least_slack, pause_at, max_nodes,
         )  # fmt: skip
 
@@ -127,24 +127,24 @@ class Frontier:
         h = np.empty(n_nodes, dtype=np.int16)
         frontier_h(self._engine.tables, self.nodes, n_nodes, int(self.counters[NEXT]), self._least_slack, h)
         h[0] = NOT_ON_FRONTIER
-        order = np.argsort(h, kind="stable")
-        order = order[np.searchsorted(h[order], NOT_ON_FRONTIER, side="right") :]
-        return order.astype(np.int64), h[order].astype(np.int64)
+        indices = np.flatnonzero(h != NOT_ON_FRONTIER)
+        indices = indices[np.argsort(h[indices], kind="stable")]
+        return indices, h[indices].astype(np.int64)
 
     def subtrees(self, stacks: StackPool, threshold: int, growth: float, checkpoint: Checkpoint) -> SubtreeList:
-        """Return the subtrees below the complete frontier, in groups that are put on a stack at once; `growth` are the
-        nodes of a threshold to those of the one before.
+        """Return the subtrees below the complete frontier, in groups that are put on a stack at once; `growth` is the
+        ratio of a threshold's nodes to the nodes of the threshold before.
         """
         indices, h = self.ordered()
-        digest = hashlib.sha256(np.ascontiguousarray(self.nodes[: int(self.counters[NODES]), lay.LINK]).tobytes())
+        digest = hashlib.sha256(np.ascontiguousarray(self.nodes[: int(self.counters[NODES]), mem.LINK]).tobytes())
         digest.update(indices.tobytes())
-        moves_left = (self.nodes[:, lay.LEFT][indices] >> lay.MOVES_LEFT_SHIFT).astype(np.int64)
+        moves_left = (self.nodes[:, mem.LEFT][indices] >> mem.MOVES_LEFT_SHIFT).astype(np.int64)
         return SubtreeList(
             stacks,
             threshold,
             checkpoint,
             nodes=self.nodes,
-            links=self.nodes[:, lay.LINK],
+            links=self.nodes[:, mem.LINK],
             roots=indices,
             group_size=self._group_size,
             shares=shares_of(moves_left, h, growth),
@@ -170,13 +170,13 @@ class FrontierWork(SubtreeWork):
         super().__init__(stacks, stack, root, None)
         self._frontier, self._make_subtrees, self._resume = frontier, make_subtrees, resume
 
-    def search(self, pause_at: int, max_nodes: int, at_goal: int) -> int:
+    def search(self, pause_at: int, max_nodes: int, *, counts_goals: bool) -> int:
         if self._subtrees is not None:
-            return super().search(pause_at, max_nodes, at_goal)
-        n = int(self._counters[lay.GENERATED])
+            return super().search(pause_at, max_nodes, counts_goals=counts_goals)
+        n = int(self._counters[mem.GENERATED])
         self._frontier.expand(self._stack, max(1, (pause_at - n) // _SLOWNESS), max_nodes - n)
-        self._counters[[lay.GENERATED, lay.EXPANDED]] += self._frontier.take_counts()
+        self._counters[[mem.GENERATED, mem.EXPANDED]] += self._frontier.take_counts()
         if self._frontier.is_complete:
             self._subtrees = self._make_subtrees()
             self._resume(self._subtrees.known)
-        return lay.PAUSED
+        return mem.PAUSED

@@ -6,10 +6,12 @@ import numpy as np
 
 from pdb_core.bit_kernels import prefetch
 from pdb_core.jit import inlined_kernel, kernel
+from pdb_query.lookup import Int64s
 from solver.board_arrays import N_MOVES
-from solver.engine import layout as lay
+from solver.engine import search_memory as mem
 from solver.engine.round_kernels import on_stack
-from solver.engine.search_kernels import round_of
+from solver.engine.search_kernels import RoundTables, round_of
+from solver.engine.search_memory import EngineTables, StackMemory
 from solver.vectors import vector_kernels as v
 
 # The counters of `expand_frontier`: the node to expand next, all nodes, and generated and expanded nodes since they
@@ -17,7 +19,7 @@ from solver.vectors import vector_kernels as v
 N_FRONTIER_COUNTERS = 4
 NEXT, NODES, FRONTIER_GENERATED, FRONTIER_EXPANDED = range(N_FRONTIER_COUNTERS)
 # Most children of a round.
-CHILDREN = N_MOVES * lay.BATCH
+CHILDREN = N_MOVES * mem.BATCH
 # The h of an expanded node.
 NOT_ON_FRONTIER = -1
 
@@ -28,33 +30,33 @@ _FACTOR, _MIX_SHIFT, _SLOT_SHIFT, _WORD = 786_033_569, 29, 20, (1 << 32) - 1
 @inlined_kernel
 def blank_of(node: Any) -> int:
     """Return the blank's cell of a node (uint32[n_columns])."""
-    return (np.int64(node[lay.STATE]) >> lay.BLANK_SHIFT) & lay.BLANK_MASK  # type: ignore[return-value]
+    return (np.int64(node[mem.STATE]) >> mem.BLANK_SHIFT) & mem.BLANK_MASK  # type: ignore[return-value]
 
 
 @inlined_kernel
 def moves_left_of(node: Any) -> int:
     """Return the moves left to the threshold."""
-    return np.int64(node[lay.LEFT]) >> lay.MOVES_LEFT_SHIFT  # type: ignore[return-value]
+    return np.int64(node[mem.LEFT]) >> mem.MOVES_LEFT_SHIFT  # type: ignore[return-value]
 
 
 @inlined_kernel
-def least_slack_of(tables: Any, node: Any) -> int:
+def least_slack_of(tables: EngineTables, node: Any) -> int:
     """Return the least slack of all sums."""
-    least = lay.MAX_SLACK
+    least = mem.MAX_SLACK
     for s in range(tables.n_sums):
-        word = np.int64(node[tables.sums[s, lay.SLACK]])
-        least = min(least, (word >> tables.sums[s, lay.SLACK_SHIFT]) & lay.MAX_SLACK)
+        word = np.int64(node[tables.sums[s, mem.SLACK]])
+        least = min(least, (word >> tables.sums[s, mem.SLACK_SHIFT]) & mem.MAX_SLACK)
     return least
 
 
 @inlined_kernel
-def is_expanded(tables: Any, node: Any, least_slack: int) -> bool:
+def is_expanded(tables: EngineTables, node: Any, least_slack: int) -> bool:
     """Return whether a node is expanded. The goal is never generated: its parent has no slack."""
     return least_slack_of(tables, node) >= least_slack and moves_left_of(node) > 1
 
 
 @inlined_kernel
-def key_columns(tables: Any) -> tuple[int, int]:
+def key_columns(tables: EngineTables) -> tuple[int, int]:
     """Return the first and the last column + 1 of those that, with the blank, identify the board of a node."""
     if tables.board_column != 0:
         return tables.board_column, tables.board_column + ((tables.n_cells + 3) >> 2)
@@ -62,7 +64,7 @@ def key_columns(tables: Any) -> tuple[int, int]:
 
 
 @inlined_kernel
-def first_slot(tables: Any, node: Any, n_slots: int) -> int:
+def first_slot(tables: EngineTables, node: Any, n_slots: int) -> int:
     """Return the slot at which the search for a node's board begins; n_slots is a power of 2."""
     first, last = key_columns(tables)
     state: Any = blank_of(node)
@@ -73,7 +75,7 @@ def first_slot(tables: Any, node: Any, n_slots: int) -> int:
 
 
 @inlined_kernel
-def find_node(tables: Any, nodes: Any, slots: Any, node: Any, slot: int) -> int:
+def find_node(tables: EngineTables, nodes: Any, slots: Any, node: Any, slot: int) -> int:
     """Return the slot of a node's board, or -1 - (the empty slot for it), from its first slot on."""
     first, last = key_columns(tables)
     blank = blank_of(node)
@@ -91,30 +93,30 @@ def find_node(tables: Any, nodes: Any, slots: Any, node: Any, slot: int) -> int:
 
 @kernel
 def expand_frontier(
-    tables: Any,
-    stages: Any,
-    at: Any,
+    tables: EngineTables,
+    round_tables: RoundTables,
+    at: StackMemory,
     nodes: Any,
     slots: Any,
-    counters: Any,
+    counters: Int64s,
     least_slack: int,
     pause_at: int,
     max_nodes: int,
 ) -> bool:
     """Expand nodes first in, first out, until none is left to expand, or `nodes` is full.
 
-    tables, stages, at  see `search_kernels.search`; the stack is empty
+    tables, round_tables, at  the tables and the stack, see `search_kernels.search`; the stack is empty
     nodes        uint32[capacity, n_columns], mutated; LINK of a node is (index of its parent << 2) | move, and 0 for
                  the root, which is node 1
     slots        int32[2^k], mutated: the index of a node plus 1, or 0; 2^k >= 2 * capacity, or a single slot if nodes
                  with the same board are all kept
     counters     int64[N_FRONTIER_COUNTERS], mutated
     least_slack  nodes with a smaller slack are not expanded, at least 1
-    pause_at, max_nodes  as in `search`, of FRONTIER_GENERATED
+    pause_at, max_nodes  the limits of `search_kernels.search`, here of FRONTIER_GENERATED
 
     Returns whether it is done.
     """
-    members = np.empty(lay.BATCH, dtype=np.int64)
+    members = np.empty(mem.BATCH, dtype=np.int64)
     child_places = np.empty(CHILDREN, dtype=np.int64)
     children = np.empty((CHILDREN, tables.n_columns), dtype=np.uint32)
     first_slots = np.empty(CHILDREN, dtype=np.int64)
@@ -139,12 +141,12 @@ def expand_frontier(
         if n == 0:
             break
         # Step 2. Generate their children, and list them in the order of parents and moves.
-        n_generated, top, _ = round_of(stages)(stages, tables, at, n, 0, 0)
+        n_generated, top, _ = round_of(round_tables)(round_tables, tables, at, n, 0, 0)
         counters[FRONTIER_GENERATED] = generated + n_generated
         counters[FRONTIER_EXPANDED] += n
         child_places[:] = -1
         for place in range(top):
-            child_places[v.load_word(on_stack(at, lay.LINK, place))] = place
+            child_places[v.load_word(on_stack(at, mem.LINK, place))] = place
         n_children = 0
         for move in range(N_MOVES * n):
             if child_places[move] < 0:
@@ -152,7 +154,7 @@ def expand_frontier(
             child = children[n_children]
             for column in range(tables.n_columns):
                 child[column] = v.load_word(on_stack(at, column, child_places[move]))
-            child[lay.LINK] = (members[move >> 2] << 2) | (move & 3)
+            child[mem.LINK] = (members[move >> 2] << 2) | (move & 3)
             first_slots[n_children] = first_slot(tables, child, slots.shape[0])
             prefetch(slots_address + 4 * first_slots[n_children])
             n_children += 1
@@ -170,7 +172,7 @@ def expand_frontier(
 
 
 @kernel
-def frontier_h(tables: Any, nodes: Any, n_nodes: int, n_seen: int, least_slack: int, h: Any) -> None:
+def frontier_h(tables: EngineTables, nodes: Any, n_nodes: int, n_seen: int, least_slack: int, h: Any) -> None:
     """Write the h of each node of the frontier to `h` (int16[n_nodes]), and NOT_ON_FRONTIER for expanded nodes.
 
     n_seen  nodes before this one have been expanded, or have too little slack

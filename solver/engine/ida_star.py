@@ -7,7 +7,6 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -15,15 +14,14 @@ import numpy.typing as npt
 from pdb_core.puzzle import Tiles
 from pdb_query.lookup import Int64s
 from solver.checkpoint import Checkpoint, Subtrees
-from solver.engine import layout as lay
+from solver.engine import search_memory as mem
 from solver.engine.boards_search import BoardsSearch
-from solver.engine.engine import Engine, Roots, too_deep
+from solver.engine.engine import Engine, too_deep
 from solver.engine.frontier import DIVISION, Frontier, FrontierLimits, FrontierWork
 from solver.engine.search_result import SearchResult
 from solver.engine.stack import Stack, StackPool
-from solver.engine.subtree_list import SubtreeWork, subtrees_before
-from solver.engine.subtrees import paths_left
-from solver.engine.threshold import Listed, ThresholdSearch, search_threshold
+from solver.engine.subtrees import nodes_below, paths_before, paths_left
+from solver.engine.threshold import Listed, ThresholdSearch
 from solver.engine.work import Work
 from solver.engine.worker_pool import WorkerPool
 from solver.progress import WARM_UP_LIMITS, Iteration, Limits, Report
@@ -63,16 +61,15 @@ class IdaStar:
 
         Raises `Engine.wrong_end` if the search ends elsewhere than at the goal.
         """
-        searches = self.search_many(
+        *_, found = self.search_many(
             [board],
-            None if report is None else lambda _row, at: report(at),
+            None if report is None else lambda _row, iteration: report(iteration),
             pool,
             None if checkpoint is None else lambda _row: checkpoint,
             limits=limits,
             finds_all=finds_all,
             listed=listed,
         )
-        *_, found = searches
         result = found.result(0)
         if listed is not None and result.tiles == ():
             listed(())
@@ -84,18 +81,49 @@ class IdaStar:
         report: Callable[[int, Iteration], None] | None = None,
         pool: WorkerPool | None = None,
         checkpoints: Callable[[int], Checkpoint] | None = None,
-        **options: Any,
+        *,
+        limits: Limits | None = None,
+        finds_all: bool = False,
+        listed: Listed | None = None,
+        within: tuple[Int64s, Int64s] | None = None,
     ) -> Iterator[BoardsSearch]:
         """Search boards (m, n_cells) one after another, without Python between easy ones. Each must be solvable.
 
         Yield the search every fraction of a second and at the end, always the same object. `report` is called every
         fraction of a second with the row of a hard board. Workers of `pool` help with it. `checkpoints` is called with
-        the row of a hard board and returns its checkpoint. `options` are `limits`, `finds_all` and `listed` of
-        `search`, for each board.
+        the row of a hard board and returns its checkpoint. `limits`, `finds_all` and `listed` are those of `search`,
+        for each board. For `within` see `search_within`.
         """
         start = time.perf_counter()
-        many = BoardsSearch(self.engine.roots(boards), start)
-        return self._search_roots(many, report, pool, checkpoints, **options)
+        roots = self.engine.roots(boards)
+        many = BoardsSearch(roots if within is None else roots.within(*within), start)
+        limits = limits or Limits()
+        in_order = self.operator_order and pool is None and not finds_all and self.frontier_limits is None
+        n_nodes = self.stacks.slice_nodes
+        if finds_all or in_order or (limits.nodes is not None and limits.nodes <= n_nodes):
+            n_nodes = 0
+        with self.stacks.borrowed() as stack:
+            while (status := many.search(self.engine, stack, n_nodes)) != mem.EXHAUSTED:
+                yield many
+                if status == mem.TOO_DEEP:
+                    raise too_deep(many.threshold)
+                many.resume()
+                row = many.board
+                search = _LongSearch(
+                    self,
+                    many,
+                    stack,
+                    limits,
+                    None if report is None else partial(report, row),
+                    pool,
+                    None if checkpoints is None else checkpoints(row),
+                    in_order=in_order,
+                    finds_all=finds_all,
+                    listed=listed,
+                )
+                many.note(row, search.run())
+                stack.counters[:] = 0
+        yield many
 
     def search_within(
         self,
@@ -110,51 +138,9 @@ class IdaStar:
         Solutions that begin with the move that undoes `arrivals`, moves of the blank, are not found. `last` and
         `arrivals` are int64[m]. Other parameters are those of `search_many`.
         """
-        many = BoardsSearch(self.engine.roots(boards).within(last, arrivals), time.perf_counter())
-        *_, found = self._search_roots(many, None if report is None else lambda _row, at: report(at), pool)
+        each = None if report is None else lambda _row, iteration: report(iteration)
+        *_, found = self.search_many(boards, each, pool, within=(last, arrivals))
         return found.lengths >= 0
-
-    def _search_roots(
-        self,
-        many: BoardsSearch,
-        report: Callable[[int, Iteration], None] | None,
-        pool: WorkerPool | None,
-        checkpoints: Callable[[int], Checkpoint] | None = None,
-        *,
-        limits: Limits | None = None,
-        finds_all: bool = False,
-        listed: Listed | None = None,
-    ) -> Iterator[BoardsSearch]:
-        """Search boards to their ends, and yield as `search_many` does."""
-        limits = limits or Limits()
-        in_order = self.operator_order and pool is None and not finds_all and self.frontier_limits is None
-        n_nodes = self.stacks.slice_nodes
-        if finds_all or in_order or (limits.nodes is not None and limits.nodes <= n_nodes):
-            n_nodes = 0
-        with self.stacks.borrowed() as stack:
-            while (status := many.search(self.engine, stack, n_nodes)) != lay.EXHAUSTED:
-                yield many
-                if status == lay.TOO_DEEP:
-                    raise too_deep(many.threshold)
-                many.resume()
-                row = many.board
-                search = _LongSearch(
-                    self,
-                    many.roots,
-                    row,
-                    stack,
-                    many.began_at,
-                    limits,
-                    None if report is None else partial(report, row),
-                    pool,
-                    None if checkpoints is None else checkpoints(row),
-                    in_order=in_order,
-                    finds_all=finds_all,
-                    listed=listed,
-                )
-                many.note(row, search.run(many.threshold, many.iterations(row)))
-                stack.counters[:] = 0
-        yield many
 
     def load_kernels(self, board: Tiles) -> None:
         """Load or compile all kernels of searches, also those of threads, on a board one move from the goal.
@@ -170,7 +156,6 @@ class IdaStar:
             raise self.engine.wrong_end()
         with self.stacks.borrowed() as stack:
             stack.begin(roots, 0, 1)
-            stack.search(1, 1, lay.STOP_AT_GOAL)
             with self.stacks.borrowed() as other:
                 stack.split(other)
             if self.frontier_limits is not None:
@@ -184,16 +169,13 @@ class IdaStar:
 class _LongSearch:
     """Search of one board that outlasts its first slice: threshold by threshold, each by any number of threads.
 
-    roots, row  the board
-    stack       holds the root of the first threshold, or the nodes that are left of it
-    start       when the seconds of this run began
+    many   its current board, which has begun a threshold, and when the seconds of this run began
+    stack  holds the root of that threshold, or the nodes that are left of it
     """
 
     ida_star: IdaStar
-    roots: Roots
-    row: int
+    many: BoardsSearch
     stack: Stack
-    start: float
     limits: Limits
     report: Report | None
     pool: WorkerPool | None
@@ -203,29 +185,32 @@ class _LongSearch:
     listed: Listed | None
 
     def __post_init__(self) -> None:
+        self.roots, self.row, self.start = self.many.roots, self.many.board, self.many.began_at
         self.board: Tiles = tuple(self.roots.boards[self.row].tolist())
 
-    def run(self, threshold: int, finished: tuple[Iteration, ...]) -> SearchResult:
-        """Search from `threshold` on, which was begun on the stack; `finished` are the thresholds before."""
+    def run(self) -> SearchResult:
+        """Search from the threshold on that was begun on the stack."""
+        threshold, finished = self.many.threshold, self.many.iterations(self.row)
         earlier_s, is_begun = 0.0, True
         if self.checkpoint is not None:
-            n_before = len(finished)
+            n_finished = len(finished)
             finished = self.checkpoint.resume(finished, int(self.roots.thresholds[self.row]))
-            if len(finished) > n_before:
+            if len(finished) > n_finished:
                 earlier_s, is_begun = sum(iteration.seconds for iteration in finished), False
                 threshold = finished[-1].threshold + 2
         while True:
             if not is_begun:
                 self.stack.begin(self.roots, self.row, threshold)
-            nodes_left = None if self.limits.nodes is None else self.limits.nodes - sum(at.generated for at in finished)
+            n_before = sum(done.generated for done in finished)
+            nodes_left = None if self.limits.nodes is None else self.limits.nodes - n_before
             search = ThresholdSearch(threshold, nodes_left, finds_all=self.finds_all, listed=self.listed)
             work = self._work(search, finished, is_begun=is_begun)
-            iteration = search_threshold(search, work, self.limits, self.start, self.report, self.pool)
-            if self.in_order and search.status == lay.FOUND:
+            iteration = search.search(work, self.limits, self.start, self.report, self.pool)
+            if self.in_order and search.status == mem.FOUND:
                 iteration = self._search_in_order(search, iteration)
             finished = (*finished, iteration)
             earlier_s += search.seconds
-            if search.status in (lay.FOUND, lay.PAUSED):
+            if search.status in (mem.FOUND, mem.PAUSED):
                 seconds = earlier_s + time.perf_counter() - self.start
                 return self._result(search, work, finished, seconds)
             if self.checkpoint is not None:
@@ -250,7 +235,8 @@ class _LongSearch:
                 divides = True
         if plan is not None:
             frontier = Frontier(engine, self.stack, *plan, keeps_duplicates=divides)
-            growth = max(1.0, n_before / max(1, *(at.generated for at in finished[-2:-1]), 1))
+            n_earlier = finished[-2].generated if len(finished) > 1 else 0
+            growth = max(1.0, n_before / max(1, n_earlier))
             checkpoint = Checkpoint() if self.checkpoint is None else self.checkpoint
             subtrees = partial(frontier.subtrees, stacks, threshold, growth, checkpoint)
             return FrontierWork(stacks, self.stack, self.board, frontier, subtrees, search.resume)
@@ -262,27 +248,27 @@ class _LongSearch:
 
         Before the first goal the textbook searches whole subtrees, and their nodes do not depend on the order.
         """
-        stacks = self.ida_star.stacks
+        engine, work = self.ida_star.engine, Work(self.ida_star.stacks, self.stack, self.board)
         while True:
-            subtrees, n_on_path = subtrees_before(stacks, self.board, bytes(search.tiles), search.threshold)
+            paths, n_on_path = paths_before(engine, self.board, bytes(search.tiles))
+            self.stack.load(*nodes_below(engine, self.board, paths, search.threshold))
             before = ThresholdSearch(search.threshold, None)
             before.resume(Subtrees(set(), n_on_path, search.threshold, iteration.seconds))
-            work = SubtreeWork(stacks, self.stack, self.board, subtrees)
-            iteration = search_threshold(before, work, self.limits, self.start, self.report, None)
-            if before.status != lay.FOUND:
+            iteration = before.search(work, self.limits, self.start, self.report)
+            if before.status != mem.FOUND:
                 return iteration
             search.tiles = before.tiles
 
     def _result(
         self, search: ThresholdSearch, work: Work, iterations: tuple[Iteration, ...], seconds: float
     ) -> SearchResult:
-        is_rest_known = search.status == lay.PAUSED and self.pool is None and type(work) is Work
+        is_rest_known = search.status == mem.PAUSED and self.pool is None and type(work) is Work
         return SearchResult(
             search.tiles if search.n_solutions else None,
             iterations,
             seconds,
             h=int(self.roots.h[self.row]),
             n_solutions=search.n_solutions,
-            is_complete=self.finds_all and search.status == lay.FOUND,
+            is_complete=self.finds_all and search.status == mem.FOUND,
             rest=paths_left(self.board, self.stack, self.ida_star.engine.size) if is_rest_known else (),
         )

@@ -9,7 +9,8 @@ import numpy as np
 
 from pdb_core.bit_kernels import popcount, prefetch
 from pdb_core.jit import inlined_kernel
-from solver.engine import layout as lay
+from solver.engine import search_memory as mem
+from solver.engine.search_memory import EngineTables, StackMemory
 from solver.vectors import vector_kernels as v
 
 # Boards of up to 28 cells, whose cells are bytes of a node's columns from `board_column` on.
@@ -28,25 +29,25 @@ TILES_BYTES = 4 * 32
 
 
 @inlined_kernel
-def on_stack(at: Any, column: int, node: int) -> int:
+def on_stack(at: StackMemory, column: int, node: int) -> int:
     """Return the address of a column of a node of the stack."""
-    return at.stack + column * at.stack_column + 4 * node  # type: ignore[no-any-return]
+    return at.stack + column * at.stack_column + 4 * node
 
 
 @inlined_kernel
-def in_batch(at: Any, column: int, node: int) -> int:
+def in_batch(at: StackMemory, column: int, node: int) -> int:
     """Return the address of a column of a node of the batch."""
-    return at.batch + column * lay.BATCH_COLUMN + 4 * node  # type: ignore[no-any-return]
+    return at.batch + column * mem.BATCH_COLUMN + 4 * node
 
 
 @inlined_kernel
 def in_list(children: int, column: int, child: int) -> int:
     """Return the address of a column of a child of a list."""
-    return children + column * lay.LIST_COLUMN + 4 * child
+    return children + column * mem.LIST_COLUMN + 4 * child
 
 
 @inlined_kernel
-def take_nodes(tables: Any, at: Any, n: int, top: int) -> None:
+def take_nodes(tables: EngineTables, at: StackMemory, n: int, top: int) -> None:
     """Copy `n` nodes from `top` on into the batch."""
     for i in range(0, n, v.LANES):
         for column in range(tables.n_columns):
@@ -55,31 +56,31 @@ def take_nodes(tables: Any, at: Any, n: int, top: int) -> None:
 
 
 @inlined_kernel
-def of_parents(at: Any, column: int, parent: Any) -> Any:
+def of_parents(at: StackMemory, column: int, parent: Any) -> Any:
     """Return a column of nodes of the batch."""
-    return v.take_of_64(at.batch + column * lay.BATCH_COLUMN, parent)
+    return v.take_of_64(at.batch + column * mem.BATCH_COLUMN, parent)
 
 
 @inlined_kernel
-def legal_moves(tables: Any, state: Any, is_node: Any) -> Any:
+def legal_moves(tables: EngineTables, state: Any, is_node: Any) -> Any:
     """Return the masks of the moves that the board and the operator pruning FSM allow, by the STATE of nodes."""
-    legal = v.take_of_64(tables.legal, (state >> lay.BLANK_SHIFT) & lay.BLANK_MASK)
-    return v.where(is_node, (state >> lay.ALLOWED_SHIFT) & legal, 0)
+    legal = v.take_of_64(tables.legal, (state >> mem.BLANK_SHIFT) & mem.BLANK_MASK)
+    return v.where(is_node, (state >> mem.ALLOWED_SHIFT) & legal, 0)
 
 
 @inlined_kernel
-def list_move(tables: Any, at: Any, n: int, move: int, to: int, n_children: int) -> int:
+def list_move(tables: EngineTables, at: StackMemory, n: int, move: int, to: int, n_children: int) -> int:
     """Append the children of the batch by one move to a list of `n_children`. Returns its new length."""
     for i in range(0, n, v.LANES):
-        is_there = ((v.load(at.lists + lay.RISEN * at.list_bytes + 4 * i) >> move) & 1) != 0
-        child = (v.iota() + i) | (move << lay.MOVE_SHIFT)
+        is_there = ((v.load(at.lists + mem.RISEN * at.list_bytes + 4 * i) >> move) & 1) != 0
+        child = (v.iota() + i) | (move << mem.MOVE_SHIFT)
         v.store(to + 4 * n_children, v.compress(child, is_there, tables.permutations))
         n_children += popcount(v.bits_of(is_there))
     return n_children
 
 
 @inlined_kernel
-def list_children(tables: Any, at: Any, n: int, top: int, vertical: int) -> tuple[int, int]:
+def list_children(tables: EngineTables, at: StackMemory, n: int, top: int, vertical: int) -> tuple[int, int]:
     """Copy `n` nodes from `top` on into the batch, and list their children. Returns the lengths of both lists.
 
     Children of horizontal moves are in the first list, those of vertical moves in the list `vertical`. If that is the
@@ -88,9 +89,9 @@ def list_children(tables: Any, at: Any, n: int, top: int, vertical: int) -> tupl
     """
     take_nodes(tables, at, n, top)
     for i in range(0, n, v.LANES):
-        moves = legal_moves(tables, v.load(in_batch(at, lay.STATE, i)), v.iota() + i < n)
+        moves = legal_moves(tables, v.load(in_batch(at, mem.STATE, i)), v.iota() + i < n)
         # The list of those that rise is not in use yet: it holds the moves of each node.
-        v.store(at.lists + lay.RISEN * at.list_bytes + 4 * i, moves)
+        v.store(at.lists + mem.RISEN * at.list_bytes + 4 * i, moves)
     # Not a constant: numba would compile kernels once more for it.
     n_horizontal: Any = np.int64(0)
     n_horizontal = list_move(tables, at, n, 1, at.lists, n_horizontal)
@@ -101,10 +102,10 @@ def list_children(tables: Any, at: Any, n: int, top: int, vertical: int) -> tupl
 
 
 @inlined_kernel
-def append(tables: Any, children: int, i: int, to: int, n: int, mask: Any, n_columns: int) -> int:
+def append(tables: EngineTables, children: int, i: int, to: int, n: int, mask: Any, n_columns: int) -> int:
     """Append the lanes of a mask of vector `i`, all columns but ADDRESS, to a list of `n`. Returns its new length."""
     for column in range(n_columns):
-        if column != lay.ADDRESS:
+        if column != mem.ADDRESS:
             lanes = v.compress(v.load(in_list(children, column, i)), mask, tables.permutations)
             v.store(in_list(to, column, n), lanes)
     return n + popcount(v.bits_of(mask))
@@ -112,26 +113,34 @@ def append(tables: Any, children: int, i: int, to: int, n: int, mask: Any, n_col
 
 @inlined_kernel
 def sort(
-    tables: Any, at: Any, children: int, i: int, stays: Any, n_rises: Any, n_rose: int, n_fell: int, n_columns: int
+    tables: EngineTables,
+    at: StackMemory,
+    children: int,
+    i: int,
+    stays: Any,
+    n_rises: Any,
+    n_rose: int,
+    n_fell: int,
+    n_columns: int,
 ) -> Any:
     """Append the lanes of a mask to RISEN, if half of the sums or more rose, or to FALLEN. Returns both lengths."""
     fell = stays & (n_rises * 2 < tables.n_sums)
-    risen, fallen = at.lists + lay.RISEN * at.list_bytes, at.lists + lay.FALLEN * at.list_bytes
+    risen, fallen = at.lists + mem.RISEN * at.list_bytes, at.lists + mem.FALLEN * at.list_bytes
     n_rose = append(tables, children, i, risen, n_rose, v.without(stays, fell), n_columns)
     return n_rose, append(tables, children, i, fallen, n_fell, fell, n_columns)
 
 
 @inlined_kernel
-def push_move(tables: Any, at: Any, child: Any, to: int, first_link: int) -> Any:
+def push_move(tables: EngineTables, at: StackMemory, child: Any, to: int, first_link: int) -> Any:
     """Write the blank, the moves allowed next and the parent of children. Returns their LEFT, with one move less."""
-    parent = child & lay.PARENT_MASK
-    move = (child >> lay.MOVE_SHIFT) & 3
-    state = of_parents(at, lay.STATE, parent)
-    cell = ((state >> lay.BLANK_SHIFT) & lay.BLANK_MASK) + v.take_of_16(tables.steps, move)
-    after = v.gather_words(tables.successors, ((state & lay.FSM_STATE_MASK) << 2) | move)
-    v.store(to + lay.STATE * at.stack_column, after | (cell << lay.BLANK_SHIFT))
-    v.store(to + lay.LINK * at.stack_column, ((parent + first_link) << 2) | move)
-    return of_parents(at, lay.LEFT, parent) - lay.ONE_MOVE
+    parent = child & mem.PARENT_MASK
+    move = (child >> mem.MOVE_SHIFT) & 3
+    state = of_parents(at, mem.STATE, parent)
+    cell = ((state >> mem.BLANK_SHIFT) & mem.BLANK_MASK) + v.take_of_16(tables.steps, move)
+    after = v.gather_words(tables.successors, ((state & mem.FSM_STATE_MASK) << 2) | move)
+    v.store(to + mem.STATE * at.stack_column, after | (cell << mem.BLANK_SHIFT))
+    v.store(to + mem.LINK * at.stack_column, ((parent + first_link) << 2) | move)
+    return of_parents(at, mem.LEFT, parent) - mem.ONE_MOVE
 
 
 @inlined_kernel
@@ -150,33 +159,33 @@ def take_of_32(base: int, index: Any) -> Any:
 
 
 @inlined_kernel
-def list_with_tiles(tables: Any, at: Any, n: int, top: int) -> int:
+def list_with_tiles(tables: EngineTables, at: StackMemory, n: int, top: int) -> int:
     """List the children of `n` nodes from `top` on with the tiles that move. Returns the number of children."""
     _, n_children = list_children(tables, at, n, top, at.lists)
     # The states after the moves of a node are 16 bytes side by side. They are read when children are pushed.
     for i in range(n):
-        state = v.load_word(in_batch(at, lay.STATE, i)) & lay.FSM_STATE_MASK
+        state = v.load_word(in_batch(at, mem.STATE, i)) & mem.FSM_STATE_MASK
         prefetch(tables.successors + (state << 4))
     for i in range(0, n_children, v.LANES):
         child = v.load(at.lists + 4 * i)
-        parent = child & lay.PARENT_MASK
-        _, cell = blank_and_cell(tables, at, parent, (child >> lay.MOVE_SHIFT) & 3)
-        column = at.batch + tables.board_column * lay.BATCH_COLUMN
-        word = v.gather_words(column, ((cell >> 2) * (lay.BATCH_COLUMN // 4)) + parent)
+        parent = child & mem.PARENT_MASK
+        _, cell = blank_and_cell(tables, at, parent, (child >> mem.MOVE_SHIFT) & 3)
+        column = at.batch + tables.board_column * mem.BATCH_COLUMN
+        word = v.gather_words(column, ((cell >> 2) * (mem.BATCH_COLUMN // 4)) + parent)
         tile = (word >> ((cell & 3) << 3)) & CELL_MASK
         v.store(at.lists + 4 * i, child | (tile << TILE_SHIFT))
     return n_children
 
 
 @inlined_kernel
-def blank_and_cell(tables: Any, at: Any, parent: Any, move: Any) -> Any:
+def blank_and_cell(tables: EngineTables, at: StackMemory, parent: Any, move: Any) -> Any:
     """Return the blank's cells of nodes of the batch before and after moves."""
-    blank = (of_parents(at, lay.STATE, parent) >> lay.BLANK_SHIFT) & CELL_MASK
+    blank = (of_parents(at, mem.STATE, parent) >> mem.BLANK_SHIFT) & CELL_MASK
     return blank, (blank + v.take_of_16(tables.steps, move)) & CELL_MASK
 
 
 @inlined_kernel
-def push_board(tables: Any, at: Any, parent: Any, tile: Any, blank: Any, cell: Any, to: int) -> None:
+def push_board(tables: EngineTables, at: StackMemory, parent: Any, tile: Any, blank: Any, cell: Any, to: int) -> None:
     """Write boards to the stack in which tiles on a cell and the blank change places."""
     tile_before, tile_after = tile << ((cell & 3) << 3), tile << ((blank & 3) << 3)
     for k in range((tables.n_cells + 3) >> 2):

@@ -3,15 +3,15 @@
 A node holds its board, one byte for each cell, and for each unit its state, see `records`, and its distance.
 """
 
-from typing import Any
-
 from pdb_core.bit_kernels import load_byte, prefetch
 from pdb_core.jit import inlined_kernel
 from pdb_query.lookup_kernels import move_state, state_address
 from pdb_query.records import MOVE_FIELDS, RECORD_FIELDS, SOURCE
 from solver.board_arrays import N_MOVES
-from solver.engine import layout as lay
+from solver.engine import search_memory as mem
 from solver.engine.round_kernels import in_batch, in_list, list_children, of_parents, on_stack, push_move
+from solver.engine.search_memory import EngineTables, StackMemory
+from solver.engine.unit_tables import UnitTables
 from solver.vectors import vector_kernels as v
 
 BYTE = 255
@@ -31,14 +31,14 @@ def read_change(is_bits: int, address: int, value_before: int) -> int:
 
 
 @inlined_kernel
-def slack_of(tables: Any, at: Any, parent: int, s: int) -> int:
+def slack_of(tables: EngineTables, at: StackMemory, parent: int, s: int) -> int:
     """Return the slack of a node of the batch in a sum."""
-    word = v.load_word(in_batch(at, tables.sums[s, lay.SLACK], parent))
-    return (word >> tables.sums[s, lay.SLACK_SHIFT]) & lay.MAX_SLACK  # type: ignore[no-any-return]
+    word = v.load_word(in_batch(at, tables.sums[s, mem.SLACK], parent))
+    return (word >> tables.sums[s, mem.SLACK_SHIFT]) & mem.MAX_SLACK  # type: ignore[no-any-return]
 
 
 @inlined_kernel
-def moved_tile(tables: Any, units: Any, at: Any, parent: int, edge: int) -> int:
+def moved_tile(tables: EngineTables, units: UnitTables, at: StackMemory, parent: int, edge: int) -> int:
     """Return the tile that moves along an edge."""
     cell = units.edge_cells[edge]
     word = v.load_word(in_batch(at, tables.board_column + (cell >> 2), parent))
@@ -46,45 +46,45 @@ def moved_tile(tables: Any, units: Any, at: Any, parent: int, edge: int) -> int:
 
 
 @inlined_kernel
-def of_unit(tables: Any, at: Any, parent: int, unit: int) -> int:
+def of_unit(tables: EngineTables, at: StackMemory, parent: int, unit: int) -> int:
     """Return the address of the first column of a unit of a node of the batch."""
-    column = tables.sums[0, lay.UNIT_DIGITS] + lay.SCALAR_COLUMNS * unit
+    column = tables.sums[0, mem.UNIT_DIGITS] + mem.SCALAR_COLUMNS * unit
     return in_batch(at, column, parent)
 
 
 @inlined_kernel
-def unit_state(tables: Any, at: Any, parent: int, unit: int) -> int:
+def unit_state(tables: EngineTables, at: StackMemory, parent: int, unit: int) -> int:
     """Return the state of a unit of a node of the batch."""
     address = of_unit(tables, at, parent, unit)
-    return v.load_word(address) | (v.load_word(address + lay.BATCH_COLUMN) << 32)
+    return v.load_word(address) | (v.load_word(address + mem.BATCH_COLUMN) << 32)
 
 
 @inlined_kernel
-def unit_value(tables: Any, at: Any, parent: int, unit: int) -> int:
+def unit_value(tables: EngineTables, at: StackMemory, parent: int, unit: int) -> int:
     """Return the distance of a unit of a node of the batch."""
-    return v.load_word(of_unit(tables, at, parent, unit) + 2 * lay.BATCH_COLUMN)
+    return v.load_word(of_unit(tables, at, parent, unit) + 2 * mem.BATCH_COLUMN)
 
 
 @inlined_kernel
 def changed_unit(children: int, s: int) -> int:
     """Return the address of the columns of a list that hold the unit that changes in sum `s`."""
-    return children + (lay.UNITS + lay.SCALAR_COLUMNS * s) * lay.LIST_COLUMN
+    return children + (mem.UNITS + mem.SCALAR_COLUMNS * s) * mem.LIST_COLUMN
 
 
 @inlined_kernel
-def edge_of(at: Any, child: int) -> int:
+def edge_of(at: StackMemory, child: int) -> int:
     """Return the edge that the tile of a child moves along."""
-    state = v.load_word(in_batch(at, lay.STATE, child & lay.PARENT_MASK))
-    return ((state >> lay.BLANK_SHIFT) & lay.BLANK_MASK) * N_MOVES + ((child >> lay.MOVE_SHIFT) & (N_MOVES - 1))
+    state = v.load_word(in_batch(at, mem.STATE, child & mem.PARENT_MASK))
+    return ((state >> mem.BLANK_SHIFT) & mem.BLANK_MASK) * N_MOVES + ((child >> mem.MOVE_SHIFT) & (N_MOVES - 1))
 
 
 @inlined_kernel
-def look_up_each(tables: Any, units: Any, at: Any, n: int, s: int) -> None:
+def look_up_each(tables: EngineTables, units: UnitTables, at: StackMemory, n: int, s: int) -> None:
     """Move the units of the children in sum `s`, and prefetch their distances."""
     children = at.lists
     for i in range(n):
         child = v.load_word(children + 4 * i)
-        parent, row = child & lay.PARENT_MASK, (child >> lay.ROW_SHIFT) & BYTE
+        parent, row = child & mem.PARENT_MASK, (child >> mem.INDEX_SHIFT) & mem.INDEX_MASK
         edge = edge_of(at, child)
         tile = moved_tile(tables, units, at, parent, edge)
         unit = units.unit_of_tile[s * tables.n_cells + tile]
@@ -96,25 +96,25 @@ def look_up_each(tables: Any, units: Any, at: Any, n: int, s: int) -> None:
             state = unit_state(tables, at, parent, unit)
         address = state_address(units, unit * RECORD_FIELDS, state, units.moves[move + SOURCE])
         prefetch(address >> 3)
-        v.store_long(children + lay.ADDRESS * lay.LIST_COLUMN + 8 * row, address)
+        v.store_long(children + mem.ADDRESS * mem.LIST_COLUMN + 8 * row, address)
         to_unit = changed_unit(children, s)
         v.store_long(to_unit + 8 * row, state)
         v.store_word(in_list(to_unit, 2, row), unit_value(tables, at, parent, unit))
 
 
 @inlined_kernel
-def read_each(tables: Any, units: Any, at: Any, n: int, s: int) -> int:
+def read_each(tables: EngineTables, units: UnitTables, at: StackMemory, n: int, s: int) -> int:
     """Read the distances of sum `s`, and drop the children that exceed the threshold. Returns how many are left."""
     children, n_left = at.lists, 0
     for i in range(n):
         child = v.load_word(children + 4 * i)
-        row = (child >> lay.ROW_SHIFT) & BYTE
-        address = v.load_long(children + lay.ADDRESS * lay.LIST_COLUMN + 8 * row)
-        to_value = changed_unit(children, s) + 2 * lay.LIST_COLUMN + 4 * row
+        row = (child >> mem.INDEX_SHIFT) & mem.INDEX_MASK
+        address = v.load_long(children + mem.ADDRESS * mem.LIST_COLUMN + 8 * row)
+        to_value = changed_unit(children, s) + 2 * mem.LIST_COLUMN + 4 * row
         value = v.load_word(to_value)
         change = read_change(units.sum_is_bits[s], address, value)
         v.store_word(to_value, (value + change) & BYTE)
-        slack = slack_of(tables, at, child & lay.PARENT_MASK, s) - ((1 + change) >> 1)
+        slack = slack_of(tables, at, child & mem.PARENT_MASK, s) - ((1 + change) >> 1)
         v.store_word(children + 4 * n_left, child + ((1 if change > 0 else 0) << ROSE_COUNT_SHIFT))
         n_left += 1 if slack >= 0 else 0
     return n_left
@@ -126,35 +126,35 @@ def rose_first(children: int, n: int, n_sums: int) -> None:
     n_rose, n_fell = 0, 0
     for i in range(n):
         child = v.load_word(children + 4 * i)
-        v.store_word(in_list(children, lay.ADDRESS, n_fell), child)
+        v.store_word(in_list(children, mem.ADDRESS, n_fell), child)
         v.store_word(children + 4 * n_rose, child)
         rose = 1 if 2 * (child >> ROSE_COUNT_SHIFT) >= n_sums else 0
         n_rose += rose
         n_fell += 1 - rose
     for i in range(n_fell):
-        v.store_word(children + 4 * (n_rose + i), v.load_word(in_list(children, lay.ADDRESS, i)))
+        v.store_word(children + 4 * (n_rose + i), v.load_word(in_list(children, mem.ADDRESS, i)))
 
 
 @inlined_kernel
-def push_each(tables: Any, units: Any, at: Any, n: int, top: int, first_link: int) -> int:
+def push_each(tables: EngineTables, units: UnitTables, at: StackMemory, n: int, top: int, first_link: int) -> int:
     """Write the children to the stack from `top` on. Returns whether one of them has no moves left."""
     children = at.lists
     # Step 1. The move, and what the parents have.
     has_ended = 0
     for i in range(0, n, v.LANES):
         moved = v.load(children + 4 * i)
-        parents = moved & lay.PARENT_MASK
+        parents = moved & mem.PARENT_MASK
         left = push_move(tables, at, moved, at.stack + 4 * (top + i), first_link)
-        v.store(on_stack(at, lay.LEFT, top + i), left)
-        has_ended |= v.bits_of((v.iota() + i < n) & (left < lay.ONE_MOVE))
-        for column in range(lay.LEFT + 1, tables.n_columns):
+        v.store(on_stack(at, mem.LEFT, top + i), left)
+        has_ended |= v.bits_of((v.iota() + i < n) & (left < mem.ONE_MOVE))
+        for column in range(mem.LEFT + 1, tables.n_columns):
             v.store(
                 on_stack(at, column, top + i),
                 of_parents(at, column, parents),
             )
     for i in range(n):
         child = v.load_word(children + 4 * i)
-        parent, row = child & lay.PARENT_MASK, (child >> lay.ROW_SHIFT) & BYTE
+        parent, row = child & mem.PARENT_MASK, (child >> mem.INDEX_SHIFT) & mem.INDEX_MASK
         edge = edge_of(at, child)
         tile = moved_tile(tables, units, at, parent, edge)
         to = at.stack + 4 * (top + i)
@@ -170,26 +170,28 @@ def push_each(tables: Any, units: Any, at: Any, n: int, top: int, first_link: in
             state = v.load_long(changed + 8 * row)
             value = v.load_word(in_list(changed, 2, row))
             change = value - unit_value(tables, at, parent, unit)
-            to_unit = to + (tables.sums[0, lay.UNIT_DIGITS] + lay.SCALAR_COLUMNS * unit) * at.stack_column
+            to_unit = to + (tables.sums[0, mem.UNIT_DIGITS] + mem.SCALAR_COLUMNS * unit) * at.stack_column
             v.store_word(to_unit, state)
             v.store_word(to_unit + at.stack_column, state >> 32)
             v.store_word(to_unit + 2 * at.stack_column, value)
             # No content of a table may make a slack negative or larger than its bits.
             old = slack_of(tables, at, parent, s)
-            slack = max(0, min(lay.MAX_SLACK, old - ((1 + change) >> 1)))
-            to_slack = to + tables.sums[s, lay.SLACK] * at.stack_column
-            v.store_word(to_slack, v.load_word(to_slack) ^ ((old ^ slack) << tables.sums[s, lay.SLACK_SHIFT]))
+            slack = max(0, min(mem.MAX_SLACK, old - ((1 + change) >> 1)))
+            to_slack = to + tables.sums[s, mem.SLACK] * at.stack_column
+            v.store_word(to_slack, v.load_word(to_slack) ^ ((old ^ slack) << tables.sums[s, mem.SLACK_SHIFT]))
     return has_ended
 
 
 @inlined_kernel
-def scalar_round(units: Any, tables: Any, at: Any, n: int, top: int, first_link: int) -> tuple[int, int, int]:
-    """Expand nodes as `search_kernels.round_of` says; units: `UnitTables`."""
+def scalar_round(
+    units: UnitTables, tables: EngineTables, at: StackMemory, n: int, top: int, first_link: int
+) -> tuple[int, int, int]:
+    """Expand `n` nodes of the stack from `top` on, see `search_kernels.round_of`."""
     _, n_children = list_children(tables, at, n, top, at.lists)
     generated = n_children
     # The index of a child stays the same when others are dropped.
     for i in range(n_children):
-        v.store_word(at.lists + 4 * i, v.load_word(at.lists + 4 * i) | (i << lay.ROW_SHIFT))
+        v.store_word(at.lists + 4 * i, v.load_word(at.lists + 4 * i) | (i << mem.INDEX_SHIFT))
     for s in range(tables.n_sums):
         look_up_each(tables, units, at, n_children, s)
         n_children = read_each(tables, units, at, n_children, s)

@@ -4,7 +4,6 @@ import math
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -12,10 +11,11 @@ import numpy.typing as npt
 from pdb_core.puzzle import BLANK, BoardSize, Tiles
 from pdb_query.lookup import Int64s
 from pdb_query.private_memory import private_memory
-from solver.engine import layout as lay
+from solver.engine import search_memory as mem
 from solver.engine.board_kernels import N_PLACES, BoardsMemory, search_boards
 from solver.engine.engine import Engine, Roots
 from solver.engine.search_kernels import ROUND_ROOM, split
+from solver.engine.search_memory import StackMemory
 from solver.vectors.vectors import address_of
 
 # Links at first: those of 100,000 expanded nodes. They are cleared up when they are used up.
@@ -23,32 +23,6 @@ _LINKS = 1 << 17
 # Moves that stacks have room for at first.
 _USUAL_DEPTH = 96
 _SLICE_NODES = 1_000_000
-
-
-class StackMemory(NamedTuple):
-    """The addresses of a stack's memory, for kernels.
-
-    stack         uint32[n_columns, capacity]; rows are `stack_column` bytes apart
-    batch         uint32[n_columns, BATCH]
-    lists         uint32[N_LISTS, list_columns, LIST_COLUMN / 4]; lists are `list_bytes` apart
-    links         uint32[link_capacity]: for each expanded node the link to its parent, see `layout`
-    new_indices, kept   uint32[link_capacity]: scratch of `keep_links`
-    chain         uint32[link_capacity]: the same
-    signal        uint32: a search pauses while it is not 0
-    """
-
-    stack: int
-    stack_column: int
-    capacity: int
-    batch: int
-    lists: int
-    list_bytes: int
-    links: int
-    link_capacity: int
-    new_indices: int
-    kept: int
-    chain: int
-    signal: int
 
 
 # For searches of what is on a stack.
@@ -75,27 +49,25 @@ class Stack:
 
     def __init__(self, engine: Engine, max_depth: int) -> None:
         """Make room for paths of up to `max_depth` moves; it grows if a search needs more."""
-        self._engine, self._tables, self._stages = engine, engine.tables, engine.stages
-        self.counters: Int64s = np.zeros(lay.N_COUNTERS, dtype=np.int64)
+        self._engine, self._tables, self._round_tables = engine, engine.tables, engine.round_tables
+        self.counters: Int64s = np.zeros(mem.N_COUNTERS, dtype=np.int64)
         self._signal = np.zeros(1, dtype=np.uint32)
-        self._allocate(3 * lay.BATCH * (max_depth + 1) + ROUND_ROOM, _LINKS)
+        self._allocate(3 * mem.BATCH * (max_depth + 1) + ROUND_ROOM, _LINKS)
 
     def _allocate(self, capacity: int, n_links: int) -> None:
         """Allocate room for nodes and links, all in one piece of memory, so that huge pages hold it."""
         tables = self._tables
         # An odd number of vectors: else all columns of a node would compete for the same part of a cache.
-        n_vectors = -(-capacity // lay.MAX_LANES) | 1
-        capacity = n_vectors * lay.MAX_LANES
+        n_vectors = -(-capacity // mem.MAX_LANES) | 1
+        capacity = n_vectors * mem.MAX_LANES
         shapes = {
             "stack": (tables.n_columns, capacity),
-            "batch": (tables.n_columns, lay.BATCH_COLUMN // 4),
-            "lists": (lay.N_LISTS, tables.list_columns * lay.LIST_COLUMN // 4),
-            "links": (n_links + lay.MAX_LANES,),
-            "new_indices": (n_links + lay.MAX_LANES,),
-            "kept": (n_links + lay.MAX_LANES,),
-            "chain": (n_links + lay.MAX_LANES,),
+            "batch": (tables.n_columns, mem.BATCH_COLUMN // 4),
+            "lists": (mem.N_LISTS, tables.list_columns * mem.LIST_COLUMN // 4),
+            "links": (n_links + mem.MAX_LANES,),
+            "new_indices": (n_links + mem.MAX_LANES,),
         }
-        sizes = [-(-math.prod(shape) // lay.MAX_LANES) * lay.MAX_LANES for shape in shapes.values()]
+        sizes = [-(-math.prod(shape) // mem.MAX_LANES) * mem.MAX_LANES for shape in shapes.values()]
         words = private_memory(4 * sum(sizes), huge=True).view(np.uint32)
         starts = np.cumsum([0, *sizes[:-1]]).tolist()
         arrays = {
@@ -107,7 +79,7 @@ class Stack:
             **{name: address_of(array) for name, array in arrays.items()},
             stack_column=4 * capacity,
             capacity=capacity,
-            list_bytes=tables.list_columns * lay.LIST_COLUMN,
+            list_bytes=tables.list_columns * mem.LIST_COLUMN,
             link_capacity=n_links,
             signal=address_of(self._signal),
         )
@@ -127,7 +99,7 @@ class Stack:
     @property
     def n_nodes(self) -> int:
         """Nodes to expand."""
-        return int(self.counters[lay.TOP])
+        return int(self.counters[mem.TOP])
 
     def begin(self, roots: Roots, row: int, threshold: int) -> None:
         """Put a root on the empty stack, to be searched up to a threshold. Raises what `Engine.with_slacks` raises."""
@@ -137,43 +109,47 @@ class Stack:
 
     def load(self, nodes: npt.NDArray[np.uint32], links: npt.NDArray[np.uint32]) -> None:
         """Put nodes (uint32[n, n_columns]) on this stack, which is empty, the first one on top. Their LINK refers to
-        `links`, uint32[m]: the links of the nodes above them; index 0 is that of none.
+        `links`, uint32[m], the links of the nodes above them; index 0 refers to no node.
         """
-        above = [np.zeros(1, dtype=np.int64), np.unique(nodes[:, lay.LINK] >> 2)]
+        above = [np.zeros(1, dtype=np.int64), np.unique(nodes[:, mem.LINK] >> 2)]
         while above[-1].any():
             above.append(np.unique(links[above[-1]] >> 2))
         indices = np.unique(np.concatenate(above))
         while self.memory.capacity < len(nodes) + ROUND_ROOM or self.memory.link_capacity < 2 * len(indices):
             self.grow()
-        of_nodes, of_above = nodes[::-1, lay.LINK], links[indices]
+        of_nodes, of_above = nodes[::-1, mem.LINK], links[indices]
         self.columns[:, : len(nodes)] = nodes[::-1].T
-        self.columns[lay.LINK, : len(nodes)] = np.searchsorted(indices, of_nodes >> 2) << 2 | of_nodes & 3
+        self.columns[mem.LINK, : len(nodes)] = np.searchsorted(indices, of_nodes >> 2) << 2 | of_nodes & 3
         self.links[: len(indices)] = np.searchsorted(indices, of_above >> 2) << 2 | of_above & 3
         self.counters[:] = 0
-        self.counters[[lay.TOP, lay.N_LINKS]] = len(nodes), len(indices)
+        # Any of them may be the goal, without moves left.
+        self.counters[[mem.TOP, mem.N_LINKS, mem.N_ENDED]] = len(nodes), len(indices), len(nodes)
         self._signal[0] = 0
 
     def pause(self) -> None:
         """Let `search`, in another thread, return soon."""
         self._signal[0] = 1
 
-    def search(self, pause_at: int, max_nodes: int, at_goal: int, boards: BoardsMemory = NO_BOARDS) -> int:
-        """Search as `board_kernels.search_boards` does. Returns what it returns, but never NO_ROOM."""
+    def search(
+        self, pause_at: int, max_nodes: int, *, counts_goals: bool = False, boards: BoardsMemory = NO_BOARDS
+    ) -> int:
+        """Search the nodes of this stack, or `boards`, see `board_kernels.search_boards`.
+
+        Returns EXHAUSTED, FOUND, PAUSED or TOO_DEEP. If the kernel runs out of room, the stack grows.
+        """
         while True:
-            status = int(
-                search_boards(
-                    self._tables, self._stages, self.memory, self.counters, boards, pause_at, max_nodes, at_goal
-                )
+            status = search_boards(
+                self._tables, self._round_tables, self.memory, self.counters, boards, pause_at, max_nodes, counts_goals
             )
             self._signal[0] = 0
-            if status != lay.NO_ROOM:
+            if status != mem.NO_ROOM:
                 return status
             self.grow()
 
     def split(self, other: "Stack") -> None:
         """Move every second node to another stack, which is empty, has the room, and is of the same tables."""
         other.counters[:] = 0
-        n_links = int(self.counters[lay.N_LINKS])
+        n_links = int(self.counters[mem.N_LINKS])
         other.links[:n_links] = self.links[:n_links]
         split(self._tables, self.memory, self.counters, other.memory, other.counters)
 
@@ -187,11 +163,11 @@ class Stack:
 
     def moves_to_goal(self) -> list[int]:
         """Return the blank's moves to the goal that was found last."""
-        return self.moves_by(int(self.counters[lay.FOUND_LINK]))
+        return self.moves_by(int(self.counters[mem.FOUND_LINK]))
 
     def moves_to_nodes(self) -> list[list[int]]:
         """Return the blank's moves to each node that is still to be expanded."""
-        return [self.moves_by(link) for link in self.columns[lay.LINK, : self.n_nodes].tolist()]
+        return [self.moves_by(link) for link in self.columns[mem.LINK, : self.n_nodes].tolist()]
 
 
 def tiles_moved(board: Tiles, moves: Sequence[int], size: BoardSize) -> tuple[tuple[int, ...], Tiles]:

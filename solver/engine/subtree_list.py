@@ -11,15 +11,14 @@ from threading import Lock
 import numpy as np
 import numpy.typing as npt
 
-from pdb_core.puzzle import BLANK, Tiles
+from pdb_core.puzzle import Tiles
 from pdb_query.lookup import Int64s
 from solver.checkpoint import Checkpoint, Subtrees
-from solver.engine import layout as lay
+from solver.engine import search_memory as mem
 from solver.engine.stack import Stack, StackPool
-from solver.engine.subtrees import board_after, nodes_below
 from solver.engine.work import Work
 
-_COUNTED = [lay.GENERATED, lay.EXPANDED, lay.SOLUTIONS]
+_COUNTED = [mem.GENERATED, mem.EXPANDED, mem.SOLUTIONS]
 # Of subtrees with the same slack, those with a larger h have more nodes: measured on boards of the 24-puzzle.
 _GROWTH_BY_H = 0.05
 
@@ -117,29 +116,29 @@ class SubtreeWork(Work):
         """`subtrees` may be set later. `number` is that of the subtrees on the stack; for `is_lent` see `Work`."""
         super().__init__(stacks, stack, root, is_lent=is_lent)
         self._subtrees, self._number = subtrees, number
-        self._counters = np.zeros(lay.N_COUNTERS, dtype=np.int64)
+        self._counters = np.zeros(mem.N_COUNTERS, dtype=np.int64)
 
     @property
     def counters(self) -> Int64s:
         return self._counters
 
-    def search(self, pause_at: int, max_nodes: int, at_goal: int) -> int:
+    def search(self, pause_at: int, max_nodes: int, *, counts_goals: bool) -> int:
         assert self._subtrees is not None
-        while self._counters[lay.GENERATED] < min(pause_at, max_nodes):
+        while self._counters[mem.GENERATED] < min(pause_at, max_nodes):
             if self._number is None:
                 self._number = self._subtrees.begin(self._stack)
                 if self._number is None:
-                    return lay.EXHAUSTED
-            n = int(self._counters[lay.GENERATED])
-            status = self._stack.search(pause_at - n, max_nodes - n, at_goal)
+                    return mem.EXHAUSTED
+            n = int(self._counters[mem.GENERATED])
+            status = self._stack.search(pause_at - n, max_nodes - n, counts_goals=counts_goals)
             counted = self._stack.counters[_COUNTED]
             self._stack.counters[_COUNTED] = 0
             self._counters[_COUNTED] += counted
-            self._subtrees.count(self._number, counted[:2], is_over=status == lay.EXHAUSTED)
-            if status != lay.EXHAUSTED:
+            self._subtrees.count(self._number, counted[:2], is_over=status == mem.EXHAUSTED)
+            if status != mem.EXHAUSTED:
                 return status
             self._number = None
-        return lay.PAUSED
+        return mem.PAUSED
 
     def split(self) -> Work | None:
         subtrees = self._subtrees
@@ -163,34 +162,3 @@ def shares_of(moves_left: Int64s, h: Int64s, growth: float) -> npt.NDArray[np.fl
     # The largest weight is 1: in damaged tables others would not fit a float.
     weights = np.exp(logarithms - logarithms.max(initial=0.0 if len(h) == 0 else -np.inf))
     return weights / weights.sum()  # type: ignore[no-any-return]
-
-
-def subtrees_before(stacks: StackPool, board: Tiles, path: bytes, threshold: int) -> tuple[SubtreeList, int]:
-    """Return the subtrees of a threshold that the textbook (Korf 1985) searches before it comes to the goal at the end
-    of `path`, and the nodes that it generates on the path. The blank moves up, left, right, down.
-    """
-    engine, generated = stacks.engine, 0
-    paths: list[bytes] = []
-    for depth, tile in enumerate(path):
-        cells = board_after(engine.fsm, board, path[:depth], engine.size.width)[0]
-        for cell in engine.size.neighbours[cells.index(BLANK)]:
-            below = path[:depth] + bytes([cells[cell]])
-            if board_after(engine.fsm, board, below, engine.size.width)[1] < 0:
-                continue
-            generated += 1
-            if cells[cell] == tile:
-                break
-            paths.append(below)
-    nodes, links = nodes_below(engine, board, paths, threshold)
-    subtrees = SubtreeList(
-        stacks,
-        threshold,
-        Checkpoint(),
-        nodes=nodes,
-        links=links,
-        roots=np.arange(len(nodes)),
-        group_size=max(1, len(nodes)),
-        shares=np.ones(len(nodes)),
-        digest="",
-    )
-    return subtrees, generated

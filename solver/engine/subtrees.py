@@ -11,15 +11,14 @@ import numpy as np
 import numpy.typing as npt
 
 from pdb_core.puzzle import BLANK, BoardSize, Tiles
-from solver.engine import layout as lay
+from solver.engine import search_memory as mem
 from solver.engine.engine import Engine
 from solver.engine.search_result import SearchResult
-from solver.engine.stack import Stack, StackPool, tiles_moved, tiles_to_goal
+from solver.engine.stack import Stack, StackPool, tiles_moved
+from solver.engine.threshold import ThresholdSearch
+from solver.engine.work import Work
 from solver.move_pruning.move_pruning import START, PruningFsm
-from solver.progress import Iteration
-
-# Nodes between two looks at the clock: some 15 ms.
-_SLICE_NODES = 1_000_000
+from solver.progress import Limits
 
 
 def board_after(fsm: PruningFsm, board: Tiles, path: bytes, width: int) -> tuple[Tiles, int, list[int]]:
@@ -39,6 +38,24 @@ def board_after(fsm: PruningFsm, board: Tiles, path: bytes, width: int) -> tuple
     return tuple(cells), state, moves
 
 
+def paths_before(engine: Engine, board: Tiles, path: bytes) -> tuple[list[bytes], int]:
+    """Return the paths of the subtrees that the textbook (Korf 1985) searches before it comes to the end of `path`, and
+    the nodes that it generates on the path. The blank moves up, left, right, down.
+    """
+    generated, paths = 0, []
+    for depth, tile in enumerate(path):
+        cells = board_after(engine.fsm, board, path[:depth], engine.size.width)[0]
+        for cell in engine.size.neighbours[cells.index(BLANK)]:
+            below = path[:depth] + bytes([cells[cell]])
+            if board_after(engine.fsm, board, below, engine.size.width)[1] < 0:
+                continue
+            generated += 1
+            if cells[cell] == tile:
+                break
+            paths.append(below)
+    return paths, generated
+
+
 def nodes_below(
     engine: Engine, board: Tiles, paths: Sequence[bytes], threshold: int
 ) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint32]]:
@@ -55,7 +72,7 @@ def nodes_below(
     moves_left = threshold - np.array([len(path) for path in paths], dtype=np.int64)
     rows = np.flatnonzero(roots.thresholds <= moves_left)
     nodes = engine.with_slacks(roots.nodes[rows], roots.sums[rows], moves_left[rows])
-    nodes[:, lay.LINK] = np.array(last, dtype=np.uint32)[rows]
+    nodes[:, mem.LINK] = np.array(last, dtype=np.uint32)[rows]
     return nodes, np.array(links, dtype=np.uint32)
 
 
@@ -74,25 +91,10 @@ def search_subtrees(
     """
     start = time.perf_counter()
     engine = stacks.engine
-    generated = expanded = 0
-
-    def result(tiles: tuple[int, ...] | None, rest: Sequence[bytes] = ()) -> SearchResult:
-        seconds = time.perf_counter() - start
-        return SearchResult(tiles, (Iteration(threshold, generated, expanded, seconds),), seconds, rest=tuple(rest))
-
-    for path in paths:
-        if board_after(engine.fsm, board, path, engine.size.width)[0] == engine.goal:
-            return result(tuple(path))
+    search = ThresholdSearch(threshold, max_nodes)
     with stacks.borrowed() as stack:
         stack.load(*nodes_below(engine, board, paths, threshold))
-        status = lay.PAUSED
-        while status == lay.PAUSED:
-            status = stack.search(_SLICE_NODES, max(1, max_nodes - generated), lay.STOP_AT_GOAL)
-            generated += int(stack.counters[lay.GENERATED])
-            expanded += int(stack.counters[lay.EXPANDED])
-            stack.counters[[lay.GENERATED, lay.EXPANDED]] = 0
-            if generated >= max_nodes or time.perf_counter() - start >= max_seconds:
-                break
-        if status == lay.PAUSED:
-            return result(None, paths_left(board, stack, engine.size))
-        return result(tiles_to_goal(engine, board, stack.moves_to_goal()) if status == lay.FOUND else None)
+        iteration = search.search(Work(stacks, stack, board), Limits(seconds=max_seconds), start)
+        rest = paths_left(board, stack, engine.size) if search.status == mem.PAUSED else ()
+    tiles = search.tiles if search.status == mem.FOUND else None
+    return SearchResult(tiles, (iteration,), time.perf_counter() - start, rest=rest)

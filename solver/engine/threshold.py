@@ -11,7 +11,7 @@ from collections.abc import Callable
 from threading import Condition, RLock, get_ident
 
 from solver.checkpoint import Subtrees
-from solver.engine import layout as lay
+from solver.engine import search_memory as mem
 from solver.engine.work import Work
 from solver.engine.worker_pool import WorkerPool
 from solver.progress import Iteration, Limits, Report
@@ -40,7 +40,7 @@ class ThresholdSearch:
         self._max_nodes = NO_LIMIT if max_nodes is None else max_nodes
         self._finds_all = finds_all
         self._listed = listed
-        # As in `WorkerPool`, an interrupt must not leave it locked.
+        # Not `with Condition()`: an interrupt that comes while a thread waits for it would leave it locked.
         self._lock = RLock()
         self._changed = Condition(self._lock)
         self._offered: deque[Work] = deque()
@@ -52,7 +52,7 @@ class ThresholdSearch:
         self._unlisted: deque[tuple[int, ...]] = deque()
         self._error: BaseException | None = None
         self.is_over = False
-        self.status = lay.PAUSED
+        self.status = mem.PAUSED
         self.tiles: tuple[int, ...] = ()
         self.generated = self.expanded = self.n_solutions = 0
         # Seconds of earlier runs.
@@ -65,12 +65,21 @@ class ThresholdSearch:
             self.expanded += known.expanded
         self.seconds = known.seconds
 
-    def search(self, work: Work, go_on: Callable[[], bool], pool: WorkerPool | None) -> int:
-        """Search to the end. Returns FOUND, EXHAUSTED or PAUSED; if PAUSED and without a pool, the rest is in `work`.
+    def search(
+        self, work: Work, limits: Limits, start: float, report: Report | None = None, pool: WorkerPool | None = None
+    ) -> Iteration:
+        """Search to the end or a limit. If `status` is PAUSED and there is no pool, the rest is in `work`.
 
-        `go_on` is called every fraction of a second; if it returns False, the search ends. Workers of `pool`
-        help from the second slice on. Raises what `go_on`, `listed` or the search raise, in whichever thread.
+        `start` is when the seconds of `limits` began; the limit on nodes is `max_nodes`. `report` is called every
+        fraction of a second. Workers of `pool` help from the second slice on. Raises what `report`, `listed` or the
+        search raise, in whichever thread.
         """
+        started = time.perf_counter()
+
+        def progress() -> Iteration:
+            seconds = self.seconds + time.perf_counter() - started
+            return Iteration(self.threshold, self.generated, self.expanded, seconds)
+
         self._owner = self._working[work] = get_ident()
         try:
             is_offered = False
@@ -82,18 +91,20 @@ class ThresholdSearch:
                     work = work if taken is None else taken
                 if work in self._working and not self._unlisted:
                     status = self._search_slice(work)
-                    if status == lay.PAUSED and pool is not None and not is_offered:
+                    if status == mem.PAUSED and pool is not None and not is_offered:
                         pool.offer(self)
                         is_offered = True
-                if not self.is_over and not go_on():
-                    self._end(lay.PAUSED)
+                if report is not None and not self.is_over:
+                    report(progress())
+                if limits.seconds is not None and time.perf_counter() - start >= limits.seconds:
+                    self._end(mem.PAUSED)
             if work in self._working:
                 work.release()
         except BaseException as error:
             self._fail(error)
         finally:
             # An interrupt may have come before `_fail` was through.
-            self._end(lay.PAUSED)
+            self._end(mem.PAUSED)
             if pool is not None:
                 pool.withdraw(self)
             self._leave()
@@ -104,9 +115,9 @@ class ThresholdSearch:
         self._raise_error()
         while self._unlisted:
             self._list_one()
-        if self.status == lay.EXHAUSTED and self.n_solutions:
-            self.status = lay.FOUND
-        return self.status
+        if self.status == mem.EXHAUSTED and self.n_solutions:
+            self.status = mem.FOUND
+        return progress()
 
     def _raise_error(self) -> None:
         """Raise the error that ended the search, if any. It is not kept: its traceback holds this search."""
@@ -150,40 +161,38 @@ class ThresholdSearch:
 
     def _search_slice(self, work: Work) -> int:
         """Search a slice, count it, and act on it."""
-        at_goal = lay.STOP_AT_GOAL
-        if self._finds_all:
-            # One solution is wanted even if they are only counted.
-            at_goal = lay.COUNT_GOALS if self._listed is None and self.tiles else lay.LIST_GOALS
+        # One solution is wanted even if they are only counted.
+        counts_goals = self._finds_all and self._listed is None and bool(self.tiles)
         nodes_left = max(1, self._max_nodes - self.generated)
         # The first slice is short: workers wait for the rest of a threshold that is not over by then.
         n_nodes = work.slice_nodes if self.generated else work.slice_nodes // 8
-        status = work.search(min(n_nodes, nodes_left), nodes_left, at_goal)
+        status = work.search(min(n_nodes, nodes_left), nodes_left, counts_goals=counts_goals)
         counted = work.counters.tolist()
-        tiles = work.tiles() if status == lay.FOUND else ()
-        work.counters[lay.GENERATED] = work.counters[lay.EXPANDED] = work.counters[lay.SOLUTIONS] = 0
-        donated = work.split() if status == lay.PAUSED and self._n_waiting > len(self._offered) else None
+        tiles = work.tiles() if status == mem.FOUND else ()
+        work.counters[mem.GENERATED] = work.counters[mem.EXPANDED] = work.counters[mem.SOLUTIONS] = 0
+        donated = work.split() if status == mem.PAUSED and self._n_waiting > len(self._offered) else None
         with self._lock:
-            self.generated += counted[lay.GENERATED]
-            self.expanded += counted[lay.EXPANDED]
-            self.n_solutions += counted[lay.SOLUTIONS]
+            self.generated += counted[mem.GENERATED]
+            self.expanded += counted[mem.EXPANDED]
+            self.n_solutions += counted[mem.SOLUTIONS]
             if donated is not None:
                 self._offered.append(donated)
-            if status == lay.EXHAUSTED:
+            if status == mem.EXHAUSTED:
                 del self._working[work]
                 if not self._working and not self._offered:
-                    self._end_locked(lay.EXHAUSTED)
-            if status == lay.FOUND:
+                    self._end_locked(mem.EXHAUSTED)
+            if status == mem.FOUND:
                 self.tiles = tiles
                 if not self._finds_all:
-                    self._end_locked(lay.FOUND)
+                    self._end_locked(mem.FOUND)
                 elif self._listed is not None:
                     self._unlisted.append(tiles)
             if self.generated >= self._max_nodes:
-                self._end_locked(lay.PAUSED)
+                self._end_locked(mem.PAUSED)
             self._changed.notify_all()
             if get_ident() != self._owner:
                 self._changed.wait_for(lambda: len(self._unlisted) < _MOST_UNLISTED or self.is_over)
-        if status == lay.EXHAUSTED:
+        if status == mem.EXHAUSTED:
             work.release()
         return status
 
@@ -212,7 +221,7 @@ class ThresholdSearch:
         with self._lock:
             if self._error is None:
                 self._error = error
-            self._end_locked(lay.PAUSED)
+            self._end_locked(mem.PAUSED)
 
     def _end(self, status: int) -> None:
         with self._lock:
@@ -225,22 +234,3 @@ class ThresholdSearch:
         for work in self._working:
             work.pause()
         self._changed.notify_all()
-
-
-def search_threshold(
-    search: ThresholdSearch, work: Work, limits: Limits, start: float, report: Report | None, pool: WorkerPool | None
-) -> Iteration:
-    """Search a threshold to its end or a limit; `start` is when the seconds of the limit began."""
-    started = time.perf_counter()
-
-    def progress() -> Iteration:
-        seconds = search.seconds + time.perf_counter() - started
-        return Iteration(search.threshold, search.generated, search.expanded, seconds)
-
-    def go_on() -> bool:
-        if report is not None:
-            report(progress())
-        return limits.seconds is None or time.perf_counter() - start < limits.seconds
-
-    search.search(work, go_on, pool)
-    return progress()

@@ -11,7 +11,7 @@ import numpy as np
 
 from pdb_core.bit_kernels import prefetch
 from pdb_core.jit import inlined_kernel
-from solver.engine import layout as lay
+from solver.engine import search_memory as mem
 from solver.engine.round_kernels import (
     CELL_MASK,
     FIRST_BLOCK_MASK,
@@ -31,22 +31,25 @@ from solver.engine.round_kernels import (
     sort,
     take_of_32,
 )
+from solver.engine.search_memory import EngineTables, StackMemory
 from solver.vectors import vector_kernels as v
 
 MAX_WIDE_WIDTH = 5
 CELL_BITS = 5
 BYTE = MAX_WIDE_SUMS = 255
-# The columns of a list: children, addresses, the slacks from `SLACKS` on, then the cell set and the digits of the unit
-# that changes in each sum. The unit is above the cells. A child has the cell
-# of its tile in the frame of the unit that is looked up, counts the sums whose distance rose, in a byte, and has its
-# tile.
+# The columns of a list: children, addresses, the slacks from `SLACKS` on, then for each sum two columns of the unit
+# that changes: its cell set, with the unit above, and its digits. An edge has the cells in the frame of a unit:
+#
+#            31     28                10      5       0
+#     unit   | unit | mask of the cells of its tiles  |
+#     edge   |                         | cell | blank |
 SLACKS = 2
 UNIT_SHIFT, MAX_UNITS = 28, 16
 CELLS_MASK = (1 << UNIT_SHIFT) - 1
 CELL_SHIFT, ROSE_COUNT_SHIFT = 8, 16
 NO_CELL = 0xFFFFFFFF & ~(CELL_MASK << CELL_SHIFT)
-DIGITS_MASK = (1 << lay.VALUE_SHIFT) - 1
-# An entry of `WideStages.unit_of_tile`, if every move counts and the tile is of no pattern: only the blank moves.
+DIGITS_MASK = (1 << mem.VALUE_SHIFT) - 1
+# An entry of `WideTables.unit_of_tile`, if every move counts and the tile is of no pattern: only the blank moves.
 STANDS = MAX_UNITS
 # The fields of a unit: where its table begins, and the entries of a block, in bits or bytes; the first digit; where its
 # edges begin; where the parts of the ranks of its cell sets begin; where the records of its cell sets begin, or the
@@ -54,22 +57,21 @@ STANDS = MAX_UNITS
 N_WIDE_FIELDS = 7
 FIELD_BYTES, SUM_BYTES = 4 * MAX_UNITS, 4 * MAX_UNITS * N_WIDE_FIELDS
 TABLE, BLOCK, FIRST_DIGIT, EDGES, LOW, HIGH, SETS = range(N_WIDE_FIELDS)
-# `WideStages.jumps`: as `VectorStages.jumps`, for wider boards.
+# The bit of an index of `WideTables.jumps` for tiles that move upward. The index is that of `VectorTables.jumps`.
 WIDE_JUMPS_UPWARD = 1 << (3 * MAX_WIDE_WIDTH + 1)
 # Keeps differences of distances positive.
 OFFSET = 512
 
 
-class WideStages(NamedTuple):
+class WideTables(NamedTuple):
     """Addresses of the tables of a wide round.
 
     fields        uint32[s, N_WIDE_FIELDS, MAX_UNITS]
     unit_of_tile  uint32[s, 32]: the unit of each tile, or STANDS + the unit
-    edges         uint32[frames, 32 * 4]: by blank << 2 | move, the cell of the blank in the frame, and above it that of
-                  the tile
+    edges         uint32[frames, 32 * 4]: by blank << 2 | move, the cells of the blank and of the tile in a frame
     set_ranks     uint32: the lower and the upper parts of the ranks of cell sets, see `UnitTables`
     sets          records of cell sets
-    jumps         uint16
+    jumps         uint16: by the digits that a jump changes, the changes to XOR, as `VectorTables.jumps`
     """
 
     fields: int
@@ -89,30 +91,30 @@ def byte_at(base: int, index: Any) -> Any:
 
 
 @inlined_kernel
-def look_up_wide(stages: Any, tables: Any, at: Any, s: int, n: int) -> None:
+def look_up_wide(round_tables: WideTables, tables: EngineTables, at: StackMemory, s: int, n: int) -> None:
     """Compute the addresses of the children in sum `s`, bits or bytes, and prefetch them."""
     children = at.lists
     record = tables.sums[s]
-    units = at.batch + record[lay.UNIT_DIGITS] * lay.BATCH_COLUMN
-    fields = stages.fields + s * SUM_BYTES
-    own = children + (SLACKS + tables.first_sum_column - lay.LEFT + 2 * s) * lay.LIST_COLUMN
-    low_mask = (1 << stages.low_bits) - 1
+    units = at.batch + record[mem.UNIT_DIGITS] * mem.BATCH_COLUMN
+    fields = round_tables.fields + s * SUM_BYTES
+    own = children + (SLACKS + tables.first_sum_column - mem.LEFT + 2 * s) * mem.LIST_COLUMN
+    low_mask = (1 << round_tables.low_bits) - 1
     for i in range(0, n, v.LANES):
         child = v.load(children + 4 * i)
         is_child = v.iota() + i < n
-        parent, move = child & lay.PARENT_MASK, (child >> lay.MOVE_SHIFT) & 3
+        parent, move = child & mem.PARENT_MASK, (child >> mem.MOVE_SHIFT) & 3
         # Step 1. The unit that the tile belongs to, and the move in its frame.
-        board_blank = (of_parents(at, lay.STATE, parent) >> lay.BLANK_SHIFT) & CELL_MASK
-        unit = take_of_32(stages.unit_of_tile + s * TILES_BYTES, child >> TILE_SHIFT)
+        board_blank = (of_parents(at, mem.STATE, parent) >> mem.BLANK_SHIFT) & CELL_MASK
+        unit = take_of_32(round_tables.unit_of_tile + s * TILES_BYTES, child >> TILE_SHIFT)
         moves = unit < STANDS
         unit = unit & (MAX_UNITS - 1)
-        cells, digits = v.take_of_64(units, parent), v.take_of_64(units + lay.BATCH_COLUMN, parent)
-        for k in range(1, record[lay.N_UNITS]):
+        cells, digits = v.take_of_64(units, parent), v.take_of_64(units + mem.BATCH_COLUMN, parent)
+        for k in range(1, record[mem.N_UNITS]):
             is_unit = unit == k
-            cells = v.where(is_unit, v.take_of_64(units + 2 * k * lay.BATCH_COLUMN, parent), cells)
-            digits = v.where(is_unit, v.take_of_64(units + (2 * k + 1) * lay.BATCH_COLUMN, parent), digits)
+            cells = v.where(is_unit, v.take_of_64(units + 2 * k * mem.BATCH_COLUMN, parent), cells)
+            digits = v.where(is_unit, v.take_of_64(units + (2 * k + 1) * mem.BATCH_COLUMN, parent), digits)
         edge = v.gather_words(
-            stages.edges, v.take_of_16(fields + EDGES * FIELD_BYTES, unit) + ((board_blank << 2) | move)
+            round_tables.edges, v.take_of_16(fields + EDGES * FIELD_BYTES, unit) + ((board_blank << 2) | move)
         )
         blank, cell = edge & CELL_MASK, edge >> CELL_BITS
         # Step 2. The tile jumps over the tiles of its unit between the two cells.
@@ -125,104 +127,104 @@ def look_up_wide(stages: Any, tables: Any, at: Any, s: int, n: int) -> None:
         marker = v.splat(8) << (jumped * 3)
         jump = ((digits >> place) & (marker - 1)) | marker | v.where(is_upward, WIDE_JUMPS_UPWARD, v.splat(0))
         # Lanes behind the last child hold anything. They must not lead outside an array, here and below.
-        change = (v.gather_halves(stages.jumps, v.where(is_child, jump, v.splat(0))) & 0xFFFF) << place
+        change = (v.gather_halves(round_tables.jumps, v.where(is_child, jump, v.splat(0))) & 0xFFFF) << place
         digits = v.where(moves, digits ^ change, digits)
         cells = v.where(moves, cells ^ (v.splat(1) << cell) ^ (v.splat(1) << blank), cells)
         # Step 3. The rank of the cell set.
         cells = v.where(is_child, cells, v.splat(0))
         lower = cells & low_mask
-        upper = (v.popcounts(lower) << stages.high_bits) + (cells >> stages.low_bits)
-        rank = v.gather_words(stages.set_ranks, v.take_of_16(fields + LOW * FIELD_BYTES, unit) + lower)
-        rank = rank + v.gather_words(stages.set_ranks, v.take_of_16(fields + HIGH * FIELD_BYTES, unit) + upper)
-        if record[lay.HAS_SETS] != 0:
+        upper = (v.popcounts(lower) << round_tables.high_bits) + (cells >> round_tables.low_bits)
+        rank = v.gather_words(round_tables.set_ranks, v.take_of_16(fields + LOW * FIELD_BYTES, unit) + lower)
+        rank = rank + v.gather_words(round_tables.set_ranks, v.take_of_16(fields + HIGH * FIELD_BYTES, unit) + upper)
+        if record[mem.HAS_SETS] != 0:
             rank = rank + v.take_of_16(fields + SETS * FIELD_BYTES, unit)
-        elif record[lay.IS_BITS] != 0:
+        elif record[mem.IS_BITS] != 0:
             # Every move counts, so each free cell is a region.
             region = cell - v.popcounts(cells & ((v.splat(1) << cell) - 1))
             rank = rank * v.take_of_16(fields + SETS * FIELD_BYTES, unit) + region
-        v.store(in_list(children, lay.ADDRESS, i), v.where(is_child, rank, v.splat(0)))
+        v.store(in_list(children, mem.ADDRESS, i), v.where(is_child, rank, v.splat(0)))
         v.store(children + 4 * i, (child & NO_CELL) | (cell << CELL_SHIFT))
         v.store(own + 4 * i, cells | (unit << UNIT_SHIFT))
-        v.store(own + lay.LIST_COLUMN + 4 * i, digits)
+        v.store(own + mem.LIST_COLUMN + 4 * i, digits)
     # Step 4. The block, by the record of the cell set, if it is not known yet.
-    if record[lay.HAS_SETS] != 0:
+    if record[mem.HAS_SETS] != 0:
         for i in range(n):
-            prefetch(stages.sets + v.load_word(in_list(children, lay.ADDRESS, i)) * SET_BYTES)
+            prefetch(round_tables.sets + v.load_word(in_list(children, mem.ADDRESS, i)) * SET_BYTES)
     for i in range(0, n, v.LANES):
         cell = (v.load(children + 4 * i) >> CELL_SHIFT) & CELL_MASK
-        block = v.load(in_list(children, lay.ADDRESS, i))
-        if record[lay.HAS_SETS] != 0:
+        block = v.load(in_list(children, mem.ADDRESS, i))
+        if record[mem.HAS_SETS] != 0:
             block = block * SET_BYTES
-            regions = byte_at(stages.sets, block + FIRST_REGION + (cell >> 1)) >> ((cell & 1) << 2)
-            block = (v.gather_words(stages.sets, block >> 2) & FIRST_BLOCK_MASK) + (regions & (MAX_REGIONS - 1))
+            regions = byte_at(round_tables.sets, block + FIRST_REGION + (cell >> 1)) >> ((cell & 1) << 2)
+            block = (v.gather_words(round_tables.sets, block >> 2) & FIRST_BLOCK_MASK) + (regions & (MAX_REGIONS - 1))
         unit = v.load(own + 4 * i) >> UNIT_SHIFT
         address = v.take_of_16(fields + TABLE * FIELD_BYTES, unit) + rank_of_digits(
-            v.load(own + lay.LIST_COLUMN + 4 * i)
+            v.load(own + mem.LIST_COLUMN + 4 * i)
         )
         address = address + block * v.take_of_16(fields + BLOCK * FIELD_BYTES, unit)
-        v.store(in_list(children, lay.ADDRESS, i), v.where(v.iota() + i < n, address, v.splat(0)))
-    shift = 3 if record[lay.IS_BITS] != 0 else 0
+        v.store(in_list(children, mem.ADDRESS, i), v.where(v.iota() + i < n, address, v.splat(0)))
+    shift = 3 if record[mem.IS_BITS] != 0 else 0
     for i in range(n):
-        prefetch(record[lay.MEMORY] + (v.load_word(in_list(children, lay.ADDRESS, i)) >> shift))
+        prefetch(record[mem.MEMORY] + (v.load_word(in_list(children, mem.ADDRESS, i)) >> shift))
 
 
 @inlined_kernel
-def read_wide(tables: Any, at: Any, s: int, i: int, n: int) -> Any:
+def read_wide(tables: EngineTables, at: StackMemory, s: int, i: int, n: int) -> Any:
     """Read the distances of children in sum `s`. Returns a mask of those within the threshold."""
     children = at.lists
     record = tables.sums[s]
-    own = in_list(children, SLACKS + tables.first_sum_column - lay.LEFT + 2 * s + 1, i)
-    address = v.load(in_list(children, lay.ADDRESS, i))
+    own = in_list(children, SLACKS + tables.first_sum_column - mem.LEFT + 2 * s + 1, i)
+    address = v.load(in_list(children, mem.ADDRESS, i))
     digits = v.load(own)
-    value = digits >> lay.VALUE_SHIFT
-    if record[lay.IS_BITS] != 0:
+    value = digits >> mem.VALUE_SHIFT
+    if record[mem.IS_BITS] != 0:
         # The distance is one more or one less; bit 1 decides which.
-        bit = v.gather_words(record[lay.MEMORY], address >> 5) >> (address & 31)
+        bit = v.gather_words(record[mem.MEMORY], address >> 5) >> (address & 31)
         after = value + (((bit ^ ((value + 1) >> 1)) & 1) ^ 1) * 2 - 1
     else:
-        after = byte_at(record[lay.MEMORY], address)
+        after = byte_at(record[mem.MEMORY], address)
     loss = ((after - value + (2 * OFFSET + 1)) >> 1) & (2 * OFFSET - 1)
-    v.store(own, (digits & DIGITS_MASK) | ((after & BYTE) << lay.VALUE_SHIFT))
+    v.store(own, (digits & DIGITS_MASK) | ((after & BYTE) << mem.VALUE_SHIFT))
     # The slack must keep within its bits, whatever a table says.
-    to_slacks = in_list(children, SLACKS + record[lay.SLACK] - lay.LEFT, i)
+    to_slacks = in_list(children, SLACKS + record[mem.SLACK] - mem.LEFT, i)
     slacks = v.load(to_slacks)
-    before = (slacks >> record[lay.SLACK_SHIFT]) & lay.MAX_SLACK
+    before = (slacks >> record[mem.SLACK_SHIFT]) & mem.MAX_SLACK
     slack = before + 2 * OFFSET - loss
     stays = (v.iota() + i < n) & (slack >= OFFSET)
     slack = slack - OFFSET
-    slack = v.where(slack < lay.MAX_SLACK, slack, lay.MAX_SLACK)
-    v.store(to_slacks, slacks ^ ((before ^ slack) << record[lay.SLACK_SHIFT]))
+    slack = v.where(slack < mem.MAX_SLACK, slack, mem.MAX_SLACK)
+    v.store(to_slacks, slacks ^ ((before ^ slack) << record[mem.SLACK_SHIFT]))
     child = v.load(children + 4 * i)
     v.store(children + 4 * i, child + v.where(loss >= OFFSET + 1, v.splat(1) << ROSE_COUNT_SHIFT, v.splat(0)))
     return stays
 
 
 @inlined_kernel
-def push_wide(tables: Any, at: Any, children: int, n: int, top: int, first_link: int) -> int:
+def push_wide(tables: EngineTables, at: StackMemory, children: int, n: int, top: int, first_link: int) -> int:
     """Write a list of children to the stack from `top` on. Returns whether one of them has no moves left."""
     has_ended = 0
-    first_unit = SLACKS + tables.first_sum_column - lay.LEFT
+    first_unit = SLACKS + tables.first_sum_column - mem.LEFT
     for i in range(0, n, v.LANES):
         child = v.load(children + 4 * i)
-        parent, move = child & lay.PARENT_MASK, (child >> lay.MOVE_SHIFT) & 3
+        parent, move = child & mem.PARENT_MASK, (child >> mem.MOVE_SHIFT) & 3
         to = at.stack + 4 * (top + i)
         # Step 1. The move and the slacks.
         push_move(tables, at, child, to, first_link)
-        left = v.load(in_list(children, SLACKS, i)) - lay.ONE_MOVE
-        has_ended |= v.bits_of((v.iota() + i < n) & (left < lay.ONE_MOVE))
-        v.store(to + lay.LEFT * at.stack_column, left)
-        for column in range(lay.LEFT + 1, tables.first_sum_column):
-            v.store(to + column * at.stack_column, v.load(in_list(children, SLACKS + column - lay.LEFT, i)))
+        left = v.load(in_list(children, SLACKS, i)) - mem.ONE_MOVE
+        has_ended |= v.bits_of((v.iota() + i < n) & (left < mem.ONE_MOVE))
+        v.store(to + mem.LEFT * at.stack_column, left)
+        for column in range(mem.LEFT + 1, tables.first_sum_column):
+            v.store(to + column * at.stack_column, v.load(in_list(children, SLACKS + column - mem.LEFT, i)))
         # Step 2. The tile and the blank change places.
         blank, cell = blank_and_cell(tables, at, parent, move)
         push_board(tables, at, parent, child >> TILE_SHIFT, blank, cell, to)
         # Step 3. In each sum one unit has changed.
         for s in range(tables.n_sums):
             own = in_list(children, first_unit + 2 * s, i)
-            changed, digits = v.load(own), v.load(own + lay.LIST_COLUMN)
+            changed, digits = v.load(own), v.load(own + mem.LIST_COLUMN)
             unit, cells = changed >> UNIT_SHIFT, changed & CELLS_MASK
-            for k in range(tables.sums[s, lay.N_UNITS]):
-                column = tables.sums[s, lay.UNIT_DIGITS] + 2 * k
+            for k in range(tables.sums[s, mem.N_UNITS]):
+                column = tables.sums[s, mem.UNIT_DIGITS] + 2 * k
                 before = of_parents(at, column, parent)
                 v.store(to + column * at.stack_column, v.where(unit == k, cells, before))
                 before = of_parents(at, column + 1, parent)
@@ -231,23 +233,25 @@ def push_wide(tables: Any, at: Any, children: int, n: int, top: int, first_link:
 
 
 @inlined_kernel
-def wide_round(stages: Any, tables: Any, at: Any, n: int, top: int, first_link: int) -> tuple[int, int, int]:
-    """Expand nodes as `search_kernels.round_of` says; stages: `WideStages`."""
-    first_unit = SLACKS + tables.first_sum_column - lay.LEFT
+def wide_round(
+    round_tables: WideTables, tables: EngineTables, at: StackMemory, n: int, top: int, first_link: int
+) -> tuple[int, int, int]:
+    """Expand `n` nodes of the stack from `top` on, see `search_kernels.round_of`."""
+    first_unit = SLACKS + tables.first_sum_column - mem.LEFT
     # Step 1. List the children with their slacks.
     n_children: Any = list_with_tiles(tables, at, n, top)
     generated = n_children
     for i in range(0, n_children, v.LANES):
-        parent = v.load(at.lists + 4 * i) & lay.PARENT_MASK
-        for column in range(lay.LEFT, tables.first_sum_column):
+        parent = v.load(at.lists + 4 * i) & mem.PARENT_MASK
+        for column in range(mem.LEFT, tables.first_sum_column):
             slacks = of_parents(at, column, parent)
-            v.store(in_list(at.lists, SLACKS + column - lay.LEFT, i), slacks)
+            v.store(in_list(at.lists, SLACKS + column - mem.LEFT, i), slacks)
     # Step 2. Drop the children that exceed the threshold, sum by sum.
     # Not constants: numba would compile kernels once more for them.
     n_rose: Any = np.int64(0)
     n_fell: Any = np.int64(0)
     for s in range(tables.n_sums):
-        look_up_wide(stages, tables, at, s, n_children)
+        look_up_wide(round_tables, tables, at, s, n_children)
         n_left: Any = np.int64(0)
         n_columns = first_unit + 2 * (s + 1)
         for i in range(0, n_children, v.LANES):
@@ -259,7 +263,9 @@ def wide_round(stages: Any, tables: Any, at: Any, n: int, top: int, first_link: 
                 n_rose, n_fell = sort(tables, at, at.lists, i, stays, n_rises, n_rose, n_fell, n_columns)
         n_children = n_left
     # Step 3. Vectors are written whole, so those that rose are finished before the others, which are expanded first.
-    has_ended = push_wide(tables, at, at.lists + lay.RISEN * at.list_bytes, n_rose, top, first_link)
-    top += n_rose
-    has_ended |= push_wide(tables, at, at.lists + lay.FALLEN * at.list_bytes, n_fell, top, first_link)
-    return generated, top + n_fell, has_ended
+    has_ended = 0
+    for f in range(mem.RISEN, mem.FALLEN + 1):
+        n_list = n_rose if f == mem.RISEN else n_fell
+        has_ended |= push_wide(tables, at, at.lists + f * at.list_bytes, n_list, top, first_link)
+        top += n_list
+    return generated, top, has_ended

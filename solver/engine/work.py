@@ -21,9 +21,9 @@ class Work:
         """GENERATED, EXPANDED and SOLUTIONS since they were cleared last."""
         return self._stack.counters
 
-    def search(self, pause_at: int, max_nodes: int, at_goal: int) -> int:
+    def search(self, pause_at: int, max_nodes: int, *, counts_goals: bool) -> int:
         """Search until a counter of nodes reaches a limit. Returns FOUND, EXHAUSTED or PAUSED."""
-        return self._stack.search(pause_at, max_nodes, at_goal)
+        return self._stack.search(pause_at, max_nodes, counts_goals=counts_goals)
 
     def split(self) -> "Work | None":
         """Return a share of the work, for another thread; None if it cannot be divided, or there is no memory."""

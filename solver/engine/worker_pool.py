@@ -105,7 +105,7 @@ class WorkerPool:
                     return
                 # A search ends without the lock of the pool: it may have ended since.
                 elif open_searches := self._open_searches():
-                    search = min(open_searches, key=lambda at: self._n_helpers[at])
+                    search = min(open_searches, key=lambda offered: self._n_helpers[offered])
                     self._n_helpers[search] += 1
                     self._run_unlocked(search.help)
                     if search in self._n_helpers:

@@ -1,4 +1,7 @@
-"""Heuristics that need no database, each a lower bound on the moves left. Start reading in `heuristic`."""
+"""Heuristics that need no database, each a lower bound on the moves left, and IDA* with them.
+
+Start reading in `heuristic`; `heuristic_solver` searches with them.
+"""
 
 from solver.heuristics.heuristic import HEURISTICS, HeuristicTables, heuristic_tables, parse_heuristic
 

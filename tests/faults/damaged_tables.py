@@ -31,7 +31,6 @@ import numpy.typing as npt
 import solver.checkpoint
 import solver.engine.ida_star
 import solver.engine.stack
-import solver.engine.subtrees
 from pdb_build.deep_check import prove_table
 from pdb_cluster import solve_worker
 from pdb_cluster.solve_worker import WorkerTables, solver_for
@@ -408,7 +407,6 @@ def _outcome(reader: Callable[[Trial], str], trial: Trial) -> str:
 def _shorten_slices() -> None:
     """Make thresholds and slices small, so that few nodes reach all of the engine."""
     solver.engine.stack._SLICE_NODES = 1000
-    solver.engine.subtrees._SLICE_NODES = 300
     solver.checkpoint.DIVIDE_ABOVE = 5
 
 

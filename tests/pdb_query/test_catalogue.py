@@ -105,7 +105,7 @@ def test_more_than_32_tables_are_searched_like_few() -> None:
     with open_bits("+".join(parts), "3x3") as joined:
         one, other = (engine_for([joined], rounds=(kind,)) for kind in (CATALOGUE, SCALAR))
         assert one.engine.kind == CATALOGUE
-        assert one.engine.stages.n_words == 2
+        assert one.engine.round_tables.n_words == 2
         for board in share(solvable_boards(S3, blank_last(S3), 6, 4), 3):
             assert_same_search(one, other, board)
 

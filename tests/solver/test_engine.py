@@ -9,12 +9,12 @@ from pdb_core.encoding import ENCODINGS, Cost, Encoding
 from pdb_core.puzzle import BoardSize, blank_last
 from pdb_query import Database
 from solver import Solver, replay
-from solver.engine import layout as lay
-from solver.engine.catalogue_stages import suits_catalogue
+from solver.engine import search_memory as mem
+from solver.engine.catalogue_tables import suits_catalogue
 from solver.engine.database_engine import SCALAR, VECTOR, WIDE, database_engine
 from solver.engine.unit_tables import DatabaseSums, sums_of
-from solver.engine.vector_stages import suits_vectors
-from solver.engine.wide_stages import suits_wide
+from solver.engine.vector_tables import suits_vectors
+from solver.engine.wide_tables import suits_wide
 from solver.move_pruning.move_pruning import LARGE_BOARD_LENGTH, PruningFsm
 from solver.textbook import ida_star as textbook_ida_star
 from tests.naive import boards_and_tables as naive
@@ -153,6 +153,6 @@ def test_tables_that_exceed_a_field_are_left_to_other_rounds() -> None:
             assert not suits(size, (128 * sums)[:too_many_sums])
             assert suits(size, (128 * sums)[: too_many_sums - 1])
             assert not suits(size, [(nine_tiles, view, patterns) for _, view, patterns in sums])
-        fsm = PruningFsm(2, np.zeros((lay.FSM_STATE_MASK + 2, 4), dtype=np.int32))
+        fsm = PruningFsm(2, np.zeros((mem.FSM_STATE_MASK + 2, 4), dtype=np.int32))
         with pytest.raises(ValueError, match="the FSM has 4,194,305 states; a search keeps up to 4,194,304 apart"):
             database_engine(size, [heuristic], fsm)

@@ -6,13 +6,13 @@ from pdb_core.encoding import ENCODINGS, Encoding
 from pdb_core.puzzle import BoardSize, Tiles, blank_last
 from pdb_query import Database
 from solver import Checkpoint, HeuristicSolver, Iteration, Limits, Solver, WorkerPool, replay
-from solver.engine import layout as lay
+from solver.engine import search_memory as mem
 from solver.engine.database_engine import CATALOGUE, SCALAR, VECTOR, WIDE
 from solver.engine.engine import Engine
 from solver.engine.frontier import Frontier, FrontierLimits
 from solver.engine.frontier_kernels import FRONTIER_GENERATED
-from solver.engine.heuristic_engine import heuristic_engine
 from solver.engine.ida_star import IdaStar
+from solver.heuristics.heuristic_engine import heuristic_engine
 from solver.move_pruning.move_pruning import pruning_fsm
 from tests.naive.boards_and_tables import naive_distances, naive_duplicates, naive_frontier
 from tests.solving import S3, S4, database_for, engine_for, hard_board, node_counts, share, solvable_boards
@@ -47,7 +47,7 @@ def moves_to(frontier: Frontier, node: int) -> list[int]:
     """Return the blank's moves from the root to a node."""
     moves = []
     while node != 1:
-        link = int(frontier.nodes[node, lay.LINK])
+        link = int(frontier.nodes[node, mem.LINK])
         moves.append(link & 3)
         node = link >> 2
     return moves[::-1]

@@ -13,12 +13,12 @@ from pdb_core.errors import GoalError, InputError
 from pdb_core.puzzle import BoardSize, Tiles, blank_first, blank_last, snail
 from pdb_query import read_instances
 from solver import HeuristicSolver, Limits, WorkerPool, replay
-from solver.engine.heuristic_engine import heuristic_engine
 from solver.engine.ida_star import IdaStar
 from solver.engine.search_result import SearchResult
 from solver.engine.worker_pool import in_parallel
 from solver.heuristics import HEURISTICS, heuristic_tables
 from solver.heuristics.evaluate_kernels import evaluate
+from solver.heuristics.heuristic_engine import heuristic_engine
 from solver.move_pruning.move_pruning import DEFAULT_LENGTH, UNDO_LENGTH, pruning_fsm
 from solver.textbook import UNDOING, ida_star as textbook_ida_star
 from tests import ROOT

@@ -11,7 +11,7 @@ from pdb_core.errors import BoardError, GoalError, LimitReachedError, Unsolvable
 from pdb_core.puzzle import blank_first, blank_last
 from solver import Solution, Solver, replay
 from solver.engine import stack
-from solver.engine.layout import EXHAUSTED, TOO_DEEP
+from solver.engine.search_memory import EXHAUSTED, TOO_DEEP
 from tests.solving import S3, S4, database_for, node_counts, solvable_boards
 
 

@@ -17,7 +17,7 @@ from pdb_core.puzzle import blank_last
 from pdb_query.lookup import Int64s
 from solver import Iteration, Limits, Solver, WorkerPool
 from solver.engine import stack
-from solver.engine.layout import FOUND, GENERATED, N_COUNTERS, PAUSED, SOLUTIONS
+from solver.engine.search_memory import FOUND, GENERATED, N_COUNTERS, PAUSED, SOLUTIONS
 from solver.engine.threshold import ThresholdSearch
 from solver.engine.work import Work
 from solver.engine.worker_pool import in_parallel, stream_in_parallel
@@ -270,7 +270,7 @@ class EndlessWork(Work):
     def counters(self) -> Int64s:
         return self._counters
 
-    def search(self, _pause_at: int, _max_nodes: int, _at_goal: int) -> int:
+    def search(self, _pause_at: int, _max_nodes: int, *, counts_goals: bool) -> int:  # noqa: ARG002
         time.sleep(0.0001)
         self._counters[GENERATED] += 1
         self._counters[SOLUTIONS] += self._status == FOUND
@@ -301,9 +301,9 @@ def test_slow_listing_keeps_the_time_limit() -> None:
         time.sleep(0.002)
 
     search = ThresholdSearch(31, None, finds_all=True, listed=list_slowly)
-    end = time.monotonic() + 0.2
     with WorkerPool(2) as pool:
-        assert search.search(EndlessWork(PAUSED), lambda: time.monotonic() < end, pool) == PAUSED
+        search.search(EndlessWork(PAUSED), Limits(seconds=0.2), time.perf_counter(), pool=pool)
+    assert search.status == PAUSED
     # Each of those found is listed, and counted once.
     assert 0 < n_listed == search.n_solutions
 

@@ -63,9 +63,9 @@ def suits_catalogue(size: BoardSize, sums: Sequence[Sum]) -> bool:
     )
 
 
-def catalogue_stages(
+def catalogue_tables(
     size: BoardSize, sums: Sequence[Sum], _rows: Int64s, column: int, arrays: KeptArrays
-) -> tuple[kernels.CatalogueStages, dict[str, int]]:
+) -> tuple[kernels.CatalogueTables, dict[str, int]]:
     """Return the tables of catalogue rounds, with columns of a node from `column` on, and fields of `EngineTables`."""
     units = distinct_units(sums)
     keys = list(units)
@@ -81,7 +81,7 @@ def catalogue_stages(
     words = [(units_of_tile >> (kernels.WORD_BITS * w)).astype(np.uint32) for w in range(2)]
     n_words, n_cell_columns = -(-len(units) // kernels.WORD_BITS), -(-size.n_cells // 4)
     tables = sums[0][0].tables
-    stages = kernels.CatalogueStages(
+    round_tables = kernels.CatalogueTables(
         units=rows,
         unit_of_tile=arrays.address(unit_of_tile),
         tile_masks=arrays.address(np.stack(words)),
@@ -92,15 +92,15 @@ def catalogue_stages(
         high_bits=tables.high_bits,
     )
     list_columns = kernels.BUCKETS + kernels.BUCKET_COLUMNS * len(units)
-    return stages, {
+    return round_tables, {
         "board_column": column,
-        "n_columns": stages.plane_column + 2 * n_words,
+        "n_columns": round_tables.plane_column + 2 * n_words,
         "list_columns": list_columns,
     }
 
 
 def fill_units(
-    stages: kernels.CatalogueStages,
+    round_tables: kernels.CatalogueTables,
     rows: npt.NDArray[np.uint8],
     values: npt.NDArray[np.uint8],
     nodes: npt.NDArray[np.uint32],
@@ -110,10 +110,10 @@ def fill_units(
     """
     for u, h in enumerate(values.T.astype(np.uint32)):
         word, bit = divmod(u, kernels.WORD_BITS)
-        nodes[:, stages.plane_column + 2 * word] |= (h & 1) << bit
-        nodes[:, stages.plane_column + 2 * word + 1] |= ((h >> 1) & 1) << bit
+        nodes[:, round_tables.plane_column + 2 * word] |= (h & 1) << bit
+        nodes[:, round_tables.plane_column + 2 * word + 1] |= ((h >> 1) & 1) << bit
     for tile, cells in enumerate(np.argsort(rows, axis=1).astype(np.uint32).T):
-        nodes[:, stages.place_column + tile // 4] |= cells << (8 * (tile % 4))
+        nodes[:, round_tables.place_column + tile // 4] |= cells << (8 * (tile % 4))
 
 
 def _fill_unit(row: Int64s, unit: Unit, size: BoardSize, arrays: KeptArrays) -> None:

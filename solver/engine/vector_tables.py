@@ -11,10 +11,10 @@ from pdb_core.ranking import label_bits_of
 from pdb_query import records
 from pdb_query.lookup import Int64s
 from solver.board_arrays import N_MOVES, blank_moves
-from solver.engine import layout as lay
+from solver.engine import search_memory as mem
 from solver.engine.engine import KeptArrays
 from solver.engine.unit_tables import Sum
-from solver.engine.vector_round_kernels import VectorStages
+from solver.engine.vector_round_kernels import VectorTables
 from solver.vectors.vectors import address_of
 
 
@@ -23,13 +23,13 @@ def suits_vectors(size: BoardSize, sums: Sequence[Sum]) -> bool:
     `REGION_BITS`.
     """
     return (
-        size.n_cells <= lay.MAX_VECTOR_CELLS
-        and max(size.width, size.height) <= lay.MAX_VECTOR_WIDTH
-        and len(sums) <= lay.MAX_VECTOR_SUMS
+        size.n_cells <= mem.MAX_VECTOR_CELLS
+        and max(size.width, size.height) <= mem.MAX_VECTOR_WIDTH
+        and len(sums) <= mem.MAX_VECTOR_SUMS
         and all(
             tables.is_bits == 1
             and tables.counts_every_move == 0
-            and tables.n_tiles.max() <= lay.MAX_VECTOR_TILES
+            and tables.n_tiles.max() <= mem.MAX_VECTOR_TILES
             and 8 * len(tables.memory) <= 1 << 32
             # All units of a sum have one view.
             and len(views.cell_maps) == views.n_sums
@@ -38,66 +38,66 @@ def suits_vectors(size: BoardSize, sums: Sequence[Sum]) -> bool:
     )
 
 
-def vector_stages(
+def vector_tables(
     size: BoardSize, sums: Sequence[Sum], rows: Int64s, column: int, arrays: KeptArrays
-) -> tuple[VectorStages, dict[str, int]]:
+) -> tuple[VectorTables, dict[str, int]]:
     """Return the tables of vector rounds, whose columns of a node begin at `column`, and fields of `EngineTables`; fill
     the rows of the sums.
     """
     for row, one in zip(rows, sums, strict=True):
         _fill_sum(row, one, size, column, arrays)
-        column = row[lay.UNIT_DIGITS] + row[lay.N_UNITS]
+        column = row[mem.UNIT_DIGITS] + row[mem.N_UNITS]
     # The order of the sums, and the far columns: the list has those of the sums that were looked up.
     order, n_far = np.zeros((2, len(sums)), dtype=np.int64), np.zeros((2, len(sums)), dtype=np.int64)
     for f in range(2):
-        is_far = rows[:, lay.FAR_COLUMN + f] != 0
+        is_far = rows[:, mem.FAR_COLUMN + f] != 0
         order[f] = np.argsort(is_far, kind="stable")
         n_far[f] = np.cumsum(is_far[order[f]])
-        rows[order[f], lay.FAR_COLUMN + f] = np.where(is_far[order[f]], lay.DIGITS - 1 + n_far[f], -1)
-    stages = VectorStages(
-        order=order,
+        rows[order[f], mem.FAR_COLUMN + f] = np.where(is_far[order[f]], mem.DIGITS - 1 + n_far[f], -1)
+    round_tables = VectorTables(
+        sum_order=order,
         n_far=n_far,
         n_far_columns=int(n_far.max()),
         all_cells=(1 << size.n_cells) - 1,
         between=(1 << (size.width - 1)) - 1,
         sets=arrays.address(_cell_sets(size, sums)),
-        jumps=arrays.address(jumps(lay.MAX_VECTOR_WIDTH)),
+        jumps=arrays.address(jumps(mem.MAX_VECTOR_WIDTH)),
     )
-    return stages, {"n_columns": int(column), "list_columns": lay.DIGITS + len(sums)}
+    return round_tables, {"n_columns": int(column), "list_columns": mem.DIGITS + len(sums)}
 
 
 def _fill_sum(row: Int64s, of_sum: Sum, size: BoardSize, column: int, arrays: KeptArrays) -> None:
     """Fill the fields of a sum, its columns from `column` on."""
     (tables, views), view, patterns = of_sum
     cell_map = views.cell_maps[view]
-    row[lay.N_UNITS], row[lay.CELL_SETS] = len(patterns), column
-    row[lay.UNIT_DIGITS] = column + len(patterns) // 2
-    row[lay.MEMORY] = address_of(tables.memory)
+    row[mem.N_UNITS], row[mem.CELL_SETS] = len(patterns), column
+    row[mem.UNIT_DIGITS] = column + len(patterns) // 2
+    row[mem.MEMORY] = address_of(tables.memory)
     frame = np.zeros(16, dtype=np.uint32)
     frame[: size.n_cells] = cell_map
-    row[lay.FRAME] = arrays.address(frame)
+    row[mem.FRAME] = arrays.address(frame)
     edge_cells, cell_moves = blank_moves(size)
     steps = np.zeros(16, dtype=np.int64)
     for move in range(N_MOVES):
         blank = np.flatnonzero(cell_moves >> move & 1)[0]
         steps[move] = cell_map[edge_cells[blank, move]] - cell_map[blank]
-    row[lay.STEPS] = arrays.address(steps.astype(np.uint32))
-    # Whether the sum is far for horizontal and for vertical moves; `vector_stages` replaces it by the column.
-    row[lay.FAR_COLUMN : lay.FAR_COLUMN + 2] = np.abs(steps[1::-1]) != 1
+    row[mem.STEPS] = arrays.address(steps.astype(np.uint32))
+    # Whether the sum is far for horizontal and for vertical moves; `vector_tables` replaces it by the column.
+    row[mem.FAR_COLUMN : mem.FAR_COLUMN + 2] = np.abs(steps[1::-1]) != 1
     for unit, pattern in enumerate(patterns):
-        fields = row[lay.SUM_FIELDS + unit * lay.UNIT_FIELDS :]
+        fields = row[mem.SUM_FIELDS + unit * mem.UNIT_FIELDS :]
         record = tables.records.reshape(-1, records.RECORD_FIELDS)[pattern]
-        fields[lay.TABLE_BIT], fields[lay.ROW_BITS] = record[records.TABLE_BIT], record[records.BLOCK_BITS]
-        fields[lay.FIRST_DIGIT] = first_digit(int(tables.n_tiles[pattern]))
+        fields[mem.TABLE_BIT], fields[mem.ROW_BITS] = record[records.TABLE_BIT], record[records.BLOCK_BITS]
+        fields[mem.FIRST_DIGIT] = first_digit(int(tables.n_tiles[pattern]))
 
 
 def _cell_sets(size: BoardSize, sums: Sequence[Sum]) -> npt.NDArray[np.uint64]:
     """Return the entries of all cell sets of the patterns' sizes, by mask: uint64[1 << MAX_VECTOR_CELLS]."""
-    sets = np.zeros(1 << lay.MAX_VECTOR_CELLS, dtype=np.uint64)
-    shifts = lay.BLOCK_BITS + lay.REGION_BITS * np.arange(size.n_cells, dtype=np.uint64)
+    sets = np.zeros(1 << mem.MAX_VECTOR_CELLS, dtype=np.uint64)
+    shifts = mem.BLOCK_BITS + mem.REGION_BITS * np.arange(size.n_cells, dtype=np.uint64)
     for n_tiles in {n_tiles for (tables, _), _, _ in sums for n_tiles in tables.n_tiles.tolist()}:
         blocks = pattern_blocks(size, n_tiles)
-        numbers = blocks.region_numbers & ((1 << lay.REGION_BITS) - 1)
+        numbers = blocks.region_numbers & ((1 << mem.REGION_BITS) - 1)
         regions = np.bitwise_or.reduce(numbers.astype(np.uint64) << shifts, axis=1)
         sets[blocks.cell_sets] = regions | blocks.first_block[:-1].astype(np.uint64)
     return sets
@@ -105,7 +105,7 @@ def _cell_sets(size: BoardSize, sums: Sequence[Sum]) -> npt.NDArray[np.uint64]:
 
 def first_digit(n_tiles: int) -> int:
     """Return the bit at which the Lehmer digits of a unit begin: the last one is at the same bit in all units."""
-    return lay.DIGIT_BITS * (lay.MAX_VECTOR_TILES - n_tiles)
+    return mem.DIGIT_BITS * (mem.MAX_VECTOR_TILES - n_tiles)
 
 
 def lehmer_digits(labels: Int64s, n_tiles: int) -> Int64s:
@@ -113,7 +113,7 @@ def lehmer_digits(labels: Int64s, n_tiles: int) -> Int64s:
     label_bits = label_bits_of(n_tiles)
     each = (labels[:, np.newaxis] >> (label_bits * np.arange(n_tiles))) & ((1 << label_bits) - 1)
     is_smaller_behind = np.triu(each[:, np.newaxis, :] < each[:, :, np.newaxis], 1)
-    shifts = first_digit(n_tiles) + lay.DIGIT_BITS * np.arange(n_tiles)
+    shifts = first_digit(n_tiles) + mem.DIGIT_BITS * np.arange(n_tiles)
     digits: Int64s = (is_smaller_behind.sum(axis=2) << shifts).sum(axis=1)
     return digits
 
@@ -124,16 +124,16 @@ def jumps(width: int) -> npt.NDArray[np.uint16]:
 
     A tile at position a that passes the next one leaves digits p, r: r, p - 1 if p > r, else r + 1, p.
     """
-    upward_half = 1 << (lay.DIGIT_BITS * width + 1)
+    upward_half = 1 << (mem.DIGIT_BITS * width + 1)
     jumps = np.zeros(2 * upward_half, dtype=np.uint16)
     for n in range(width):
-        before = np.arange(1 << lay.DIGIT_BITS * (n + 1))
-        marker = 1 << lay.DIGIT_BITS * (n + 1)
+        before = np.arange(1 << mem.DIGIT_BITS * (n + 1))
+        marker = 1 << mem.DIGIT_BITS * (n + 1)
         for upward in range(2):
-            digits = [(before >> lay.DIGIT_BITS * i) & 7 for i in range(n + 1)]
+            digits = [(before >> mem.DIGIT_BITS * i) & 7 for i in range(n + 1)]
             for a in range(n) if upward else range(n - 1, -1, -1):
                 p, r = digits[a], digits[a + 1]
                 digits[a], digits[a + 1] = np.where(p > r, r, r + 1), np.where(p > r, p - 1, p)
-            after = sum((digit & 7) << lay.DIGIT_BITS * i for i, digit in enumerate(digits))
+            after = sum((digit & 7) << mem.DIGIT_BITS * i for i, digit in enumerate(digits))
             jumps[upward * upward_half + marker + before] = before ^ after
     return jumps

@@ -12,12 +12,12 @@ from pdb_core.ranking import cell_set_ranks
 from pdb_query import records
 from pdb_query.lookup import Int64s
 from solver.board_arrays import N_MOVES, blank_moves
-from solver.engine import layout as lay, wide_round_kernels as wide
-from solver.engine.catalogue_stages import cell_set_records
+from solver.engine import search_memory as mem, wide_round_kernels as wide
+from solver.engine.catalogue_tables import cell_set_records
 from solver.engine.engine import Array, KeptArrays
 from solver.engine.round_kernels import SET_BYTES, TILES_BYTES
 from solver.engine.unit_tables import Sum
-from solver.engine.vector_stages import first_digit, jumps
+from solver.engine.vector_tables import first_digit, jumps
 from solver.vectors.vectors import address_of
 
 _N_EDGES = N_MOVES << wide.CELL_BITS
@@ -44,7 +44,7 @@ def suits_wide(size: BoardSize, sums: Sequence[Sum]) -> bool:
         max(size.width, size.height) <= wide.MAX_WIDE_WIDTH
         and len(sums) <= wide.MAX_WIDE_SUMS
         and all(
-            tables.n_tiles.max() <= lay.MAX_VECTOR_TILES
+            tables.n_tiles.max() <= mem.MAX_VECTOR_TILES
             and (8 if tables.is_bits else 1) * len(tables.memory) <= 1 << 32
             and views.view_of_unit.shape[1] <= wide.MAX_UNITS
             for (tables, views), _, _ in sums
@@ -52,9 +52,9 @@ def suits_wide(size: BoardSize, sums: Sequence[Sum]) -> bool:
     )
 
 
-def wide_stages(
+def wide_tables(
     size: BoardSize, sums: Sequence[Sum], rows: Int64s, column: int, arrays: KeptArrays
-) -> tuple[wide.WideStages, dict[str, int]]:
+) -> tuple[wide.WideTables, dict[str, int]]:
     """Return the tables of wide rounds, whose columns of a node begin at `column`, and fields of `EngineTables`; fill
     the rows of the sums.
     """
@@ -64,8 +64,8 @@ def wide_stages(
     sets = _Joined(np.empty((0, SET_BYTES), dtype=np.uint8))
     for s, ((tables, views), view, patterns) in enumerate(sums):
         shift = 0 if tables.is_bits else 3
-        rows[s, lay.MEMORY], rows[s, lay.IS_BITS] = address_of(tables.memory), tables.is_bits
-        rows[s, lay.HAS_SETS] = tables.is_bits and not tables.counts_every_move
+        rows[s, mem.MEMORY], rows[s, mem.IS_BITS] = address_of(tables.memory), tables.is_bits
+        rows[s, mem.HAS_SETS] = tables.is_bits and not tables.counts_every_move
         unit_of_tile[s, : size.n_cells] = wide.STANDS if tables.counts_every_move else 0
         for u, pattern in enumerate(patterns):
             record = tables.records.reshape(-1, records.RECORD_FIELDS)[pattern]
@@ -79,9 +79,9 @@ def wide_stages(
             fields[s, wide.LOW, u] = set_ranks.start((n_tiles, "low"), ranks.low)
             fields[s, wide.HIGH, u] = set_ranks.start((n_tiles, "high"), ranks.high)
             fields[s, wide.SETS, u] = size.n_cells - n_tiles
-            if rows[s, lay.HAS_SETS]:
+            if rows[s, mem.HAS_SETS]:
                 fields[s, wide.SETS, u] = sets.start(n_tiles, cell_set_records(pattern_blocks(size, n_tiles)))
-    stages = wide.WideStages(
+    round_tables = wide.WideTables(
         fields=arrays.address(fields),
         unit_of_tile=arrays.address(unit_of_tile),
         edges=arrays.address(np.concatenate(edges.arrays)),
@@ -91,12 +91,12 @@ def wide_stages(
         sets=arrays.address(np.concatenate(sets.arrays)),
         jumps=arrays.address(jumps(wide.MAX_WIDE_WIDTH)),
     )
-    n_list_columns = wide.SLACKS + column - lay.LEFT + 2 * len(sums)
-    return stages, {**columns_of_units(size, sums, rows, column, n_each=2), "list_columns": n_list_columns}
+    n_list_columns = wide.SLACKS + column - mem.LEFT + 2 * len(sums)
+    return round_tables, {**columns_of_units(size, sums, rows, column, n_each=2), "list_columns": n_list_columns}
 
 
 def _edges(size: BoardSize, cell_map: Int64s) -> npt.NDArray[np.uint32]:
-    """Return the edges of a view, see `WideStages`."""
+    """Return the edges of a view, see `WideTables`."""
     edge_cells, _ = blank_moves(size)
     edges = np.zeros(_N_EDGES, dtype=np.uint32)
     edges[: edge_cells.size] = (cell_map[:, np.newaxis] | cell_map[edge_cells] << wide.CELL_BITS).reshape(-1)
@@ -110,6 +110,6 @@ def columns_of_units(size: BoardSize, sums: Sequence[Sum], rows: Int64s, column:
     first = column
     column += -(-size.n_cells // 4)
     for row, (_, _, patterns) in zip(rows, sums, strict=True):
-        row[lay.N_UNITS], row[lay.UNIT_DIGITS] = len(patterns), column
+        row[mem.N_UNITS], row[mem.UNIT_DIGITS] = len(patterns), column
         column += n_each * len(patterns)
     return {"board_column": first, "n_columns": column}

@@ -9,7 +9,6 @@ import numpy.typing as npt
 from pdb_core.puzzle import BoardSize, Tiles, check_table_size, permutation_is_odd
 from pdb_query.lookup import Int64s
 from solver.board_arrays import N_MOVES, blank_moves
-from solver.engine import packed_round_kernels as packed
 from solver.engine.engine import (
     NO_LAST,
     Engine,
@@ -19,11 +18,11 @@ from solver.engine.engine import (
     first_column_after_slacks,
     slack_rows,
 )
-from solver.engine.heuristic_round_kernels import HeuristicStages
-from solver.engine.packed_round_kernels import PackedStages
-from solver.heuristics import HeuristicTables, heuristic_tables
+from solver.heuristics import HeuristicTables, heuristic_tables, packed_round_kernels as packed
 from solver.heuristics.evaluate_kernels import evaluate_many
 from solver.heuristics.heuristic import KORF_TAYLOR, LINEAR_CONFLICT, MANHATTAN, MISPLACED, PAIRS, TRIPLES
+from solver.heuristics.heuristic_round_kernels import HeuristicRoundTables
+from solver.heuristics.packed_round_kernels import PackedTables
 from solver.move_pruning.move_pruning import PruningFsm
 
 # Nodes a second in terms of a search with databases. Triples of 5x5 take 10 microseconds a board.
@@ -37,14 +36,14 @@ _PACKED_BATCH, _BATCH = 16, 32
 class HeuristicEngine(Engine):
     """Tables of a search with the largest of some heuristics. `tracked` are those that are updated with each move.
 
-    `stages` is `PackedStages` for Manhattan distance and linear conflicts on boards of up to 16 cells.
+    `round_tables` is `PackedTables` for Manhattan distance and linear conflicts on boards of up to 16 cells.
     """
 
     heuristics: HeuristicTables
     tracked: HeuristicTables
 
     def _evaluated(self, rows: npt.NDArray[np.uint8], nodes: npt.NDArray[np.uint32]) -> Roots:
-        if isinstance(self.stages, PackedStages):
+        if isinstance(self.round_tables, PackedTables):
             for column, first in ((packed.LOWER_CELLS, 0), (packed.UPPER_CELLS, packed.HALF_BOARD)):
                 half = rows[:, first : first + packed.HALF_BOARD].astype(np.uint32)
                 nodes[:, column] = (half << (packed.CELL_BITS * np.arange(half.shape[1], dtype=np.uint32))).sum(axis=1)
@@ -89,11 +88,13 @@ def heuristic_engine(size: BoardSize, goal: Tiles, names: Sequence[str], fsm: Pr
     arrays = KeptArrays()
     is_packed = size.n_cells <= packed.MAX_CELLS and uses_manhattan and not others
     if is_packed:
-        stages: PackedStages | HeuristicStages = _packed_stages(heuristics, nearer, uses_conflicts, arrays)
+        round_tables: PackedTables | HeuristicRoundTables = _packed_tables(heuristics, nearer, uses_conflicts, arrays)
         columns, batch = {"n_columns": packed.PACKED_COLUMNS}, _PACKED_BATCH
     else:
         codes_of_boards = np.array(others, dtype=np.int64)
-        stages = HeuristicStages(heuristics, nearer, codes_of_boards, int(uses_manhattan), int(uses_conflicts))
+        round_tables = HeuristicRoundTables(
+            heuristics, nearer, codes_of_boards, int(uses_manhattan), int(uses_conflicts)
+        )
         board_column = first_column_after_slacks(len(sums))
         columns = {"board_column": board_column, "n_columns": board_column + -(-size.n_cells // 4)}
         batch = _BATCH
@@ -102,12 +103,12 @@ def heuristic_engine(size: BoardSize, goal: Tiles, names: Sequence[str], fsm: Pr
     if is_packed:
         speed = _CONFLICTS_SPEED if uses_conflicts else _MANHATTAN_SPEED
     by_sum = heuristics._replace(codes=np.array(tracked, dtype=np.int64))
-    return HeuristicEngine(size, fsm, tables, stages, speed, arrays, heuristics, by_sum)
+    return HeuristicEngine(size, fsm, tables, round_tables, speed, arrays, heuristics, by_sum)
 
 
-def _packed_stages(
+def _packed_tables(
     heuristics: HeuristicTables, nearer: npt.NDArray[np.uint64], has_conflicts: bool, arrays: KeptArrays
-) -> PackedStages:
+) -> PackedTables:
     """Return the tables of a packed round."""
     conflicts = heuristics.linear_conflict
     n_cells = len(heuristics.goal_cells)
@@ -122,7 +123,7 @@ def _packed_stages(
     costs = np.zeros(2 * len(conflicts.costs), dtype=np.uint32)
     costs[: len(row_costs)] = row_costs // 2
     costs[2 * len(row_costs) : 2 * len(row_costs) + len(column_costs)] = column_costs // 2
-    return PackedStages(
+    return PackedTables(
         nearer=arrays.address(nearer_masks),
         has_conflicts=int(has_conflicts),
         width=conflicts.width,
@@ -135,7 +136,7 @@ def _packed_stages(
 
 
 def _nearer(size: BoardSize, heuristics: HeuristicTables) -> npt.NDArray[np.uint64]:
-    """Return `HeuristicStages.nearer`."""
+    """Return `HeuristicRoundTables.nearer`."""
     edge_cells, cell_moves = blank_moves(size)
     distances = heuristics.manhattan.reshape(size.n_cells, size.n_cells)
     bits = np.uint64(1) << np.arange(size.n_cells, dtype=np.uint64)

@@ -1,0 +1,70 @@
+"""Optimal solutions by IDA* with heuristics that need no database."""
+
+from collections.abc import Sequence
+
+from pdb_core.errors import GoalError
+from pdb_core.puzzle import BoardLike, BoardSize, Tiles, as_goal, as_size, check_table_size, format_board
+from pdb_core.symmetry import BoardMapping
+from solver.heuristics.heuristic_engine import heuristic_engine
+from solver.solve import IdaStarSolver
+
+
+class HeuristicSolver(IdaStarSolver):
+    """Solver by IDA* for one goal, with heuristics that need no database. Its h is the largest of them. Thread-safe.
+
+    Its kernels are loaded or compiled when it is made.
+
+    Parameters
+    ----------
+    size
+        Size of the boards, up to 6x6.
+    goal
+        Board to reach.
+    heuristics
+        Names from `solver.heuristics.HEURISTICS`.
+    plain
+        Whether to prune only the move that undoes the last one. One thread then generates exactly the nodes of the
+        textbook (Korf 1985). Otherwise the solver prunes duplicate sequences of moves.
+    frontier_bytes
+        Memory in which to search large thresholds breadth first near the root, see `Solver`.
+
+    Raises
+    ------
+    GoalError
+        If the goal is not a board of this size.
+    InputError
+        If the boards are larger than 6x6, or a heuristic does not exist for the size.
+
+    Examples
+    --------
+    >>> solver = HeuristicSolver(BoardSize(3, 3), (1, 2, 3, 4, 5, 6, 7, 8, 0), ["linear-conflict"])
+    >>> solver.solve((1, 2, 3, 4, 0, 6, 7, 5, 8)).tiles
+    (5, 8)
+    """
+
+    def __init__(
+        self,
+        size: BoardSize | str,
+        goal: BoardLike,
+        heuristics: Sequence[str],
+        *,
+        plain: bool = False,
+        frontier_bytes: int | None = None,
+    ) -> None:
+        board_size = as_size(size)
+        check_table_size(board_size)
+        checked_goal = as_goal(goal, board_size)
+        super().__init__(
+            board_size,
+            checked_goal,
+            lambda fsm: heuristic_engine(board_size, checked_goal, heuristics, fsm),
+            plain=plain,
+            operator_order=plain,
+            frontier_bytes=frontier_bytes,
+        )
+
+    def _mapping(self, goal: Tiles) -> BoardMapping:
+        if goal != self._goal:
+            raise GoalError(f"the solver's goal is {format_board(self._goal, self._size)}; make one for another goal")
+        same = tuple(range(self._size.n_cells))
+        return BoardMapping("identity", same, same)
