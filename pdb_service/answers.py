@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
-import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic_core import to_json
 
@@ -164,8 +163,9 @@ class LookupAnswer(BoardAnswer):
 @lru_cache(maxsize=256)
 def _pattern_tiles(served: Served) -> tuple[tuple[Tiles, ...], ...]:
     """Return the tiles of a given board that each pattern of each sum represents."""
-    labels = served.database.views(served.goal).labels_of_tiles()
-    return tuple(tuple(tuple(np.flatnonzero(unit >= 0).tolist()) for unit in units) for units in labels)
+    views = served.database.views(served.goal)
+    n_sums, n_patterns = views.view_of_unit.shape
+    return tuple(tuple(tuple(sorted(views.tiles(s, p))) for p in range(n_patterns)) for s in range(n_sums))
 
 
 class Problem(Answer):

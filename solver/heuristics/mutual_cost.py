@@ -81,10 +81,11 @@ def _regions(size: BoardSize, n_tiles: int) -> npt.NDArray[np.uint8]:
     uint8[n_cells ** n_tiles * n_cells]; n_cells for a cell with a tile. The cells of a placement are its digits, the
     first tile's highest.
     """
-    *places, cells = np.indices((size.n_cells,) * (n_tiles + 1), dtype=np.uint8)
-    is_free = reduce(np.logical_and, [place != cells for place in places])
+    places = np.indices((size.n_cells,) * (n_tiles + 1), dtype=np.uint8)
+    cells: npt.NDArray[np.uint8] = places[-1]
+    is_free = reduce(np.logical_and, [place != cells for place in places[:-1]])
     cells[~is_free] = size.n_cells
-    before = None
+    before = np.empty(0, dtype=np.uint8)
     while not np.array_equal(before, cells):
         before = cells.copy()
         for cell, near in enumerate(size.neighbours):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from pdb_core.encoding import ENCODINGS, Cost, Encoding
-from pdb_core.puzzle import BoardSize, blank_last
+from pdb_core.puzzle import blank_last
 from pdb_query import Database
 from solver import Solver, replay
 from solver.engine import search_memory as mem
@@ -130,16 +130,6 @@ def test_links_and_stacks_grow_while_a_search_goes_on(monkeypatch: pytest.Monkey
         crowded = Solver(database).solve(board)
     assert roomy.tiles == crowded.tiles
     assert roomy.generated == crowded.generated
-
-
-def test_boards_of_five_columns_are_searched_in_wide_rounds() -> None:
-    size = BoardSize(5, 3)
-    with database_for("auto", "5x3", encoding="bits") as database:
-        assert engine_for([database]).engine.kind == WIDE
-        for board in solvable_boards(size, blank_last(size), 2, 4):
-            solution = Solver(database).solve(board)
-            assert solution.tiles is not None
-            assert replay(board, solution.tiles, blank_last(size), size)
 
 
 def test_tables_that_exceed_a_field_are_left_to_other_rounds() -> None:

@@ -2,19 +2,16 @@
 
 import pytest
 
-from pdb_core.encoding import ENCODINGS, Encoding
 from pdb_core.puzzle import BoardSize, Tiles, blank_last
 from pdb_query import Database
-from solver import Checkpoint, HeuristicSolver, Iteration, Limits, Solver, WorkerPool, replay
+from solver import Checkpoint, Iteration, Limits, WorkerPool, replay
 from solver.engine import search_memory as mem
 from solver.engine.database_engine import CATALOGUE, SCALAR, VECTOR, WIDE
 from solver.engine.engine import Engine
 from solver.engine.frontier import Frontier, FrontierLimits
 from solver.engine.frontier_kernels import FRONTIER_GENERATED
 from solver.engine.ida_star import IdaStar
-from solver.heuristics.heuristic_engine import heuristic_engine
-from solver.move_pruning.move_pruning import pruning_fsm
-from tests.naive.boards_and_tables import naive_distances, naive_duplicates, naive_frontier
+from tests.naive.boards_and_tables import naive_duplicates, naive_frontier
 from tests.solving import S3, S4, database_for, engine_for, hard_board, node_counts, share, solvable_boards
 
 S43 = BoardSize(4, 3)
@@ -90,47 +87,6 @@ def test_frontier_is_the_naive_one(kind: str, max_duplicate: int) -> None:
                     assert n_generated == generated
                     assert [letters(moves_to(frontier, node)) for node in range(1, len(paths) + 1)] == paths
                     assert [letters(moves_to(frontier, node)) for node in frontier.ordered()[0].tolist()] == unexpanded
-
-
-@pytest.mark.usefixtures("small_thresholds")
-@pytest.mark.parametrize("encoding", ENCODINGS)
-@pytest.mark.parametrize("n_nodes", [20, pytest.param(400, marks=pytest.mark.slow), 100_000])
-def test_lengths_of_8_puzzle_boards_are_optimal(n_nodes: int, encoding: Encoding) -> None:
-    distances = naive_distances(S3, blank_last(S3))
-    boards = sorted(distances)[::499]
-    with database_for(*PARTITIONS[S3], encoding=encoding) as database:
-        for kind in (VECTOR, CATALOGUE, SCALAR):
-            engine = frontier_engine(database, kind)
-            ida_star = IdaStar(engine, frontier_limits=keeping(engine, n_nodes))
-            for board in boards:
-                assert checked_length(ida_star, board) == distances[board]
-
-
-@pytest.mark.usefixtures("small_thresholds")
-@pytest.mark.parametrize("encoding", ENCODINGS)
-@pytest.mark.parametrize(("size", "n_boards"), [(S43, 8), (S4, 6)])
-@pytest.mark.parametrize("n_workers", [0, 2])
-def test_lengths_of_larger_boards_are_those_of_ida_star(
-    n_workers: int, size: BoardSize, n_boards: int, encoding: Encoding
-) -> None:
-    with database_for(*PARTITIONS[size], encoding=encoding) as database, WorkerPool(n_workers) as pool:
-        engine = frontier_engine(database)
-        plain = IdaStar(engine)
-        for board in solvable_boards(size, blank_last(size), n_boards, 5):
-            length = checked_length(plain, board)
-            for n_nodes in (500, 20_000):
-                ida_star = IdaStar(engine, frontier_limits=keeping(engine, n_nodes))
-                assert checked_length(ida_star, board, pool if n_workers else None) == length
-
-
-@pytest.mark.usefixtures("small_thresholds")
-@pytest.mark.parametrize("names", [["linear-conflict"], pytest.param(["walking-distance"], marks=pytest.mark.slow)])
-def test_heuristics_without_tables_have_frontiers(names: list[str]) -> None:
-    engine = heuristic_engine(S3, blank_last(S3), names, pruning_fsm())
-    ida_star = IdaStar(engine, frontier_limits=keeping(engine, 500))
-    distances = naive_distances(S3, blank_last(S3))
-    for board in sorted(distances)[::9973]:
-        assert checked_length(ida_star, board) == distances[board]
 
 
 @pytest.mark.usefixtures("small_thresholds")
@@ -210,15 +166,3 @@ def test_frontier_plan_fits_its_limits() -> None:
     assert FrontierLimits(10**9, 10**6, 32).plan(finished, 50, 26) is None
     assert limits.plan(finished, 50, 26, speed=2.0) == (640, 3)
     assert limits.plan([], 40, 26) is None
-
-
-def test_solvers_take_the_memory_of_the_frontier() -> None:
-    with database_for(*PARTITIONS[S3], encoding="bits") as database:
-        for solver in (
-            Solver(database, frontier_bytes=10**7),
-            HeuristicSolver(S3, blank_last(S3), ["manhattan"], frontier_bytes=10**7),
-        ):
-            for board in solvable_boards(S3, blank_last(S3), 5, 3):
-                solution = solver.solve(board)
-                assert solution.length == naive_distances(S3, blank_last(S3))[board]
-                assert solver.solve_all(board).is_complete

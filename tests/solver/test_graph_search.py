@@ -178,26 +178,6 @@ def test_databases_serve_other_goals_and_larger_boards(encoding: Encoding) -> No
             search_best_first(HARDEST_8, blank_last(S3), S3, databases=[database])
 
 
-def shuffled(goal: Tiles, size: BoardSize, n_moves: int, seed: int) -> Tiles:
-    random = np.random.default_rng(seed)
-    before, board = goal, goal
-    for _ in range(n_moves):
-        choices = [near for _tile, near in naive_moves(board, size) if near != before]
-        before, board = board, choices[random.integers(len(choices))]
-    return board
-
-
-@pytest.mark.parametrize("size", [BoardSize(n // 10, n % 10) for n in (26, 45, 53, 55, 62, 65, 66)], ids=str)
-def test_rectangles_are_searched(size: BoardSize) -> None:
-    goal = shuffled(blank_last(size), size, 300, seed=size.n_cells)
-    board = shuffled(goal, size, 12, seed=1)
-    lengths = [search_best_first(board, goal, size, search=search).length for search in OPTIMAL]
-    assert len(set(lengths)) == 1
-    assert lengths[0] is not None
-    for search in ("weighted-a-star", "greedy"):
-        check(search_best_first(board, goal, size, search=search, weight=1.5), lengths[0], 1.5)
-
-
 @pytest.mark.parametrize("search", GRAPH_SEARCHES)
 def test_limit_of_nodes_ends_the_search_with_a_lower_bound(search: str) -> None:
     found = search_best_first(HARDEST_8, blank_last(S3), S3, search=search, limits=Limits(nodes=60))

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from pdb_core.errors import GoalError, InputError
-from pdb_core.puzzle import BoardSize, Tiles, blank_first, blank_last, snail
+from pdb_core.puzzle import BoardSize, Tiles, blank_first, blank_last
 from pdb_query import read_instances
 from solver import HeuristicSolver, Limits, WorkerPool, replay
 from solver.engine.ida_star import IdaStar
@@ -22,8 +22,8 @@ from solver.heuristics.heuristic_engine import heuristic_engine
 from solver.move_pruning.move_pruning import DEFAULT_LENGTH, UNDO_LENGTH, pruning_fsm
 from solver.textbook import UNDOING, ida_star as textbook_ida_star
 from tests import ROOT
-from tests.naive.boards_and_tables import naive_distances, naive_manhattan
-from tests.solving import S3, S4, duplicates_up_to, node_counts, share
+from tests.naive.boards_and_tables import naive_manhattan
+from tests.solving import S3, S4, duplicates_up_to, node_counts
 
 GOLDEN = ROOT / "tests" / "golden" / "classic.csv"
 CENTRE = (1, 2, 3, 8, 0, 4, 7, 6, 5)
@@ -44,18 +44,6 @@ def solved(searcher: IdaStar, board: Tiles, goal: Tiles, size: BoardSize) -> Sea
     assert result.tiles is not None
     replay(board, result.tiles, goal, size)
     return result
-
-
-@pytest.mark.tiny
-@pytest.mark.parametrize("plain", [True, False])
-@pytest.mark.parametrize("names", CHOSEN)
-@pytest.mark.parametrize("size", [BoardSize(2, 2), BoardSize(2, 3), BoardSize(3, 2)], ids=str)
-def test_lengths_of_all_small_boards_are_optimal(size: BoardSize, names: tuple[str, ...], plain: bool) -> None:
-    goal = blank_first(size) if plain else blank_last(size)
-    searcher = ida_star_for(size, goal, names, plain=plain)
-    boards = list(naive_distances(size, goal).items())[:: 1 if names == ("manhattan",) else 7]
-    for board, distance in share(boards, 8):
-        assert len(solved(searcher, board, goal, size).tiles or ()) == distance
 
 
 @pytest.mark.tiny
@@ -83,23 +71,6 @@ def moved_at_random(goal: Tiles, size: BoardSize, n_moves: int, seed: int) -> Ti
         cells[blank], cells[cell] = cells[cell], 0
         blank = cell
     return tuple(cells)
-
-
-@pytest.mark.parametrize("names", [("manhattan",), ("linear-conflict",)])
-@pytest.mark.parametrize(
-    "size",
-    [BoardSize(3, 5), BoardSize(5, 3), BoardSize(2, 6), BoardSize(6, 2), BoardSize(5, 5), BoardSize(6, 6)],
-    ids=str,
-)
-def test_all_sizes_are_solved_as_without_pruning(size: BoardSize, names: tuple[str, ...]) -> None:
-    goal = snail(size)
-    pruning = ida_star_for(size, goal, names)
-    plain = ida_star_for(size, goal, ["manhattan"], plain=True)
-    for seed in range(3):
-        board = moved_at_random(goal, size, 61, seed)
-        result = solved(pruning, board, goal, size)
-        assert len(result.tiles or ()) == len(solved(plain, board, goal, size).tiles or ())
-        assert result.h >= naive_manhattan(board, goal, size)
 
 
 cached_tables = cache(heuristic_tables)

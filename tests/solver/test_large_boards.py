@@ -104,15 +104,6 @@ def test_suboptimal_solution_is_valid(width: int, height: int, seed: int, time_l
     assert found.is_optimal is (found.length == found.lower_bound)
 
 
-@pytest.mark.parametrize("size", [BoardSize(2, 2), BoardSize(3, 2), BoardSize(2, 3)])
-def test_solutions_of_small_boards_are_optimal(size: BoardSize) -> None:
-    goal = snail(size)
-    for board, distance in naive.naive_distances(size, goal).items():
-        found = find_suboptimal_solution(board, goal, size)
-        assert found.is_optimal
-        assert found.length == found.lower_bound == distance >= found.h
-
-
 @pytest.mark.parametrize("size", [BoardSize(4, 3), BoardSize(7, 7)], ids=str)
 def test_bounds_of_any_size_equal_naive_ones(size: BoardSize) -> None:
     for seed in range(20):

@@ -2,12 +2,11 @@
 
 import csv
 
-import numpy as np
 import pytest
 
-from pdb_core.encoding import ENCODINGS, Encoding
+from pdb_core.encoding import Encoding
 from pdb_core.errors import BoardError, GoalError, TableMismatchError, UnsolvableError, WrongAnswerError
-from pdb_core.puzzle import BoardSize, Tiles, blank_last, parse_goal, parse_size, random_boards
+from pdb_core.puzzle import Tiles, blank_last, parse_goal, random_boards
 from pdb_query import Database, Instance, open_database, read_instances
 from solver import GraphSolver, Solver, replay
 from solver.engine.unit_tables import DatabaseSums
@@ -19,80 +18,6 @@ from tests.solving import S3, S4, database_for, node_counts, share, solvable_boa
 from tests.tables import table_file
 
 GOLDEN = ROOT / "tests" / "golden" / "nodes.csv"
-
-
-@pytest.mark.tiny
-@pytest.mark.parametrize("encoding", ENCODINGS)
-@pytest.mark.parametrize(
-    ("partition", "size", "goal"),
-    [
-        ("1,2,3", "2x2", "blank-last"),
-        ("1,2/3", "2x2", "blank-first"),
-        ("1,2,3/4,5", "2x3", "blank-last"),
-        ("1,2,3,4,5", "3x2", "snail"),
-    ],
-)
-def test_every_board_of_small_sizes_is_solved_in_its_distance(
-    partition: str, size: str, goal: str, encoding: Encoding
-) -> None:
-    board_size = parse_size(size)
-    goal_board = parse_goal(goal, board_size)
-    with database_for(partition, size, goal, encoding) as database:
-        solver = Solver(database)
-        for board, distance in share(naive.naive_distances(board_size, goal_board).items(), 4):
-            solution = solver.solve(board)
-            assert solution.length == distance
-            assert solution.is_optimal
-            assert solution.lower_bound == distance
-            assert solution.h <= distance
-
-
-@pytest.mark.parametrize(
-    "goal",
-    ["1 2 3 8 0 4 7 6 5", "1 2 3 4 5 6 7 0 8", "blank-first", "1 2 0 4 5 3 7 8 6"],
-    ids=["centre", "edge", "first", "upper right"],
-)
-def test_any_goal_can_be_built_for_and_solved(goal: str) -> None:
-    goal_board = parse_goal(goal, S3)
-    distances = naive.naive_distances(S3, goal_board)
-    with database_for("1,2,5,6/3,4,7,8", "3x3", goal) as database:
-        solver = Solver(database)
-        for board in solvable_boards(S3, goal_board, 300, 2):
-            assert solver.solve(board).length == distances[board]
-
-
-@pytest.mark.parametrize("goal", ["blank-first", "1 2 0 4 5 3 7 8 6", "3 2 1 6 5 4 0 8 7"])
-def test_one_table_serves_goals_with_the_blank_in_another_corner(goal: str) -> None:
-    goal_board = parse_goal(goal, S3)
-    distances = naive.naive_distances(S3, goal_board)
-    with database_for("8", "3x3") as database:
-        solver = Solver(database)
-        for board in solvable_boards(S3, goal_board, 300, 3):
-            solution = solver.solve(board, goal_board)
-            assert solution.length == distances[board]
-            assert replay(board, solution.tiles or (), goal_board, S3)[-1] == goal_board
-
-
-@pytest.mark.parametrize("size", ["2x4", "4x2", "2x5", "3x4", "4x3", "5x3", "2x6"])
-def test_rectangles_are_solved_like_by_naive_search(size: str) -> None:
-    """Boards a short walk from the goal, by the automatic partition; the naive twin searches from both ends."""
-    board_size = parse_size(size)
-    goal = blank_last(board_size)
-    generator = np.random.default_rng(5)
-    with database_for("auto", size) as database:
-        solver = Solver(database)
-        for _ in range(12):
-            board = walk(goal, board_size, 18, generator)
-            assert solver.solve(board).length == naive.naive_solution_length(board, goal, board_size)
-
-
-def walk(board: Tiles, size: BoardSize, n_moves: int, generator: np.random.Generator) -> Tiles:
-    cells = list(board)
-    for _ in range(n_moves):
-        blank = cells.index(0)
-        cell = int(generator.choice(size.neighbours[blank]))
-        cells[blank], cells[cell] = cells[cell], 0
-    return tuple(cells)
 
 
 @pytest.mark.tiny
@@ -171,28 +96,6 @@ def test_databases_of_another_size_are_rejected() -> None:
 
 def every_move(partition: str, size: str, goal: str = "blank-last") -> Database:
     return open_database(table_file(partition, size, goal, "bits", "every-move"))
-
-
-@pytest.mark.parametrize(("partition", "size"), [("1,2", "2x3"), ("3/1,5", "2x3"), ("1/4", "3x2"), ("1,2,3", "2x2")])
-def test_every_small_board_is_solved_in_its_length(partition: str, size: str) -> None:
-    board_size = parse_size(size)
-    with every_move(partition, size) as database:
-        solver = Solver(database)
-        for board, length in naive.naive_distances(board_size, blank_last(board_size)).items():
-            assert solver.solve(board).length == length
-
-
-@pytest.mark.parametrize("others", [(), ("1,2,5/3,4,6/7,8",)])
-def test_boards_of_3x3_are_solved_in_their_lengths(others: tuple[str, ...]) -> None:
-    goal = blank_last(S3)
-    distances = naive.naive_distances(S3, goal)
-    additive = [database_for(partition, "3x3", encoding="bits") for partition in others]
-    with every_move("1,2,5/3,4", "3x3") as database:
-        for solver in (Solver(database, *additive), Solver(*additive, database)):
-            for board in solvable_boards(S3, goal, 150, seed=4):
-                solution = solver.solve(board)
-                assert solution.length == distances[board]
-                assert solution.h == max(of.probe(board).maximum for of in (database, *additive))
 
 
 def test_a_star_uses_standard_tables() -> None:
