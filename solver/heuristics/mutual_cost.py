@@ -84,12 +84,12 @@ def _regions(size: BoardSize, n_tiles: int) -> npt.NDArray[np.uint8]:
     *places, cells = np.indices((size.n_cells,) * (n_tiles + 1), dtype=np.uint8)
     is_free = reduce(np.logical_and, [place != cells for place in places])
     cells[~is_free] = size.n_cells
-    before = None
+    before = np.empty(0, dtype=np.uint8)
     while not np.array_equal(before, cells):
         before = cells.copy()
         for cell, near in enumerate(size.neighbours):
             np.copyto(cells[..., cell], cells[..., [cell, *near]].min(axis=-1), where=is_free[..., cell])
-    return cells.reshape(-1)
+    return cells.reshape(-1)  # type: ignore[no-any-return]
 
 
 @lru_cache(maxsize=8)
