@@ -4,6 +4,7 @@ import time
 
 import numpy as np
 
+from solver.board_arrays import N_MOVES
 from solver.large_boards.beam_search_kernels import Aim, Beam, grow_beam, start_beam
 from solver.large_boards.line_by_line import Pieces
 from solver.progress import Iteration, Report
@@ -14,72 +15,51 @@ _SLICE_CELLS = 10_000_000
 _SEEN_BITS, _SEEN_PER_BOARD = 16, 16
 
 
-class BeamSearch:
-    """Beam search of a fixed width for boards of n cells. Its arrays are used again by each search."""
+def find_path(
+    pieces: Pieces, aim: Aim, width: int, limit: int, end: float, report: Report | None = None
+) -> list[int] | None:
+    """Return a path of at most `limit` moves to a goal of `aim`, or None if a beam of a width finds none.
 
-    def __init__(self, n: int, width: int, max_depth: int) -> None:
-        self._width, self._max_depth, self._n_searches = width, max_depth, 0
-        self._beam = Beam(
-            boards=np.empty((2, width, n), dtype=np.uint16),
-            places=np.empty((2, width, n), dtype=np.uint16),
-            blanks=np.empty((2, width), dtype=np.int32),
-            last=np.empty((2, width), dtype=np.int32),
-            estimates=np.empty((2, width), dtype=np.int64),
-            values=np.empty((2, width), dtype=np.int64),
-            keys=np.empty((2, width), dtype=np.uint64),
-            seen=np.zeros(1 << max(_SEEN_BITS, (_SEEN_PER_BOARD * width).bit_length()), dtype=np.uint64),
-            state=np.zeros(3, dtype=np.int64),
-            parents=np.empty((max_depth + 1, width), dtype=np.int32),
-            leasts=np.empty(max_depth + 1, dtype=np.int64),
-        )
+    The search also ends when `time.perf_counter()` passes `end`. `report` is called with the depth every fraction of a
+    second; an exception from it ends the search.
+    """
+    if time.perf_counter() > end:
+        return None
+    n = len(pieces.cells)
+    beam = Beam(
+        boards=np.empty((2, width, n), dtype=np.uint16),
+        places=np.empty((2, width, n), dtype=np.uint16),
+        blanks=np.empty((2, width), dtype=np.int32),
+        scores=np.empty((2, width), dtype=np.int64),
+        keys=np.empty((2, width), dtype=np.uint64),
+        parents=np.empty((limit + 1, width), dtype=np.int32),
+        seen=np.zeros(1 << max(_SEEN_BITS, (_SEEN_PER_BOARD * width).bit_length()), dtype=np.uint64),
+        state=np.zeros(2, dtype=np.int64),
+        child_scores=np.empty(N_MOVES * width, dtype=np.int64),
+        child_keys=np.empty(N_MOVES * width, dtype=np.uint64),
+        child_ranks=np.empty(N_MOVES * width, dtype=np.int64),
+        child_links=np.empty(N_MOVES * width, dtype=np.int32),
+    )
+    start_beam(beam, aim, pieces.cells, pieces.blank_cell)
+    step = max(1, _SLICE_CELLS // (width * n))
+    while beam.state[0] > 0 and beam.state[1] < limit and time.perf_counter() < end:
+        found = grow_beam(beam, aim, min(int(beam.state[1]) + step, limit))
+        depth = int(beam.state[1])
+        if found >= 0:
+            return _trace(beam, aim, pieces.blank_cell, depth, found)
+        if report is not None:
+            report(Iteration(threshold=depth, generated=0, expanded=0, seconds=0.0))
+    return None
 
-    def find(
-        self,
-        pieces: Pieces,
-        aim: Aim,
-        *,
-        limit: int,
-        patience: int | None = None,
-        end: float,
-        report: Report | None = None,
-    ) -> list[int] | None:
-        """Return a path of at most `limit` moves to a goal of `aim`, or None if the beam finds none.
 
-        With `patience`, the search ends after so many moves without a better board, and returns the path to the best
-        one. It also ends when `time.perf_counter()` passes `end`. `report` is called with the depth every fraction of a
-        second; an exception from it ends the search.
-        """
-        limit = min(limit, self._max_depth)
-        self._n_searches += 1
-        beam = self._beam
-        start_beam(beam, aim, pieces.cells, pieces.blank_cell, self._n_searches)
-        step = max(1, _SLICE_CELLS // beam.boards[0].size)
-        step = step if patience is None else min(step, patience)
-        nearest = 0
-        while True:
-            depth = int(beam.state[2])
-            if report is not None:
-                report(Iteration(threshold=depth, generated=0, expanded=0, seconds=0.0))
-            if patience is not None:
-                nearest = int(np.argmin(beam.leasts[: depth + 1]))
-                if depth >= nearest + patience:
-                    break
-            if beam.state[1] == 0 or depth >= limit or time.perf_counter() > end:
-                break
-            found = grow_beam(beam, aim, min(depth + step, limit))
-            if found >= 0:
-                return self._trace(pieces, aim, int(beam.state[2]), found)
-        # The best board of a layer is its first.
-        return None if patience is None else self._trace(pieces, aim, nearest, 0)
-
-    def _trace(self, pieces: Pieces, aim: Aim, depth: int, index: int) -> list[int]:
-        moves = []
-        for layer in range(depth, 0, -1):
-            parent = int(self._beam.parents[layer, index])
-            moves.append(parent & 3)
-            index = parent >> 2
-        here, path = pieces.blank_cell, []
-        for move in reversed(moves):
-            here = int(aim.geometry.neighbours[here, move])
-            path.append(here)
-        return path
+def _trace(beam: Beam, aim: Aim, here: int, depth: int, index: int) -> list[int]:
+    """Return the path of the blank from the cell `here` to a board of the beam."""
+    moves = []
+    for layer in range(depth, 0, -1):
+        index, move = divmod(int(beam.parents[layer, index]), N_MOVES)
+        moves.append(move)
+    path = []
+    for move in reversed(moves):
+        here = int(aim.geometry.neighbours[here, move])
+        path.append(here)
+    return path

@@ -1,4 +1,4 @@
-"""Kernels of fitted values: the table of all pairs from one value for each class, and the values of boards."""
+"""Kernels of fitted values: the values of boards and of moves."""
 
 from typing import Any, NamedTuple
 
@@ -20,40 +20,6 @@ class FittedValues(NamedTuple):
 
     singles: Int16s
     pairs: Int16s
-
-
-@kernel
-def unfold(classes: Int16s, images: Any, values: Int16s) -> int:
-    """Fill `values` (int16[n, n, n, n], of p, c, q, d) with the values of the classes of equivalent pairs.
-
-    Entries of one piece twice, and of two pieces on one cell, are 0. Two other pairs are in one class if a symmetry of
-    the board (a row of `images`, int64[s, n]: the image of each cell), an exchange of goal cells and cells, or an
-    exchange of the pieces takes one to the other. Classes are numbered in the order of their first pair. Returns the
-    number of classes; those beyond `classes` get the value 0.
-    """
-    n = images.shape[1]
-    flat = values.reshape(-1)
-    n_classes = 0
-    for p in range(n):
-        for c in range(n):
-            for q in range(n):
-                for d in range(n):
-                    here = ((p * n + c) * n + q) * n + d
-                    if p == q or c == d:
-                        flat[here] = 0
-                        continue
-                    first = here
-                    for s in range(len(images)):
-                        pp, cc, qq, dd = images[s, p], images[s, c], images[s, q], images[s, d]
-                        first = min(first, ((pp * n + cc) * n + qq) * n + dd, ((cc * n + pp) * n + dd) * n + qq)
-                        first = min(first, ((qq * n + dd) * n + pp) * n + cc, ((dd * n + qq) * n + cc) * n + pp)
-                    if first == here:
-                        flat[here] = classes[n_classes] if n_classes < len(classes) else 0
-                        n_classes += 1
-                    else:
-                        # The first pair of a class comes before the others.
-                        flat[here] = flat[first]
-    return n_classes
 
 
 @kernel

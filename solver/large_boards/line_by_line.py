@@ -5,12 +5,11 @@ A rest of at most 3x3 is solved by search. It contains the goal cell of the blan
 
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import pairwise
 
 import numpy as np
 
 from pdb_core.puzzle import BLANK, BoardSize, Tiles
-from solver.board_arrays import neighbours_by_move
+from solver.board_arrays import manhattan_distances, neighbours_by_move
 from solver.large_boards.line_by_line_kernels import (
     CORNER_DEPTH,
     CORNER_WIDTH,
@@ -18,14 +17,11 @@ from solver.large_boards.line_by_line_kernels import (
     Geometry,
     Int32s,
     Work,
-    find_path,
-    play,
-    solve_line,
+    solve_part,
 )
+from solver.textbook import a_star
 
 _REST_SIDE = 3
-# More than the maximum depth of a rest: 31 on 3x3.
-_REST_MOVES = 40
 # Approximate number of pieces in a part of a line.
 _PART_PIECES = 5
 
@@ -35,6 +31,14 @@ def geometry(size: BoardSize) -> Geometry:
     """Return the arrays for `size`."""
     rows, columns = np.divmod(np.arange(size.n_cells, dtype=np.int32), np.int32(size.width))
     return Geometry(rows, columns, neighbours_by_move(size).astype(np.int32))
+
+
+def geometry_within(size: BoardSize, is_open: Bytes) -> Geometry:
+    """Return the arrays for `size`, in which only the cells with `is_open` 1 are neighbours."""
+    whole = geometry(size)
+    # The last entry is that of the neighbour -1.
+    has_both = np.append(is_open, 0)[whole.neighbours] & is_open[:, np.newaxis]
+    return whole._replace(neighbours=np.where(has_both, whole.neighbours, -1).astype(np.int32))
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,9 +58,11 @@ class Pieces:
 
     def after(self, path: list[int]) -> "Pieces":
         """Return the board after the blank has moved to each cell of `path`."""
-        cells = self.cells.copy()
-        play(cells, self.blank_cell, np.array(path, dtype=np.int32))
-        return Pieces(cells, self.blank)
+        cells, here = self.cells.tolist(), self.blank_cell
+        for cell in path:
+            cells[here], here = cells[cell], cell
+        cells[here] = self.blank
+        return Pieces(np.array(cells, dtype=np.int32), self.blank)
 
 
 def in_pieces(board: Tiles, goal: Tiles) -> Pieces:
@@ -77,6 +83,13 @@ class Part:
     line: int
     cells: Int32s
     corner: Int32s
+
+    @property
+    def steps(self) -> "list[Part]":
+        """Return the part piece by piece; the last two of a line stay together."""
+        n_single = len(self.cells) - (CORNER_WIDTH if len(self.corner) else 0)
+        steps = [Part(self.line, self.cells[i : i + 1], self.corner[:0]) for i in range(n_single)]
+        return steps + [Part(self.line, self.cells[n_single:], self.corner)] * (len(self.corner) > 0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,7 +121,9 @@ def plan_lines(size: BoardSize, blank: int) -> Plan:
         along = columns if takes_row else rows
         cells = [[size.cell(a, b) if takes_row else size.cell(b, a) for b in along] for a in inwards[:CORNER_DEPTH]]
         corner = [cell for line in cells for cell in line[-CORNER_WIDTH:]]
-        parts += _parts_of(len(lines), cells[0], corner)
+        n_parts = max(1, round(len(along) / _PART_PIECES))
+        for k, cells_of_part in enumerate(np.array_split(np.array(cells[0], dtype=np.int32), n_parts), start=1):
+            parts.append(Part(len(lines), cells_of_part, np.array(corner * (k == n_parts), dtype=np.int32)))
         lines.append(cells[0])
         left = across[:-1] if takes_last else across[1:]
         rows, columns = (left, columns) if takes_row else (rows, left)
@@ -118,16 +133,7 @@ def plan_lines(size: BoardSize, blank: int) -> Plan:
     return Plan(tuple(parts), len(lines), line_of, rows, columns)
 
 
-def _parts_of(number: int, line: list[int], corner: list[int]) -> list[Part]:
-    n_parts = max(1, round(len(line) / _PART_PIECES))
-    bounds = [round(i * len(line) / n_parts) for i in range(n_parts + 1)]
-    return [
-        Part(number, np.array(line[start:stop], dtype=np.int32), np.array(corner * (stop == len(line)), dtype=np.int32))
-        for start, stop in pairwise(bounds)
-    ]
-
-
-def solve_part(pieces: Pieces, size: BoardSize, part: Part, locked: Bytes) -> list[int]:
+def path_of_part(pieces: Pieces, size: BoardSize, part: Part, locked: Bytes) -> list[int]:
     """Return a path, far from optimal, that places the part. Pieces on cells with `locked` 1 stay."""
     work = Work(
         cells=pieces.cells.copy(),
@@ -139,30 +145,17 @@ def solve_part(pieces: Pieces, size: BoardSize, part: Part, locked: Bytes) -> li
         path=np.empty(8 * (len(part.cells) + 2) * (size.width + size.height + 8), dtype=np.int32),
         counts=np.zeros(1, dtype=np.int32),
     )
-    solve_line(work, part.cells, part.corner)
+    solve_part(work, part.cells, part.corner)
     return work.path[: work.counts[0]].tolist()  # type: ignore[no-any-return]
 
 
 def solve_rest(pieces: Pieces, size: BoardSize, plan: Plan) -> list[int]:
     """Return an optimal path within the rest, for a board with all lines solved."""
-    arrays = geometry(size)
-    # The last entry is that of the neighbour -1.
-    is_rest = np.append(np.isin(arrays.rows, plan.rest_rows) & np.isin(arrays.columns, plan.rest_columns), False)
-    is_inside = is_rest[arrays.neighbours] & is_rest[:-1, np.newaxis]
-    inside = arrays._replace(neighbours=np.where(is_inside, arrays.neighbours, -1).astype(np.int32))
-    path = np.empty(_REST_MOVES + 1, dtype=np.int32)
-    length = find_path(pieces.cells.copy(), pieces.blank_cell, inside, path)
-    return path[:length].tolist()  # type: ignore[no-any-return]
-
-
-def solve_by_lines(pieces: Pieces, size: BoardSize) -> list[int]:
-    """Return a path to the goal, far from optimal. The board must be solvable."""
-    plan = plan_lines(size, pieces.blank)
-    locked = np.zeros(size.n_cells, dtype=np.uint8)
-    path: list[int] = []
-    for part in plan.parts:
-        part_path = solve_part(pieces, size, part, locked)
-        pieces = pieces.after(part_path)
-        locked[part.cells] = 1
-        path += part_path
-    return path + solve_rest(pieces, size, plan)
+    cells = [size.cell(row, column) for row in plan.rest_rows for column in plan.rest_columns]
+    rest = BoardSize(len(plan.rest_columns), len(plan.rest_rows))
+    # The blank is tile 0.
+    tiles = {piece: tile for tile, piece in enumerate(sorted(cells, key=lambda cell: cell != pieces.blank))}
+    board, goal = (tuple(tiles[piece] for piece in pieces_) for pieces_ in (pieces.cells[cells].tolist(), cells))
+    distances = manhattan_distances(rest, goal).reshape(rest.n_cells, -1).tolist()
+    solution = a_star(board, goal, rest, lambda cells: sum(distances[tile][cell] for cell, tile in enumerate(cells)))
+    return [cells[board.index(BLANK)] for board in solution.boards()[1:]]

@@ -1,4 +1,4 @@
-"""Kernels that solve a board line by line, and the rest by IDA*.
+"""Kernels that solve a board line by line.
 
 Boards consist of *pieces*: the number of a piece is its goal cell. `cells[c]` is the piece on cell c, `places[p]` the
 cell of piece p. A kernel that moves pieces updates both, and appends the new cell of the blank to the path.
@@ -67,75 +67,59 @@ def move_blank(work: Work, to: int) -> None:
 
 
 @kernel
-def play(cells: Int32s, blank_cell: int, path: Int32s) -> None:
-    """Move the blank of `cells` (mutated) to each cell of `path`."""
-    for to in path:
-        cells[blank_cell], cells[to] = cells[to], cells[blank_cell]
-        blank_cell = to
+def steps_to(work: Work, wanted: Bytes, start: int) -> Int32s:
+    """Return the steps over unlocked cells to the nearest one with `wanted` 1, from `start` and from all cells that
+    are nearer. UNSEEN for other cells, and for `start` if there is no path.
+    """
+    steps, queue = np.full(len(work.cells), UNSEEN, dtype=np.int32), np.empty(len(work.cells), dtype=np.int32)
+    head = tail = 0
+    for cell in range(len(wanted)):
+        if wanted[cell] != 0 and work.locked[cell] == 0:
+            steps[cell], queue[tail] = 0, cell
+            tail += 1
+    while head < tail and steps[start] == UNSEEN:
+        cell = queue[head]
+        head += 1
+        for i in range(4):
+            near = work.neighbours[cell, i]
+            if near >= 0 and work.locked[near] == 0 and steps[near] == UNSEEN:
+                steps[near] = steps[cell] + 1
+                queue[tail] = near
+                tail += 1
+    return steps
 
 
 @kernel
 def walk_blank(work: Work, wanted: Bytes) -> bool:
     """Move the blank over unlocked cells to the nearest cell with `wanted` 1. Return False if it reaches none."""
-    start = work.places[work.blank]
-    parents, queue = np.full(len(work.cells), UNSEEN, dtype=np.int32), np.empty(len(work.cells), dtype=np.int32)
-    parents[start], queue[0] = start, start
-    head, tail = 0, 1
-    while head < tail:
-        cell = queue[head]
-        head += 1
-        if wanted[cell] != 0:
-            n_steps = 0
-            while cell != start:
-                queue[n_steps] = cell
-                n_steps += 1
-                cell = parents[cell]
-            for step in range(n_steps - 1, -1, -1):
-                move_blank(work, queue[step])
-            return True
-        for i in range(4):
-            near = work.neighbours[cell, i]
-            if near >= 0 and work.locked[near] == 0 and parents[near] == UNSEEN:
-                parents[near] = cell
-                queue[tail] = near
-                tail += 1
-    return False
-
-
-@kernel
-def distances_to(work: Work, to: int) -> Int32s:
-    """Return the length of the shortest way over unlocked cells from each cell to one cell; UNSEEN if there is none."""
-    distances, queue = np.full(len(work.cells), UNSEEN, dtype=np.int32), np.empty(len(work.cells), dtype=np.int32)
-    distances[to], queue[0] = 0, to
-    head, tail = 0, 1
-    while head < tail:
-        cell = queue[head]
-        head += 1
-        for i in range(4):
-            near = work.neighbours[cell, i]
-            if near >= 0 and work.locked[near] == 0 and distances[near] == UNSEEN:
-                distances[near] = distances[cell] + 1
-                queue[tail] = near
-                tail += 1
-    return distances
+    steps = steps_to(work, wanted, work.places[work.blank])
+    while steps[work.places[work.blank]] > 0:
+        here = work.places[work.blank]
+        near = work.neighbours[here]
+        i = 0
+        while near[i] < 0 or steps[near[i]] != steps[here] - 1:
+            i += 1
+        move_blank(work, near[i])
+    return steps[work.places[work.blank]] == 0  # type: ignore[no-any-return]
 
 
 @kernel
 def bring_piece(work: Work, piece: int, to: int, stops: Bytes) -> None:
     """Move a piece to the cell `to`, or to the first cell with `stops` 1."""
-    distances = distances_to(work, to)
     wanted = np.zeros(len(work.cells), dtype=np.uint8)
+    wanted[to] = 1
+    steps = steps_to(work, wanted, work.places[piece])
     while work.places[piece] != to and stops[work.places[piece]] == 0:
         place = work.places[piece]
         # Of all cells one step nearer, take the one nearest to the blank.
+        wanted[:] = 0
         for i in range(4):
             near = work.neighbours[place, i]
-            if near >= 0 and distances[near] == distances[place] - 1:
+            if near >= 0 and steps[near] == steps[place] - 1:
                 wanted[near] = 1
         work.locked[place] = 1
         is_found = walk_blank(work, wanted)
         work.locked[place] = 0
-        wanted[:] = 0
         if not is_found:
             return
         move_blank(work, place)
@@ -190,21 +174,21 @@ def solve_corner(work: Work, corner: Int32s, first: int, second: int) -> None:
 
 
 @kernel
-def solve_line(work: Work, line: Int32s, corner: Int32s) -> None:
-    """Place the pieces of a line, or of a part of it, and lock them.
+def solve_part(work: Work, part: Int32s, corner: Int32s) -> None:
+    """Place the pieces of a part of a line, one after another, the last two of a line together.
 
-    line    int32[k]  its cells
-    corner  int32[m]  if the line ends here: rows of `CORNER_WIDTH` cells, from the line inwards, of which the first two
-                      are the last two of `line`; else empty
+    part    int32[k]  its cells
+    corner  int32[m]  if the line ends here: rows of `CORNER_WIDTH` cells, from the line inwards, of which the first has
+                      the last two of `part`; else empty
     """
     stops = np.zeros(len(work.cells), dtype=np.uint8)
-    n_single = len(line) - 2 if len(corner) > 0 else len(line)
+    n_single = len(part) - 2 if len(corner) > 0 else len(part)
     for i in range(n_single):
-        bring_piece(work, line[i], line[i], stops)
-        work.locked[line[i]] = 1
+        bring_piece(work, part[i], part[i], stops)
+        work.locked[part[i]] = 1
     if len(corner) == 0:
         return
-    first, second = line[n_single], line[n_single + 1]
+    first, second = part[n_single], part[n_single + 1]
     if work.places[first] != first or work.places[second] != second:
         # Step 1. Move the last but one piece to the last cell of the line.
         bring_piece(work, first, second, stops)
@@ -219,7 +203,6 @@ def solve_line(work: Work, line: Int32s, corner: Int32s) -> None:
         work.locked[place] = work.locked[second] = 0
         # Step 3. Place both by search.
         solve_corner(work, corner, first, second)
-    work.locked[first] = work.locked[second] = 1
 
 
 @kernel
@@ -227,55 +210,3 @@ def distance(geometry: Geometry, one: int, two: int) -> int:
     """Return the Manhattan distance of two cells."""
     rows, columns = geometry.rows, geometry.columns
     return int(abs(rows[one] - rows[two]) + abs(columns[one] - columns[two]))
-
-
-@kernel
-def find_path(cells: Int32s, blank_cell: int, geometry: Geometry, path: Int32s) -> int:
-    """Find an optimal path to the goal by IDA* with Manhattan distance (Korf 1985).
-
-    Returns its length, or NOT_FOUND if it has more moves than `path` has entries but one.
-
-    cells     int32[n]  mutated: the goal if it was found, else as before
-    geometry  pieces on cells that no other one has as its neighbour stay there
-    path      int32[m]  mutated: the cells that the blank goes to
-    """
-    moves, estimates = np.empty(len(path), dtype=np.int32), np.empty(len(path), dtype=np.int32)
-    blank = cells[blank_cell]
-    h = 0
-    for cell in range(len(cells)):
-        if cell != blank_cell:
-            h += distance(geometry, cell, cells[cell])
-    # A move changes the estimate by one, so all paths have the parity of the first estimate.
-    for threshold in range(h, len(path), 2):
-        depth = 0
-        estimates[0] = h
-        moves[0] = -1
-        here = blank_cell
-        while depth >= 0:
-            if estimates[depth] == 0:
-                return depth
-            moves[depth] += 1
-            move = moves[depth]
-            if move == 4:
-                depth -= 1
-                if depth >= 0:
-                    before = blank_cell if depth == 0 else path[depth - 1]
-                    cells[here], cells[before] = cells[before], blank
-                    here = before
-                continue
-            if depth > 0 and move == 3 - moves[depth - 1]:
-                continue
-            near = geometry.neighbours[here, move]
-            if near < 0:
-                continue
-            place = cells[near]
-            estimate = estimates[depth] + distance(geometry, place, here) - distance(geometry, place, near)
-            if depth + 1 + estimate > threshold:
-                continue
-            cells[here], cells[near] = cells[near], blank
-            path[depth] = near
-            here = near
-            depth += 1
-            estimates[depth] = estimate
-            moves[depth] = -1
-    return NOT_FOUND

@@ -13,27 +13,22 @@ from solver.large_boards.fitted_values import (
     embedding,
     fitted_values,
     no_fitted_values,
-    symmetry_images,
+    unfold,
 )
-from solver.large_boards.fitted_values_kernels import FittedValues, unfold, value_change, value_of_board
+from solver.large_boards.fitted_values_kernels import FittedValues, value_change, value_of_board
 from solver.large_boards.line_by_line import Pieces, geometry, in_pieces
 from solver.large_boards.lower_bound import manhattan_distance
-from solver.large_boards.suboptimal import find, find_back, find_from_both_ends, fitted_aim
+from solver.large_boards.suboptimal import find_from_both_ends, fitted_aim
 from tests.naive.fitted_values import naive_unfold, naive_value
 
 
 @pytest.mark.tiny
-@pytest.mark.parametrize("side", [2, 3])
-def test_classes_are_unfolded_as_by_growing_them(side: int) -> None:
-    size = BoardSize(side, side)
-    n = size.n_cells
-    values = np.empty((n, n, n, n), dtype=np.int16)
-    n_classes = unfold(np.zeros(0, dtype=np.int16), symmetry_images(size), values)
-    assert not values.any()
+@pytest.mark.parametrize(("side", "n_classes"), [(2, 11), (3, 200)])
+def test_classes_are_unfolded_as_by_growing_them(side: int, n_classes: int) -> None:
     classes = np.arange(1, n_classes + 1, dtype=np.int16)
-    assert unfold(classes, symmetry_images(size), values) == n_classes
+    values = unfold(classes, side)
     expected = naive_unfold(classes.tolist(), side)
-    for pair in itertools.product(range(n), repeat=4):
+    for pair in itertools.product(range(side * side), repeat=4):
         assert values[pair] == expected.get(pair, 0)
 
 
@@ -82,16 +77,14 @@ def test_paths_of_embedded_rectangles_solve_the_board() -> None:
     inner_cells = inner.cell_of[inner.cell_of >= 0]
     cells[inner_cells] = inner_cells[board.cells]
     pieces = Pieces(cells, size.n_cells - 1)
-    for search in (find, find_back):
-        found = search(inner.embed(pieces), fitted_aim(inner), 200, 400, math.inf)
-        assert found is not None
-        path = inner.original_path(found)
-        assert inner.embed_path(path) == found
-        here = pieces.blank_cell
-        for cell in path:
-            assert cell in size.neighbours[here]
-            here = cell
-        assert pieces.after(path).cells.tolist() == list(range(size.n_cells))
+    found = find_from_both_ends(inner.embed(pieces), fitted_aim(inner), 200, 400, math.inf)
+    assert found is not None
+    path = inner.original_path(found)
+    here = pieces.blank_cell
+    for cell in path:
+        assert cell in size.neighbours[here]
+        here = cell
+    assert pieces.after(path).cells.tolist() == list(range(size.n_cells))
 
 
 def test_narrow_beams_find_short_solutions_of_6x6() -> None:
