@@ -90,7 +90,7 @@ def _regions(size: BoardSize, n_tiles: int) -> npt.NDArray[np.uint8]:
         before = cells.copy()
         for cell, near in enumerate(size.neighbours):
             np.copyto(cells[..., cell], cells[..., [cell, *near]].min(axis=-1), where=is_free[..., cell])
-    return cells.reshape(-1)  # type: ignore[no-any-return]
+    return cells.reshape(-1)
 
 
 @lru_cache(maxsize=8)
