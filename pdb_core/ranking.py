@@ -13,8 +13,8 @@ Both ranks are sums of two table entries, with no loop:
 - A Lehmer digit of an early position depends only on the labels before it, one of a late position only on the labels
   after it. So the first labels give one summand, the last labels the other.
 
-`ranking_kernels` ranks one pattern by these tables; `lookup_kernels`, `descent_kernels` and the engine's `unit_kernels`
-do the same with many patterns. tests/solver/test_index_functions.py compares them.
+`ranking_kernels` ranks one pattern by these tables. `pdb_query.lookup_kernels` ranks many patterns, for lookups and
+scalar rounds of the engine; vector and wide rounds use `rank_of_digits` of `solver.engine.round_kernels`.
 """
 
 import math

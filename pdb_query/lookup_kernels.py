@@ -1,8 +1,8 @@
 """Kernels that place patterns, move their tiles, and find and read their entries.
 
 `state_address` is the index function of `pdb_core.ranking` by the records of patterns, see `records`, which lookups and
-searches share. `tables` is `LookupTables`, or `UnitTables` of a search. tests/solver/test_index_functions.py compares
-all kernels that rank placements.
+searches share. `tables` is `LookupTables`, or `UnitTables` of a search. tests/solver/test_index_functions.py compares it
+with `PatternIndex` and with lists of all blocks.
 """
 
 from typing import Any
@@ -109,10 +109,11 @@ def rank_order(tables: Any, record: int, labels: int) -> int:
 @borrowing_kernel
 def state_address(tables: Any, record: int, state: int, blank: int) -> int:
     """Return the bit address of the entry of a state: 8 * the address of a byte + the number of a bit."""
-    block = rank_set(tables, record, state)
+    cell_set = rank_set(tables, record, state)
+    block = cell_set
     if tables.records[_at(record + BLOCKS)] != 0:
-        region = load_byte(tables.records[_at(record + REGIONS)] + block * tables.n_cells + blank)
-        block = load_word(tables.records[_at(record + BLOCKS)] + 4 * block) + region
+        region = load_byte(tables.records[_at(record + REGIONS)] + cell_set * tables.n_cells + blank)
+        block = load_word(tables.records[_at(record + BLOCKS)] + 4 * cell_set) + region
     order = rank_order(tables, record, state >> tables.n_cells)
     first = tables.records[_at(record + TABLE_BIT)] + block * tables.records[_at(record + BLOCK_BITS)]
     return first + (order << tables.records[_at(record + ENTRY_SHIFT)])  # type: ignore[no-any-return]

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 IDA_STAR, A_STAR, WEIGHTED_A_STAR, GREEDY = "ida-star", "a-star", "weighted-a-star", "greedy"
 BREADTH_FIRST, BIDIRECTIONAL = "breadth-first", "bidirectional"
-# Heuristics that need no database, in the order of evaluation: the cheapest first.
+# Heuristics that need no database, in the order in which searches evaluate them.
 HEURISTIC_NAMES = (
     "misplaced", "manhattan", "corner-tiles", "last-move", "linear-conflict", "korf-taylor", "walking-distance",
     "pairs", "triples",

@@ -1,8 +1,8 @@
 """One threshold of one board, searched by the thread that owns the board and by idle workers (work stealing).
 
-A thread without work pauses one that has some, which gives away half of its stack. The threads' nodes are disjoint, so
-a threshold that is searched to its end has the same nodes on any number of threads. An exception in any thread ends the
-search, and is raised by the owner.
+A thread without work pauses the others. One of them gives it every second node of its stack, or, in a `SubtreeList`,
+the next subtrees. The threads' nodes are disjoint, so a threshold that is searched to its end has the same nodes on any
+number of threads. An exception in any thread ends the search, and is raised by the owner.
 """
 
 import time

@@ -25,7 +25,8 @@ from solver.heuristics.heuristic_round_kernels import HeuristicRoundTables
 from solver.heuristics.packed_round_kernels import PackedTables
 from solver.move_pruning.move_pruning import PruningFsm
 
-# Nodes a second in terms of a search with databases. Triples of 5x5 take 10 microseconds a board.
+# Speed relative to a search with databases; of several heuristics, the least. Triples of 5x5 take 10 microseconds a
+# board.
 _SPEEDS = {PAIRS: 0.1, TRIPLES: 0.01}
 _SPEED, _CONFLICTS_SPEED, _MANHATTAN_SPEED = 0.3, 2.0, 6.0
 # Nodes of a round. No table has to be waited for, and small rounds generate fewer nodes in the last threshold.
