@@ -230,10 +230,10 @@ def _read_sequence(
     board: Sequence[int] | Sequence[Sequence[int]] | npt.NDArray[np.integer], size: BoardSize | None
 ) -> tuple[Tiles, BoardSize]:
     try:
-        cells = np.asarray(board)
+        cells = np.asarray(list(board))
         if cells.ndim not in (1, 2) or (cells.size and cells.dtype.kind not in "iu"):
             raise ValueError
-    except ValueError:  # also of NumPy, for rows of different lengths
+    except (TypeError, ValueError):  # also of NumPy, for rows of different lengths
         what, count = ("a board", "integers") if size is None else (f"a {size} board", f"{size.n_cells} integers")
         raise BoardError(
             f"{what} is {count}, 0 for the blank; this holds something else, or rows of different lengths"

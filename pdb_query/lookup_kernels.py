@@ -1,8 +1,8 @@
 """Kernels that place patterns, move their tiles, and find and read their entries.
 
 `state_address` is the index function of `pdb_core.ranking` by the records of patterns, see `records`, which lookups and
-searches share. `tables` is `LookupTables`, or `UnitTables` of a search. tests/solver/test_index_functions.py compares it
-with `PatternIndex` and with lists of all blocks.
+searches share. `tables` is `LookupTables`, or `UnitTables` of a search. tests/solver/test_index_functions.py compares
+it with `PatternIndex` and with lists of all blocks.
 """
 
 from typing import Any

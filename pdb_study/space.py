@@ -145,6 +145,7 @@ def explore_space(
         )
         is_complete = sum(counts) == math.factorial(size.n_cells) // 2
         antipodes = first_boards(farthest, size, max_antipodes) if is_complete else ()
+        out_of_memory &= not is_complete
     return StateSpace(size, goal, counts, out_of_memory, tuple(sorted(antipodes)), time.perf_counter() - start)
 
 

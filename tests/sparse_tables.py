@@ -64,7 +64,7 @@ def sparse_table_file(
     start = user_block_bytes(len(partition.patterns))
     entries = []
     for table in spec.tables:
-        entries.append(PatternHeader(table, start, (table.n_entries,), 0, hashlib.sha256().hexdigest()))
+        entries.append(PatternHeader(table, start, (table.n_entries,), hashlib.sha256().hexdigest()))
         start += -(-table.n_bytes // PAGE_BYTES) * PAGE_BYTES
     header = Header(spec, tuple(entries), start, hashlib.sha256().hexdigest())
     with path.open("xb") as file:

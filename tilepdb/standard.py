@@ -50,6 +50,7 @@ def standard_table(size: BoardSize, goal: Tiles, log: Callable[[str], None] | No
                 try:
                     # Discard what an interrupted build left.
                     build_database(plan, progress=line.show_build, fresh=True, force=True)
+                    return path
                 except BuildRunningError:
                     time.sleep(_POLL_S)
     except OSError as error:

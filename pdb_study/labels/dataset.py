@@ -15,9 +15,10 @@ from pdb_core.journal import Journal
 from pdb_core.messages import shorten
 from pdb_core.puzzle import format_board
 from pdb_query import Database
-from pdb_study.labels.formats import COLUMNS, MEANING, WRITERS, check_format
+from pdb_study.labels.formats import COLUMNS, MEANING, WRITERS, Columns, check_format
 from pdb_study.labels.labelling import Content, LabelledBoards, label
 from pdb_study.labels.sources import BoardSource
+from solver.board_arrays import N_MOVES
 from solver.solve import Solver
 
 # Most characters of the command in a description, which must fit into a line of a CSV file of boards.
@@ -74,8 +75,7 @@ def write_labels(
         n_done = sum(len(labelled.boards) for labelled in _chunks(journal))
         labels = label(source, Solver(*databases), first=n_done, chunk=chunk, content=content, n_threads=n_threads)
         _append(journal, labels, n_done, progress)
-        chunks = [labelled.arrays() for labelled in _chunks(journal)]
-        columns = {COLUMNS[name]: np.concatenate([arrays[name] for arrays in chunks]) for name in chunks[0]}
+        columns = _joined(_chunks(journal), source, content)
         description = {name: value for name, value in journal.header.items() if name != "journal"}
         with written_safely(out, is_text=False) as file:
             WRITERS[out.suffix.lower()](file, columns, json.dumps(description))
@@ -87,6 +87,21 @@ def _chunks(journal: Journal) -> Iterator[LabelledBoards]:
     for _, record in journal.records():
         with np.load(io.BytesIO(base64.b64decode(record["chunk"])), allow_pickle=False) as arrays:
             yield LabelledBoards(**arrays)
+
+
+def _joined(chunks: Iterator[LabelledBoards], source: BoardSource, content: Content) -> Columns:
+    """Return the columns of all boards."""
+    n = source.n_boards
+    columns: Columns = {"board": np.empty((n, source.size.n_cells), np.uint8), "distance": np.empty(n, np.int16)}
+    if content == "moves":
+        columns |= {"first_moves": np.empty(n, np.uint8), "after": np.empty((n, N_MOVES), np.int16)}
+    start = 0
+    for labelled in chunks:
+        stop = start + len(labelled.boards)
+        for name, array in labelled.arrays().items():
+            columns[COLUMNS[name]][start:stop] = array
+        start = stop
+    return columns
 
 
 def _append(journal: Journal, labels: Iterator[LabelledBoards], n_done: int, progress: Callable[[int], None]) -> None:

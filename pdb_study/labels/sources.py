@@ -177,12 +177,12 @@ def lengths_text(lengths: Sequence[int]) -> str:
 
 
 def in_chunks(blocks: Iterator[Boards], n: int) -> Iterator[Boards]:
-    """Yield the rows of arrays again, in arrays of `n` rows; the last may have fewer. No rows are one empty array."""
+    """Yield the rows of arrays again, in arrays of `n` rows; the last may have fewer."""
     waiting: Boards | None = None
     for block in blocks:
         waiting = block if waiting is None else np.concatenate([waiting, block])
         while len(waiting) > n:
             yield waiting[:n]
             waiting = waiting[n:]
-    if waiting is not None:
+    if waiting is not None and len(waiting):
         yield waiting

@@ -150,7 +150,7 @@ def _source(options: LabelBoardOptions, tables: TableOptions, databases: OpenDat
     from pdb_query import Instance
     from pdb_study.labels import RandomBoards, RandomWalks
 
-    size = parse_size(options.size) if options.size else databases.size() or BoardSize(4, 4)
+    size = parse_size(options.size) if options.size is not None else databases.size() or BoardSize(4, 4)
     goal = databases.goal_of(Instance("", Board(blank_last(size), size)), options.goal)
     if options.walks is None:
         return RandomBoards(size, goal, options.random, options.seed)

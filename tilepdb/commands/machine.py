@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from pdb_core.errors import InputError, PdbError, WrongAnswerError
+from pdb_core.errors import InputError, WrongAnswerError
 from tilepdb.commands import completion
 from tilepdb.commands.databases import open_file
 from tilepdb.commands.options import EncodingOption, FormatOption, LoadOption, SeedOption
@@ -219,8 +219,9 @@ def _measure_build(partition: str, encoding: str, path: Path, repeats: int) -> d
     for repeat in range(repeats + 1):
         path.unlink(missing_ok=True)
         start = time.perf_counter()
-        if subprocess.run(build, check=False, stdout=subprocess.DEVNULL).returncode != 0:
-            raise PdbError(f"the build of {partition} failed, and so nothing was measured")
+        code = subprocess.run(build, check=False, stdout=subprocess.DEVNULL).returncode
+        if code != 0:
+            raise SystemExit(code)  # the build has said why
         elapsed = time.perf_counter() - start
         if repeat == 0:
             message(f"{partition}: first build, which may compile kernels: {elapsed:.2f} s, not counted")

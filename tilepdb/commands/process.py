@@ -70,7 +70,8 @@ def errors_as_exit_codes() -> Iterator[None]:
     except PdbError as error:
         _fail(error)
     except KeyboardInterrupt as ending:
-        number = next(iter(ending.args), signal.SIGINT)
+        # Libraries raise it with texts.
+        number = next((number for number in ending.args if number in _ENDINGS), signal.SIGINT)
         message(_ENDINGS[number])
         raise SystemExit(_SIGNALLED + number) from None
     except OSError as error:

@@ -180,8 +180,10 @@ def test_run_on_a_full_disk_is_continued(tmp_path: Path, database: Database, mon
             write(out, database, command="pdb label")
         monkeypatch.undo()
         assert sorted(path.name for path in tmp_path.iterdir()) == ["a.csv", "b.csv.partial"]
-    write(out, database)
+    told: list[int] = []
+    write(out, database, progress=told.append)
     assert out.read_bytes() == whole
+    assert len(told) == 1  # all boards had been labelled
 
 
 PROGRAM = """
@@ -290,9 +292,10 @@ def test_unsolvable_boards_are_counted(tmp_path: Path, database: Database) -> No
 
 
 def test_no_boards_make_an_empty_dataset(tmp_path: Path, database: Database) -> None:
-    source = GivenBoards(S3, blank_last(S3), np.empty((0, 9), dtype=np.uint8))
+    nothing = GivenBoards(S3, blank_last(S3), np.empty((0, 9), dtype=np.uint8))
     for suffix in SUFFIXES:
-        assert write(tmp_path / f"a{suffix}", database, source).exists()
+        for source in (nothing, Shard(RandomBoards(S3, blank_last(S3), 3, 1), 4, 4)):
+            assert write(tmp_path / f"a{suffix}", database, source).exists()
     assert np.load(tmp_path / "a.npz")["after"].shape == (0, 4)
     assert pd.read_parquet(tmp_path / "a.parquet").empty
 
