@@ -13,7 +13,7 @@ from typing import BinaryIO, NamedTuple
 
 from pdb_core.errors import BoardError, GoalError, InputError, InstanceError
 from pdb_core.messages import as_typed, shorten
-from pdb_core.puzzle import Board, BoardSize, parse_goal
+from pdb_core.puzzle import MAX_SIDE, Board, BoardSize, parse_goal
 from pdb_query.board_pickle import SUFFIXES, read_board_pickle
 
 # In a wheel the sets are beside this file; in a checkout they are in data/instances.
@@ -286,7 +286,7 @@ def _next_board(words: list[str], rows: _Rows, size: BoardSize | None) -> Board:
 
 def _is_numbering(words: list[str]) -> bool:
     """Return whether the words are the numbers from 0 on, each once, and enough for a board."""
-    return len(words) > 3 and _numbers(len(words)) == set(words)
+    return 3 < len(words) <= MAX_SIDE**2 and _numbers(len(words)) == set(words)
 
 
 @lru_cache

@@ -79,6 +79,8 @@ def load_table_file(path: Path, load: LoadMode) -> tuple[Header, npt.NDArray[np.
 def _opened(path: Path) -> Iterator[BufferedReader]:
     """Open a file. Raises `TableFileMissingError`, and `TableFileError` for errors of the system meanwhile."""
     try:
+        if path.is_fifo():
+            raise TableFileError(f"{path} is not a plain file; {_ADVICE}")  # it would wait for a writer
         with path.open("rb") as file:
             yield file
     except TableFileError:  # one of them is an OSError

@@ -137,12 +137,14 @@ def find_suboptimal_solution(
     if not plan_lines(size, pieces.blank).parts:
         # A* has searched the whole board: the path is optimal.
         bound = len(path)
-    width = _FIRST_WIDTH
-    while len(path) > bound and (begun := time.perf_counter()) < end:
-        path = min(path, without_loops(pieces, solve_by_lines(pieces, size, width, end)), key=len)
+    width, next_width = 0, _FIRST_WIDTH
+    # Beams that are no wider find nothing new.
+    while len(path) > bound and next_width > width and (begun := time.perf_counter()) < end:
+        width = next_width
+        path = min(path, without_loops(pieces, solve_by_lines(pieces, size, width, end, len(path) - 2)), key=len)
         # The next beams take most of the time that is left, but are at most eight times as wide.
         now = time.perf_counter()
-        width = max(1, min(_MAX_WIDTH, 8 * width, int(0.8 * width * (end - now) / (now - begun))))
+        next_width = min(_MAX_WIDTH, 8 * width, int(0.8 * width * (end - now) / (now - begun)))
     tiles = tiles_on_path(board, path)
     check_solution(board, tiles, goal, size)
     return Solution(
@@ -169,10 +171,13 @@ def _compile_kernels() -> None:
     solve_by_lines(in_pieces(one_move_away(goal, size), goal), size, width=1, end=math.inf)
 
 
-def solve_by_lines(pieces: Pieces, size: BoardSize, width: int = 1, end: float = -math.inf) -> list[int]:
+def solve_by_lines(
+    pieces: Pieces, size: BoardSize, width: int = 1, end: float = -math.inf, limit: int = _REST_MOVES
+) -> list[int]:
     """Return a path to the goal that places one part of a line after another. The board must be solvable.
 
-    Until `end`, parts are placed by beams of this width, and a rest of at most 6x6 is solved by them.
+    Until `end`, parts are placed by beams of this width, and a rest of at most 6x6 is solved by them, if that takes at
+    most `limit` moves in all.
     """
     plan = plan_lines(size, pieces.blank)
     locked = np.zeros(size.n_cells, dtype=np.uint8)
@@ -180,7 +185,7 @@ def solve_by_lines(pieces: Pieces, size: BoardSize, width: int = 1, end: float =
     for part in plan.parts:
         divisions = [[part]]
         if time.perf_counter() < end:
-            rest = _find_rest(pieces, size, locked, width, end)
+            rest = _find_rest(pieces, size, locked, width, min(_REST_MOVES, limit - len(path)), end)
             if rest is not None:
                 return path + rest
             divisions.append(part.steps)
@@ -212,14 +217,14 @@ def _place(pieces: Pieces, size: BoardSize, parts: list[Part], locked: Bytes, wi
     return path
 
 
-def _find_rest(pieces: Pieces, size: BoardSize, locked: Bytes, width: int, end: float) -> list[int] | None:
+def _find_rest(pieces: Pieces, size: BoardSize, locked: Bytes, width: int, limit: int, end: float) -> list[int] | None:
     """Return a path to the goal if the open cells are a rectangle of at most 6x6 and beams find one, else None."""
     rows, columns = (np.unique(lines[locked == 0]).tolist() for lines in geometry(size)[:2])
     n_open = np.count_nonzero(locked == 0)
-    if max(len(rows), len(columns)) > FITTED_SIZE.width or n_open < len(rows) * len(columns):
+    if limit < 1 or max(len(rows), len(columns)) > FITTED_SIZE.width or n_open < len(rows) * len(columns):
         return None
     rest = embedding(size, rows, columns)
-    found = find_from_both_ends(rest.embed(pieces), fitted_aim(rest), _REST_FACTOR * width, _REST_MOVES, end)
+    found = find_from_both_ends(rest.embed(pieces), fitted_aim(rest), _REST_FACTOR * width, limit, end)
     return None if found is None else rest.original_path(found)
 
 

@@ -1,10 +1,15 @@
 """The digest in the name of the folder of compiled kernels."""
 
 import ast
+import gc
 import shutil
 from pathlib import Path
 
+import numba
+import numpy as np
 import pytest
+from numba.core import event
+from numba.extending import overload
 
 import pdb_core
 from pdb_core import jit
@@ -75,3 +80,30 @@ def test_digest_covers_the_version_and_the_lanes(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(jit, "__version__", f"{pdb_core.__version__}.1")
     digests.add(jit._sources_digest())
     assert len(digests) == 3
+
+
+def test_compilation_is_announced() -> None:
+    told: list[str] = []
+    listener = jit._CompilationListener()
+    listener.announce = lambda: told.append("now")  # type: ignore[method-assign]
+    with event.install_listener("numba:compile", listener):
+        numba.njit(lambda a: a * np.int64(3))(1)
+    assert told == ["now"]
+
+
+def test_garbage_is_not_collected_while_kernels_are_compiled() -> None:
+    seen: list[bool] = []
+
+    def half(number):
+        return number // 2
+
+    @overload(half)
+    def compile_half(number):  # noqa: ARG001
+        seen.append(gc.isenabled())
+        return lambda number: number // 2
+
+    for _ in range(2):
+        assert numba.njit(lambda number: half(number) + 1)(8) == 5
+        assert gc.isenabled()
+    assert seen
+    assert not any(seen)

@@ -112,6 +112,13 @@ def test_folders_are_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.tiny
+def test_folders_and_pipes_are_refused_without_waiting(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    assert_refused(tmp_path / "pipe", TableFileError, "is not a plain file; name a table file made with pdb build")
+    assert_refused(tmp_path, TableFileError, "is a folder; name a table file made with pdb build")
+
+
+@pytest.mark.tiny
 @pytest.mark.parametrize("content", [b"", b"hello", b"\x00" * 5000, b"id,board\n1,1 2 3\n", b'{"format":"other"}\n'])
 def test_foreign_file_is_refused(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "a.h5"

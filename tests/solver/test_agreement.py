@@ -5,6 +5,7 @@ A few boards of each kind in every run, many with --slow.
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from pdb_core.encoding import Encoding
 from pdb_core.puzzle import BLANK, BoardSize, Tiles, blank_last, parse_goal, parse_size, random_boards
 from pdb_query import Database, open_database, read_instances
 from solver import GraphSolver, HeuristicSolver, Solution, Solver, WorkerPool, find_suboptimal_solution
+from solver.engine.frontier import FrontierLimits
 from solver.engine.worker_pool import in_parallel
 from solver.graph_search.graph_search import GRAPH_SEARCHES
 from tests.naive.boards_and_tables import naive_distances
@@ -112,7 +114,7 @@ def searches_of(kind: Kind, databases: dict[str, Database]) -> dict[str, Solve]:
         )
         searches[" ".join((search, *which, *heuristics))] = lambda board, pool: solver.solve(board, pool=pool)
 
-    def by_heuristics(*names: str, plain: bool = False, frontier_bytes: int = 0) -> None:
+    def by_heuristics(*names: str, plain: bool = False, frontier_bytes: int | None = None) -> None:
         solver = HeuristicSolver(size, goal, names, plain=plain, frontier_bytes=frontier_bytes)
         name = f"ida-star {' '.join(names)}{' plain' * plain}{' with a frontier' * bool(frontier_bytes)}"
         searches[name] = lambda board, pool: solver.solve(board, pool=pool)
@@ -140,6 +142,7 @@ def searches_of(kind: Kind, databases: dict[str, Database]) -> dict[str, Solve]:
         by_heuristics("manhattan", frontier_bytes=1 << 16)
         by_heuristics("linear-conflict")
         by_graph("bidirectional")
+        by_graph("a-star", heuristics=("manhattan",))
     if databases and (kind.size != "4x4" or kind.n_moves):
         by_heuristics("korf-taylor")
         by_heuristics("linear-conflict", "walking-distance")
@@ -152,8 +155,9 @@ def searches_of(kind: Kind, databases: dict[str, Database]) -> dict[str, Solve]:
 @pytest.mark.parametrize("share", ["few", pytest.param("all", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", KINDS)
 def test_all_searches_find_the_same_lengths(name: str, share: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """IDA* on one thread and on two; each solution was replayed. Thresholds are never too small for slices."""
+    """IDA* on one thread and on two; each solution was replayed. No threshold is too small for slices and frontiers."""
     monkeypatch.setattr("solver.engine.stack._SLICE_NODES", 300)
+    monkeypatch.setattr("solver.solve.FrontierLimits", partial(FrontierLimits, previous_nodes=0, share=1))
     kind = KINDS[name]
     size = parse_size(kind.size)
     goal = parse_goal(kind.goal, size)

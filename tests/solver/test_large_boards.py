@@ -59,7 +59,7 @@ def test_path_line_by_line_is_found_for_every_goal_cell_of_the_blank(size: Board
     for blank in range(size.n_cells):
         goal = list(range(1, size.n_cells))
         goal.insert(blank, 0)
-        for board in itertools.islice(itertools.permutations(range(size.n_cells)), 0, None, 4999):
+        for board in itertools.islice(itertools.permutations(range(size.n_cells)), 0, None, 997):
             if is_solvable(board, tuple(goal), size):
                 pieces = in_pieces(board, tuple(goal))
                 assert_leads_to_the_goal(pieces, solve_by_lines(pieces, size), size)
