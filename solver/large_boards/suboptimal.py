@@ -142,9 +142,10 @@ def find_suboptimal_solution(
     while len(path) > bound and next_width > width and (begun := time.perf_counter()) < end:
         width = next_width
         path = min(path, without_loops(pieces, solve_by_lines(pieces, size, width, end, len(path) - 2)), key=len)
-        # The next beams take most of the time that is left, but are at most eight times as wide.
         now = time.perf_counter()
-        next_width = min(_MAX_WIDTH, 8 * width, int(0.8 * width * (end - now) / (now - begun)))
+        # Eight times as wide, or as wide as the time allows if wider ones would not fit after that.
+        growth = 0.8 * (end - now) / (now - begun)
+        next_width = min(_MAX_WIDTH, int(width * (growth if growth < 20 else 8)))
     tiles = tiles_on_path(board, path)
     check_solution(board, tiles, goal, size)
     return Solution(
