@@ -9,6 +9,8 @@ from pdb_core.puzzle import MAX_TABLE_SIDE
 
 # No board with tables is longer.
 MAX_NUMBERS = MAX_TABLE_SIDE * MAX_TABLE_SIDE
+# The default time limit of /v1/moves.
+HINT_S = 1.0
 Text = Annotated[str, Field(max_length=400)]
 _BoardText = Annotated[
     Text,
