@@ -36,8 +36,8 @@ from pdb_service.solves import solve_routes
 def create_app(databases: Iterable[Database], settings: ServiceSettings | None = None) -> FastAPI:
     """Return the app that serves `databases`, which must stay open; its `state.service` is a `Service`.
 
-    Its lifespan begins to load tables and kernels. If that fails, `server.serve` ends; under another server, /readyz
-    stays 503.
+    Its lifespan begins to load tables and kernels; an app that mounts this one must run it. If loading fails,
+    `server.serve` ends. Under another server, and without the lifespan, /readyz stays 503, as do lookups and searches.
     """
     service = Service(databases, settings or ServiceSettings())
 

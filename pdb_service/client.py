@@ -36,8 +36,8 @@ class BatchMaximum:
 class Client(ServiceCalls):
     """Client for one database of a service, with methods of `Database`, and for the service's solver. Thread-safe.
 
-    Connections are kept, and opened again if the server has closed them. Use the client as a context manager, or
-    `close` it.
+    Connections are kept. One that the server has closed between two requests is opened again; if it closes one during
+    a request, that request fails. Use the client as a context manager, or `close` it.
 
     Parameters
     ----------
@@ -50,7 +50,7 @@ class Client(ServiceCalls):
     token : str, optional
         Token of the service, if it needs one. Plain http sends it unencrypted.
     timeout_s : float
-        Seconds to wait for the next bytes of the service.
+        Seconds to wait for the next bytes of the service; `moves` waits for the seconds of its search too.
 
     Raises
     ------
@@ -189,7 +189,7 @@ class Client(ServiceCalls):
 
     def _send(self, call: Call[Result]) -> Result:
         received = bytearray()
-        with self._sending(), self._http.stream(**call.request) as response:
+        with self._sending(call) as arguments, self._http.stream(**arguments) as response:
             for part in response.iter_bytes():
                 received += part
                 if response.is_success:
@@ -240,8 +240,8 @@ class AsyncClient(ServiceCalls):
 
     async def _send(self, call: Call[Result]) -> Result:
         received = bytearray()
-        with self._sending():
-            async with self._http.stream(**call.request) as response:
+        with self._sending(call) as arguments:
+            async with self._http.stream(**arguments) as response:
                 async for part in response.aiter_bytes():
                     received += part
                     if response.is_success:

@@ -33,7 +33,7 @@ from pdb_service.answers import (
     SolveAnswer,
     SolveProgress,
 )
-from pdb_service.requests import clearest_error
+from pdb_service.requests import HINT_S, clearest_error
 
 JSON, BINARY, EVENTS = "application/json", "application/octet-stream", "text/event-stream"
 _MAX_SENTENCE = 800
@@ -51,6 +51,8 @@ class Call(Generic[Result]):
     read   returns the result for the body of the answer
     watch  takes what it needs from the beginning of the body, when more has come
     batch  the body of a POST; None for a GET
+
+    search_s  the seconds for which the service may search before it answers
     """
 
     path: str
@@ -59,11 +61,12 @@ class Call(Generic[Result]):
     watch: Callable[[bytearray], None] = lambda _: None
     accept: str = JSON
     batch: bytes | None = None
+    search_s: float = 0.0
 
-    @property
-    def request(self) -> dict[str, Any]:
-        """Arguments of the method `stream` of a client of httpx."""
+    def request(self, timeout_s: float) -> dict[str, Any]:
+        """Return the arguments of the method `stream` of a client of httpx."""
         return {
+            "timeout": timeout_s + self.search_s,
             "method": "GET" if self.batch is None else "POST",
             "url": self.path,
             "params": self.query,
@@ -88,7 +91,7 @@ class ServiceCalls:
         token: str | None = None,
         timeout_s: float = 30.0,
     ) -> None:
-        self.url = url.rstrip("/")
+        self.url, self._timeout_s = url.rstrip("/"), timeout_s
         self._wanted = db, None if size is None else str(size)
         if not timeout_s > 0:
             raise InputError(f"timeout_s is {timeout_s}; give a number of seconds greater than 0")
@@ -97,7 +100,6 @@ class ServiceCalls:
         address = _read_address(url)
         self._options: dict[str, Any] = {
             "base_url": address,
-            "timeout": timeout_s,
             "headers": {} if token is None else {"Authorization": f"Bearer {token}"},
             "limits": httpx.Limits(),
             "trust_env": False,
@@ -125,7 +127,7 @@ class ServiceCalls:
             assert answer.h is not None
             return Probe(tuple(at.values for at in answer.sums), tuple(at.h for at in answer.sums), answer.h)
 
-        return Call("v1/lookup", self._query(checked, goal, {}), read)
+        return Call("v1/lookup", self._query(checked, goal), read)
 
     def _batches(self, rows: npt.NDArray[Any], goal: BoardLike | None) -> Iterator[Call[npt.NDArray[np.int16]]]:
         """Yield requests with as many rows as the service takes at a time; one without rows checks the goal."""
@@ -133,17 +135,23 @@ class ServiceCalls:
             part = rows[start : start + self._batch_rows].tobytes()
             yield Call("v1/lookup", self._names(goal), _read_batch, accept=BINARY, batch=part)
 
-    def _moves(self, board: BoardLike, goal: BoardLike | None = None, **limits: float | None) -> Call[MovesAnswer]:
+    def _moves(
+        self, board: BoardLike, goal: BoardLike | None = None, *, seconds: float | None = None, nodes: int | None = None
+    ) -> Call[MovesAnswer]:
         checked = Board(board, self.size)
-        query = self._query(checked, goal, limits)
-        return Call("v1/moves", query, lambda body: self._solvable(self._parse(MovesAnswer, body), checked))
+        query = self._query(checked, goal, seconds, nodes)
+        search_s = max(0.0, min(HINT_S if seconds is None else seconds, self._longest_search_s))
+        read = partial(self._parse, MovesAnswer)
+        return Call("v1/moves", query, lambda body: self._solvable(read(body), checked), search_s=search_s)
 
     def _solve(
         self,
         board: BoardLike,
         goal: BoardLike | None = None,
+        *,
+        seconds: float | None = None,
+        nodes: int | None = None,
         report: SolveReport | None = None,
-        **limits: float | None,
     ) -> Call[SolveAnswer]:
         """Return a request for events, also without `report`: between them, a dead server is noticed."""
         checked = Board(board, self.size)
@@ -165,9 +173,12 @@ class ServiceCalls:
                 raise ServiceError(f"{self.url} ended its answer without a result; it may have been stopped: try again")
             return self._solvable(results[0], checked)
 
-        return Call("v1/solve", self._query(checked, goal, limits), read, watch, accept=EVENTS)
+        return Call("v1/solve", self._query(checked, goal, seconds, nodes), read, watch, accept=EVENTS)
 
-    def _query(self, board: Tiles, goal: BoardLike | None, limits: Mapping[str, float | None]) -> dict[str, str]:
+    def _query(
+        self, board: Tiles, goal: BoardLike | None, seconds: float | None = None, nodes: int | None = None
+    ) -> dict[str, str]:
+        limits = {"seconds": seconds, "nodes": nodes}
         given = {name: str(value) for name, value in limits.items() if value is not None}
         return {"board": format_board(board), **self._names(goal), **given}
 
@@ -185,6 +196,7 @@ class ServiceCalls:
                 self.database, self.size = database, parse_size(database.size)
                 self.goal = Board(database.goal, self.size)
                 limits = answer.limits
+                self._longest_search_s = limits.solve_seconds_limit
                 self._batch_rows = max(1, min(limits.batch_boards_limit, limits.body_bytes_limit // self.size.n_cells))
                 return
         wanted = ("" if db is None else f" {shorten(db, 40)!r}") + ("" if size is None else f" for {size} boards")
@@ -231,14 +243,14 @@ class ServiceCalls:
         return ServiceError(f"{self.url} answers {status}: {detail}")
 
     @contextmanager
-    def _sending(self) -> Iterator[None]:
-        """Raise the errors of httpx as `ServiceError`."""
+    def _sending(self, call: Call[Any]) -> Iterator[dict[str, Any]]:
+        """Yield the arguments of `Call.request` for a call. Raise the errors of httpx as `ServiceError`."""
+        arguments = call.request(self._timeout_s)
         try:
-            yield
+            yield arguments
         except httpx.TimeoutException:
-            waited_s = self._options["timeout"]
             raise ServiceError(
-                f"{self.url} sent nothing for {waited_s:g} s; try again later, or give a larger timeout_s"
+                f"{self.url} sent nothing for {arguments['timeout']:g} s; try again later, or give a larger timeout_s"
             ) from None
         except httpx.HTTPError as error:
             reason = as_typed(str(error).rstrip("."), _MAX_SENTENCE)

@@ -9,6 +9,8 @@ from pdb_core.puzzle import MAX_TABLE_SIDE
 
 # No board with tables is longer.
 MAX_NUMBERS = MAX_TABLE_SIDE * MAX_TABLE_SIDE
+# The default time limit of /v1/moves.
+HINT_S = 1.0
 Text = Annotated[str, Field(max_length=400)]
 _BoardText = Annotated[
     Text,
@@ -17,7 +19,8 @@ _BoardText = Annotated[
         examples=["15 14 13 12/11 10 9 8/7 6 5 4/3 1 2 0"],
     ),
 ]
-_AnyBoard = _BoardText | Annotated[list[int], Field(max_length=MAX_NUMBERS)]
+# Lists end at their first error: the errors of a large body would take 250 times its memory.
+_AnyBoard = _BoardText | Annotated[list[int], Field(max_length=MAX_NUMBERS, fail_fast=True)]
 
 
 class Names(BaseModel):
@@ -66,7 +69,9 @@ class BatchBody(BatchQuery):
     """The body of a batch in JSON."""
 
     model_config = ConfigDict(strict=True)
-    boards: Annotated[list[_AnyBoard], Field(examples=[["1 2 3/4 5 6/7 8 0", [1, 2, 3, 4, 5, 6, 0, 7, 8]]])]
+    boards: Annotated[
+        list[_AnyBoard], Field(fail_fast=True, examples=[["1 2 3/4 5 6/7 8 0", [1, 2, 3, 4, 5, 6, 0, 7, 8]]])
+    ]
 
 
 def clearest_error(errors: Sequence[Any]) -> str:

@@ -9,7 +9,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from pdb_core.errors import BusyError, PdbError, ServiceError
+from pdb_core.errors import BusyError, LimitReachedError, PdbError, ServiceError
 from pdb_core.puzzle import Tiles
 from pdb_query.database import Database
 from pdb_service.metrics import Metrics
@@ -46,7 +46,7 @@ class Service:
             try:
                 self.load()
             except PdbError as error:
-                self.loaded.set_exception(error)
+                self._fail(error)
             except BaseException as error:
                 _log.critical("the service could not be made ready", exc_info=error)
                 reason = f"the service could not be made ready: {type(error).__name__}: {error}"
@@ -55,7 +55,15 @@ class Service:
                 self.loaded.set_result(None)
 
         self.loaded.set_running_or_notify_cancel()  # a request that leaves cannot cancel it
-        threading.Thread(target=run, name="start", daemon=True).start()
+        try:
+            threading.Thread(target=run, name="start", daemon=True).start()
+        except RuntimeError:  # can't start new thread
+            self._fail(LimitReachedError("the system starts no more threads; raise its limits (ulimit -u and -v)"))
+
+    def _fail(self, error: PdbError) -> None:
+        """Log why tables and kernels cannot be loaded: under another server than `server.serve`, nothing else does."""
+        _log.critical("%s", error)
+        self.loaded.set_exception(error)
 
     def load(self) -> None:
         """Compile kernels and read the tables into memory, so that no request waits for them."""
@@ -69,13 +77,14 @@ class Service:
     def check_ready(self) -> None:
         """Raise `BusyError` if tables and kernels are not loaded."""
         if not self.loaded.done():
-            raise BusyError("the tables are being loaded; try again later")
+            raise BusyError("the tables are not loaded yet; try again later")
         if self.loaded.exception() is not None:
             raise BusyError("the tables could not be loaded; see the log of the server")
 
     async def wait_until_ready(self) -> None:
-        """Wait until tables and kernels are loaded. Raises `BusyError` if that fails."""
-        await asyncio.gather(asyncio.wrap_future(self.loaded), return_exceptions=True)
+        """Wait until tables and kernels are loaded. Raises `BusyError` if that fails, or has not begun."""
+        if self.loaded.running():  # the lifespan of a mounted app is not run
+            await asyncio.gather(asyncio.wrap_future(self.loaded), return_exceptions=True)
         self.check_ready()
 
     def check_memory(self) -> None:

@@ -16,7 +16,7 @@ from starlette.responses import Response, StreamingResponse
 from pdb_core.puzzle import BLANK, Board, is_solvable
 from pdb_service.answers import Answer, MoveAnswer, MovesAnswer, SolveAnswer, SolveProgress
 from pdb_service.middleware import CLIENT_GONE
-from pdb_service.requests import SearchQuery, SolveBody
+from pdb_service.requests import HINT_S, SearchQuery, SolveBody
 from pdb_service.responses import AnswerResponse, reported_problem
 from pdb_service.searches import Find, Report, Searches
 from pdb_service.served_databases import Served
@@ -26,8 +26,6 @@ from solver import Iteration, Limits, Solution
 _EVENTS = "text/event-stream"
 # nginx then does not buffer the events.
 _EVENT_HEADERS = {"X-Accel-Buffering": "no"}
-# The default time limit of /v1/moves.
-_HINT_S = 1.0
 # Seconds between two events.
 _EVENT_S = 0.2
 _SOLVE_BODY = {"required": True, "content": {"application/json": {"schema": SolveBody.model_json_schema()}}}
@@ -46,7 +44,7 @@ def solve_routes(service: Service) -> APIRouter:
     async def moves(request: Request, query: Annotated[SearchQuery, Query()]) -> Response:
         """List every legal move, best first: by the exact distance after it if found in time, else by h."""
         board, served = service.databases.place(query.board, query.goal, query.db)
-        seconds = min(most_s, _HINT_S if query.seconds is None else query.seconds)
+        seconds = min(most_s, HINT_S if query.seconds is None else query.seconds)
         find = partial(_list_moves, service, board, served, Limits(seconds, query.nodes))
         if seconds == 0 or board == served.goal or not is_solvable(board, served.goal, served.size):
             return AnswerResponse(find())

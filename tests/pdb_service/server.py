@@ -18,7 +18,8 @@ from typing import Any
 _START_S = 120  # kernels may have to be compiled
 # The environment has settings as JSON: pdb serve has no options for some.
 _PROGRAM = """
-import functools, json, os
+import functools, json, os, signal
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a suite in the background ignores it
 from pdb_service import app, settings as settings_module
 settings = json.loads(os.environ.get("TEST_SERVICE_SETTINGS", "{}"))
 settings_module.ServiceSettings = functools.partial(settings_module.ServiceSettings, **settings)

@@ -136,6 +136,12 @@ def test_moves_come_best_first(client: Client) -> None:
     assert {at.distance for at in client.moves(HARDEST_3X3, seconds=0).moves} == {None}
 
 
+def test_moves_wait_for_the_seconds_of_the_search(server: Server) -> None:
+    with Client(server.url, timeout_s=1) as client:
+        assert client.moves(HARD_4X4, seconds=1.5).h
+        assert [client._moves(HARD_4X4, seconds=given).search_s for given in (None, -1, 1e6)] == [1, 0, 60]
+
+
 def test_solution_is_optimal(client: Client) -> None:
     solution = client.solve(HARDEST_3X3)
     assert (solution.length, solution.is_optimal, solution.h, solution.lower_bound) == (31, True, 31, 31)
@@ -194,6 +200,8 @@ def test_asynchronous_client_answers_as_the_client(client: Client, server: Serve
             assert (await other.solve(HARDEST_3X3)).length == 31
             with pytest.raises(errors.UnsolvableError):
                 await other.solve(UNSOLVABLE_3X3)
+            with pytest.raises(TypeError):
+                await other.moves(boards[0], db="x")  # type: ignore[call-arg]
         async with AsyncClient(server.url) as other:
             task = asyncio.create_task(other.solve(HARD_4X4))
             await until(lambda: server.metric("tile_pdb_solves_running") == 1)

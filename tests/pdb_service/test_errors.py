@@ -14,7 +14,7 @@ from unittest.mock import Mock
 import pytest
 
 from pdb_core import errors
-from pdb_core.errors import PROBLEM_TYPE, BusyError, InputError, ServiceError, TableFileDamagedError
+from pdb_core.errors import PROBLEM_TYPE, BusyError, InputError, LimitReachedError, ServiceError, TableFileDamagedError
 from pdb_query import Database
 from pdb_service import server
 from pdb_service.app import create_app
@@ -137,6 +137,13 @@ async def test_only_health_is_answered_while_tables_are_loaded(database: Databas
         assert (b"could not be loaded" in ready.body, b"secret" in ready.body) == (fails, False)
 
 
+@in_event_loop
+async def test_without_the_lifespan_nothing_waits(database: Database) -> None:
+    app = create_app([database])
+    for path in ("/readyz", "/v1/lookup", "/v1/moves", "/v1/solve"):
+        assert (await AppRequest(app, path, board="1 2 3 4 5 6 7 8 0").reply()).status == 503
+
+
 @pytest.mark.parametrize(
     ("error", "raised"),
     [
@@ -153,6 +160,7 @@ def test_failed_start_ends_the_server_with_the_cause(
     app.state.service.load = Mock(side_effect=error)
     with open_socket("127.0.0.1", 0) as listener, pytest.raises(raised, match=str(error)):
         server.serve(app, listener, lambda: None)
+    assert str(error) in caplog.text
     # Errors of the project say all in one sentence.
     assert ("Traceback" in caplog.text) == (not isinstance(error, errors.PdbError))
 
@@ -181,6 +189,13 @@ def test_failed_start_sends_systemd_only_the_exit_code(tmp_path: Path) -> None:
         assert "pdb: the service could not be made ready: RuntimeError: no kernels today" in ended.stderr
         with pytest.raises(BlockingIOError):
             notified.recv(100)
+
+
+def test_start_without_threads_raises_limit_reached_error(limit_threads: Callable[[int], None]) -> None:
+    app = create_app([], ServiceSettings(n_solves=1))
+    limit_threads(0)
+    with open_socket("127.0.0.1", 0) as listener, pytest.raises(LimitReachedError, match="starts no more threads"):
+        server.serve(app, listener, lambda: None)
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), -1.0])

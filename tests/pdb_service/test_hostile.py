@@ -43,9 +43,10 @@ def test_hostile_requests_cause_no_error_and_no_leak(server: Server, n_requests:
         (b'{"boards": ["' + b"0 " * 3_000_000 + b'0"]}', 400),
         (b'{"boards": ["1 2 3 0"' + b',"x"' * 30_000 + b"]}", 200),
         (b'{"boards": [], "goal": "' + b" " * 3_000_000 + b'blank-last"}', 400),
+        (b'{"boards": [[null' + (b",null" * 35 + b"],[null") * 40_000 + b"]]}", 400),
         (b" " * 15_900_000, 400),
     ],
-    ids=["lists", "objects", "numbers", "one list", "one string", "many problems", "goal", "nothing"],
+    ids=["lists", "objects", "numbers", "one list", "one string", "many problems", "goal", "nulls", "nothing"],
 )
 def test_memory_of_large_bodies_is_released(server: Server, body: bytes, status: int) -> None:
     sent = Hostile(request("/v1/lookup?size=4x4", body, "Content-Type: application/json"), 20.0)

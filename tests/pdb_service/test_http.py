@@ -16,10 +16,9 @@ import pytest
 from pdb_core import errors
 from pdb_core.puzzle import blank_last, parse_size
 from pdb_query import read_instances
-from pdb_service.requests import MAX_NUMBERS
+from pdb_service.requests import HINT_S, MAX_NUMBERS
 from pdb_service.responses import STATUS, status_of
 from pdb_service.settings import ServiceSettings
-from pdb_service.solves import _HINT_S
 from tests.pdb_service.server import Server
 from tests.project.test_docs import page
 from tests.tables import table_file
@@ -151,7 +150,7 @@ def test_body_of_a_solve_has_the_parameters_of_its_query(schemas: Schemas) -> No
 
 def test_defaults_and_limits_of_searches_are_those_documented() -> None:
     texts = sections()
-    assert re.search(rf"^\| `seconds` \| number \| {_HINT_S:g} \|", texts["GET /v1/moves"], re.MULTILINE)
+    assert re.search(rf"^\| `seconds` \| number \| {HINT_S:g} \|", texts["GET /v1/moves"], re.MULTILINE)
     assert f"list of up to {MAX_NUMBERS} integers" in texts["GET or POST /v1/solve"]
     assert f"list of up to {MAX_NUMBERS} integers" in texts["Boards, goals and databases"]
 
