@@ -205,7 +205,6 @@ def _plan_record(plan: "BuildPlan") -> dict[str, Any]:
                 "same_as": None if entry.use is None else entry.use.index,
                 "entries": entry.spec.n_entries,
                 "states": entry.spec.n_states,
-                "states_are_exact": True,
                 "memory_bytes": entry.held_bytes,
             }
             for entry in plan.patterns
