@@ -89,7 +89,7 @@ class Blocks:
 
 
 def cell_masks(size: BoardSize, cost: Cost = DEFAULT_COST) -> CellMasks:
-    """Return the masks of a board. If every move counts, no cell is connected with another."""
+    """Return the masks for boards of a size. If every move counts, no cell is connected with another."""
     all_cells = (1 << size.n_cells) - 1
     if cost == "every-move":
         return CellMasks(all_cells, 0, 0, _NO_ROW)

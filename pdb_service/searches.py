@@ -190,7 +190,7 @@ class Searches:
     def _remove(search: Search) -> None:
         search.queue.searches.remove(search)
         if not search.answer.cancelled():
-            search.answer.exception()  # asyncio logs errors that nobody reads, also those of searches given up
+            search.answer.exception()  # otherwise asyncio logs the error of a search that was given up
 
     def _check_not_stopping(self, queue: _Queue) -> None:
         if self._end < math.inf:

@@ -160,7 +160,7 @@ class _TooFarError(Exception):
 def _distances(
     service: Service, board: Board, children: Sequence[Board], served: Served, limits: Limits, report: Report
 ) -> tuple[int | None, dict[Board, int]]:
-    """Return the distance of a board and those of its children, as far as they are found within the limits.
+    """Return the distances of a board and of its children, as far as they are found within the limits.
 
     A child is one move nearer or one farther, by parity. So its search may stop after the nearer distance.
     """

@@ -1,4 +1,4 @@
-"""The path of a board: a request goes to a source of answers, and its answer comes back once."""
+"""Requests to solve boards, and the protocol of the sources that answer each of them once."""
 
 from array import array
 from collections.abc import Iterable, Iterator

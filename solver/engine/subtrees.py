@@ -39,8 +39,9 @@ def board_after(fsm: PruningFsm, board: Tiles, path: bytes, width: int) -> tuple
 
 
 def paths_before(engine: Engine, board: Tiles, path: bytes) -> tuple[list[bytes], int]:
-    """Return the paths of the subtrees that the textbook (Korf 1985) searches before it comes to the end of `path`, and
-    the nodes that it generates on the path. The blank moves up, left, right, down.
+    """Return the subtrees before `path` in the textbook's order, as paths, and the nodes generated on `path`.
+
+    In that order (Korf 1985) the blank moves up, left, right, down.
     """
     generated, paths = 0, []
     for depth, tile in enumerate(path):
