@@ -1,4 +1,4 @@
-"""Mutants: small wrong changes of the product, each of which some test must catch. `python -m tests.mutants` tries them."""
+"""Mutants: wrong changes of the product, each of which a test must catch. `python -m tests.mutants` tries them."""
 
 import tomllib
 from dataclasses import dataclass

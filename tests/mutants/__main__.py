@@ -18,9 +18,8 @@ from tests import ROOT
 from tests.mutants import Mutant, all_mutants
 
 # A mutant may search without end. Kernels are compiled again for a mutant of them.
-_MOST_S = 900
+_MOST_S = 600
 _LEFT_OUT = shutil.ignore_patterns(".*", "__pycache__", "*.h5", "*.partial", "build", "dist", "site")
-_PASSED, _FAILED, _INTERRUPTED = 0, 1, 2  # exit codes of pytest; 2 also if tests cannot be imported
 
 
 def main() -> None:
@@ -65,37 +64,39 @@ def _killer(mutant: Mutant, folder: Path) -> str | None:
         path.write_text(text, encoding="utf-8")
         # Kernels that are compiled for a file are used again only if its time is the same.
         os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
-    if code == _PASSED:
+    if code == 0:
         return None
     if code is None:
         return f"the limit of {_MOST_S} s"
-    failed = re.search(r"^(?:FAILED|ERROR) (\S+)", output, re.MULTILINE)
-    if code not in (_FAILED, _INTERRUPTED) or failed is None:
-        raise SystemExit(f"{mutant.name}: pytest ended with {code}\n{output}")
-    return failed[1]
+    if failed := re.search(r"^(?:FAILED|ERROR) (.+?)(?: - |$)", output, re.MULTILINE):
+        return failed[1]
+    if code < 0:
+        return f"signal {-code}"
+    raise SystemExit(f"{mutant.name}: pytest ended with {code}\n{output}")
 
 
 def _run_tests(mutant: Mutant, folder: Path) -> tuple[int | None, str]:
     """Return the exit code of the tests and their output. The code is None if they take too long."""
     options = ["-x", "-q", "--tb=no", "-p", "no:cacheprovider", *(["-k", mutant.k] if mutant.k else [])]
-    tests = subprocess.Popen(
-        [sys.executable, "-m", "pytest", *options, *mutant.tests],
-        cwd=folder / "copy",
-        env=os.environ | {"PYTHONPATH": str(folder / "copy"), "TILE_PDB_CACHE": str(folder / "cache")},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        start_new_session=True,
-    )
+    output = folder / "output"  # a process that the tests leave behind would keep a pipe open
+    with output.open("w") as stream:
+        tests = subprocess.Popen(
+            [sys.executable, "-m", "pytest", *options, *mutant.tests],
+            cwd=folder / "copy",
+            env=os.environ | {"PYTHONPATH": str(folder / "copy"), "TILE_PDB_CACHE": str(folder / "cache")},
+            stdout=stream,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
     try:
-        output, _ = tests.communicate(timeout=_MOST_S)
-        return tests.returncode, output
+        code = tests.wait(_MOST_S)
     except subprocess.TimeoutExpired:
-        return None, ""
+        code = None
     finally:
         if tests.poll() is None:
             os.killpg(tests.pid, signal.SIGKILL)
-            tests.communicate()
+            tests.wait()
+    return code, output.read_text(encoding="utf-8")
 
 
 if __name__ == "__main__":
