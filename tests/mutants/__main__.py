@@ -68,10 +68,11 @@ def _killer(mutant: Mutant, folder: Path) -> str | None:
         return None
     if code is None:
         return f"the limit of {_MOST_S} s"
-    if failed := re.search(r"^(?:FAILED|ERROR) (.+?)(?: - |$)", output, re.MULTILINE):
+    if failed := re.search(r"^(?:FAILED|ERROR) (\S+::.+?)(?: - |$)", output, re.MULTILINE):
         return failed[1]
     if code < 0:
         return f"signal {-code}"
+    # Tests that cannot be collected prove nothing.
     raise SystemExit(f"{mutant.name}: pytest ended with {code}\n{output}")
 
 
