@@ -152,7 +152,7 @@ class Running:
 
     def has_ended(self) -> bool:
         """Return whether the command has ended."""
-        return os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+        return self._process.poll() is not None
 
     def stderr(self) -> str:
         """Return what the command has printed on stderr so far."""
@@ -160,12 +160,7 @@ class Running:
 
     def wait(self, patience_s: float = 120) -> Ended:
         """Wait for the end of the command; kill it after `patience_s`."""
-        end = time.monotonic() + patience_s
-        while is_hanging := not self.has_ended():
-            if time.monotonic() > end:
-                self._process.kill()
-                break
-            time.sleep(0.01)
+        is_hanging = self.kill_after(patience_s)
         code = self._process.wait()
         seconds = time.monotonic() - self._start
         for file in self._files:
@@ -177,12 +172,9 @@ class Running:
 
     def kill_after(self, seconds: float) -> bool:
         """Kill the command (SIGKILL) after some seconds. Return whether it was still running."""
-        end = time.monotonic() + seconds
-        while time.monotonic() < end:
-            if self.has_ended():
-                return False
-            time.sleep(0.002)
-        if self.has_ended():
-            return False
-        os.kill(self.pid, signal.SIGKILL)
-        return True
+        try:
+            self._process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            return True
+        return False

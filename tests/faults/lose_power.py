@@ -10,7 +10,6 @@ from a checkpoint if there was one.
 """
 
 import argparse
-import itertools
 import os
 import stat
 from pathlib import Path
@@ -21,6 +20,8 @@ from pdb_build import build_database
 from tests.faults.driver import Tally, main
 from tests.faults.failing_builds import build_again, expected_file, plan_in
 
+# Disks of the last moments, when the file gets its name: they are always tried.
+_LAST = 20
 FORGETS = "power lost, what was not synced is gone"
 KEEPS_NAMES = "power lost, names are there, bytes that were not synced are gone"
 
@@ -62,19 +63,17 @@ def names_in(folder: Path) -> Names:
 
 
 def attack(tally: Tally, options: argparse.Namespace) -> None:
-    """Lose power at every `options.every`-th moment of a build, before and after its syncs, on both disks."""
+    """Lose power at every `options.every`-th moment of a build and at its last ones, on both disks."""
     with TemporaryDirectory(prefix="tile-pdb-power-") as name:
         root = Path(name).resolve()
         (root / "built").mkdir()
         disk = SyncedDisk(root / "built")
         back: list[tuple[Path, str]] = []
-        moments = itertools.count(1)
 
         def at_moment() -> None:
-            if next(moments) % options.every == 0:
-                for fault in (FORGETS, KEEPS_NAMES):
-                    back.append((root / str(len(back)), fault))
-                    disk.write_to(back[-1][0], newest_names=fault == KEEPS_NAMES)
+            for fault in (FORGETS, KEEPS_NAMES):
+                back.append((root / str(len(back)), fault))
+                disk.write_to(back[-1][0], newest_names=fault == KEEPS_NAMES)
 
         def sync(descriptor: int) -> None:
             at_moment()
@@ -84,9 +83,10 @@ def attack(tally: Tally, options: argparse.Namespace) -> None:
         with patch.object(os, "fsync", sync):
             build_database(plan_in(root / "built"), checkpoint_every_s=0)
         expected = expected_file()
-        for folder, fault in back:
-            loss = build_again(folder, expected)
-            tally.count(fault, None if loss is None else f"{folder.name}: {loss}")
+        for number, (folder, fault) in enumerate(back):
+            if number // 2 % options.every == 0 or number >= len(back) - _LAST:
+                loss = build_again(folder, expected)
+                tally.count(fault, None if loss is None else f"{number} of {len(back)}: {loss}")
 
 
 if __name__ == "__main__":
