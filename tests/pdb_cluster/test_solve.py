@@ -151,7 +151,9 @@ def test_workers_without_the_tables_of_the_client_are_reported(
 def test_worker_without_the_package_gets_no_tasks(client: Client, database: Database) -> None:
     with worker_without_package(client.scheduler.address):
         client.wait_for_workers(N_WORKERS + 1, timeout=WAIT_S)
-        with pytest.warns(RuntimeWarning, match=r"the worker at tcp://.* has no tile-pdb of this version .*, so it gets no tasks"):
+        with pytest.warns(
+            RuntimeWarning, match=r"the worker at tcp://.* has no tile-pdb of this version .*, so it gets no tasks"
+        ):
             assert len(solved(client, BOARDS * 20, database)) == 100
 
 
