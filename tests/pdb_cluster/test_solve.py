@@ -8,7 +8,8 @@ import shutil
 import signal
 import subprocess
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -64,9 +65,17 @@ def requests(boards: list[Tiles], goal: Tiles) -> list[Request]:
 
 
 def solved(
-    client: Client, boards: list[Tiles], database: Database, *, goal: Tiles | None = None, **options: Any
-) -> list[Solution]:
-    source = ClusterAnswers(client, lambda _size, _goal: (database,), **options)
+    client: Client, boards: list[Tiles], database: Database, *, goal: Tiles | None = None,
+    report: Callable[[ClusterProgress], None] = lambda _: None, **options: Any,
+) -> list[Solution]:  # fmt: skip
+    """Solve boards within a limited time."""
+    end = time.monotonic() + WAIT_S
+
+    def watch(progress: ClusterProgress) -> None:
+        assert time.monotonic() < end
+        report(progress)
+
+    source = ClusterAnswers(client, lambda _size, _goal: (database,), report=watch, **options)
     solutions = []
     for answer in source.answers(requests(boards, goal or database.goal)):
         assert isinstance(answer.result, Solution)
