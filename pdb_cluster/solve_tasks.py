@@ -16,8 +16,8 @@ from pdb_core.errors import ClusterError
 
 # Seconds for which the workers of the cluster are taken as known.
 _WORKERS_S = 1.0
-# Times that all workers of a task may end, before the task fails. Dask counts the workers that die at a task only as
-# long as some of its workers are left; its default is four, too.
+# Times that all workers of a task may end while no task ends. Dask counts the workers that die at a task only as long
+# as some of its workers are left; its default is four, too.
 _MAX_LOSSES = 4
 _FAILED = "a task failed on the cluster"
 
@@ -31,7 +31,6 @@ class Task:
     handle    called with the task and its result
     future    of Dask; another one if the task is sent again
     workers   those that may run it
-    n_losses  times that all its workers ended
     """
 
     send: Callable[..., list[Any]]
@@ -39,7 +38,6 @@ class Task:
     handle: "Callable[[Task, Any], None]"
     future: Any = None
     workers: frozenset[str] = frozenset()
-    n_losses: int = 0
 
 
 class Tasks:
@@ -58,6 +56,8 @@ class Tasks:
         self._workers: frozenset[str] = frozenset()
         self._n_threads = 0
         self._counted_at = -_WORKERS_S
+        # Times that all workers of a task ended, since the last result.
+        self._n_losses = 0
 
     def n_present(self) -> int:
         """Return the threads of the workers about a second ago."""
@@ -99,10 +99,11 @@ class Tasks:
 
     def _send_again(self) -> None:
         """Send the tasks again whose workers are all gone: those in their place have other addresses."""
-        for task in [task for task in self._pending.values() if not task.workers & self._workers]:
-            task.n_losses += 1
-            if task.n_losses == _MAX_LOSSES:
-                raise workers_died(_FAILED)
+        lost = [task for task in self._pending.values() if not task.workers & self._workers]
+        self._n_losses += bool(lost)
+        if self._n_losses == _MAX_LOSSES:
+            raise workers_died(_FAILED)
+        for task in lost:
             self.cancel([task])
             self._send(task.send, [task])
 
@@ -139,5 +140,6 @@ class Tasks:
             if isinstance(result, concurrent.futures.CancelledError):
                 with while_reachable():
                     raise result
+            self._n_losses = 0
             ended.handle(ended, result)
         return bool(completed)
