@@ -1,4 +1,4 @@
-"""The layout of the state space: regions and transitions, against naive ones."""
+"""The layout of the state space, and sizes of tables: regions and transitions, against naive ones."""
 
 import math
 from collections import deque
@@ -6,15 +6,22 @@ from collections import deque
 import numpy as np
 import pytest
 
+from pdb_core.encoding import COSTS, Cost, Encoding
+from pdb_core.errors import BoardError, InputError, PartitionError
 from pdb_core.layout import NO_JUMP, block_transitions, jump_permutation, jump_positions, pattern_blocks
-from pdb_core.puzzle import BoardSize, blank_last
+from pdb_core.pattern import Pattern
+from pdb_core.puzzle import Board, BoardSize, blank_last, parse_size
+from pdb_core.table_spec import TableSpec
 from tests.naive import boards_and_tables as naive
+from tests.naive.standard_tables import naive_every_move_distances
 
 SMALL = [
-    (BoardSize(2, 2), 1), (BoardSize(2, 2), 3), (BoardSize(2, 3), 2), (BoardSize(3, 2), 3), (BoardSize(3, 3), 1),
-    (BoardSize(3, 3), 2), (BoardSize(3, 3), 3), (BoardSize(3, 3), 4), (BoardSize(3, 3), 5), (BoardSize(2, 5), 4),
-    (BoardSize(5, 2), 4), (BoardSize(4, 3), 3), (BoardSize(3, 4), 4),
-]  # fmt: skip
+    (text, n)
+    for text in ("2x2", "2x3", "3x2", "3x3", "2x5", "5x2", "4x3")
+    for n in (1, 2, 3, 4, 5)
+    if n < parse_size(text).n_cells
+]
+SIZE = BoardSize(3, 3)
 
 
 def cells_of(mask: int) -> tuple[int, ...]:
@@ -22,8 +29,9 @@ def cells_of(mask: int) -> tuple[int, ...]:
 
 
 @pytest.mark.tiny
-@pytest.mark.parametrize(("size", "n_tiles"), SMALL, ids=str)
-def test_regions_are_the_connected_free_cells(size: BoardSize, n_tiles: int) -> None:
+@pytest.mark.parametrize(("size_text", "n_tiles"), SMALL)
+def test_regions_are_the_connected_free_cells(size_text: str, n_tiles: int) -> None:
+    size = parse_size(size_text)
     blocks = pattern_blocks(size, n_tiles)
     assert blocks.n_sets == math.comb(size.n_cells, n_tiles)
     for s, mask in enumerate(blocks.cell_sets.tolist()):
@@ -40,20 +48,19 @@ def test_regions_are_the_connected_free_cells(size: BoardSize, n_tiles: int) -> 
 
 @pytest.mark.tiny
 @pytest.mark.parametrize(
-    ("size", "goal", "tiles"),
+    ("goal_text", "tiles"),
     [
-        (BoardSize(2, 3), (1, 2, 3, 4, 5, 0), (1, 2, 5)),
-        (BoardSize(3, 2), (0, 5, 4, 3, 2, 1), (2, 3, 4, 5)),
-        (BoardSize(3, 3), (1, 2, 3, 8, 0, 4, 7, 6, 5), (2, 3, 7)),
-        (BoardSize(3, 3), (1, 2, 3, 4, 5, 6, 7, 8, 0), (1, 4, 7, 8)),
-        (BoardSize(4, 3), blank_last(BoardSize(4, 3)), (3, 6, 10)),
+        ("1 2/3 4/5 0", (1, 2, 5)),
+        ("0 5 4/3 2 1", (2, 3, 4, 5)),
+        ("1 2 3/8 0 4/7 6 5", (2, 3, 7)),
+        ("1 2 3/4 5 6/7 8 0", (1, 4, 7, 8)),
+        ("1 2 3 4/5 6 7 8/9 10 11 0", (3, 6, 10)),
     ],
-    ids=str,
 )
-def test_distances_along_the_transitions_equal_naive(
-    size: BoardSize, goal: tuple[int, ...], tiles: tuple[int, ...]
-) -> None:
+def test_distances_along_the_transitions_equal_naive(goal_text: str, tiles: tuple[int, ...]) -> None:
     """A search from the goal by blocks, jumps and arrangement ranks alone; each state it meets, and its distance."""
+    goal = Board(goal_text)
+    size = goal.size
     blocks = pattern_blocks(size, len(tiles))
     layout = block_transitions(blocks, 0, blocks.n_sets)
     positions = jump_positions(len(tiles), size.width)
@@ -83,16 +90,40 @@ def test_distances_along_the_transitions_equal_naive(
 
 
 @pytest.mark.parametrize(
-    ("size", "n_tiles", "n_sets", "n_blocks"),
-    [
-        (BoardSize(4, 4), 6, 8_008, 16_412),
-        (BoardSize(4, 4), 7, 11_440, 27_748),
-        (BoardSize(4, 4), 8, 12_870, 35_347),
-        (BoardSize(4, 4), 9, 11_440, 34_012),
-        (BoardSize(5, 5), 6, 177_100, 251_400),
-    ],
-    ids=str,
+    ("size", "n_tiles", "n_blocks"),
+    [("4x4", 6, 16_412), ("4x4", 7, 27_748), ("4x4", 8, 35_347), ("4x4", 9, 34_012), ("5x5", 6, 251_400)],
 )
-def test_blocks_are_as_many_as_known(size: BoardSize, n_tiles: int, n_sets: int, n_blocks: int) -> None:
-    blocks = pattern_blocks(size, n_tiles)
-    assert (blocks.n_sets, blocks.n_blocks) == (n_sets, n_blocks)
+def test_blocks_are_as_many_as_known(size: str, n_tiles: int, n_blocks: int) -> None:
+    assert pattern_blocks(parse_size(size), n_tiles).n_blocks == n_blocks
+
+
+@pytest.mark.tiny
+@pytest.mark.parametrize("cost", COSTS)
+def test_sizes_of_tables_equal_naive_counts(cost: Cost) -> None:
+    pattern = Pattern((1, 2, 5))
+    spec = TableSpec(SIZE, blank_last(SIZE), pattern, "bits", cost)
+    search = naive.naive_pattern_distances if cost == "additive" else naive_every_move_distances
+    distances = search(SIZE, spec.goal, pattern.tiles)
+    assert spec.n_entries == spec.n_states == len(distances) == spec.n_blocks * 6
+    assert spec.n_bytes == spec.n_blocks
+    assert spec.n_sets == 84
+    blocks = pattern_blocks(SIZE, 3, cost)
+    assert spec.n_transitions == len(block_transitions(blocks, 0, blocks.n_sets).sources)
+
+
+@pytest.mark.tiny
+@pytest.mark.parametrize(
+    ("size", "goal_size", "tiles", "encoding", "cost", "error", "match"),
+    [
+        ("3x3", "3x3", (7, 8, 9), "bits", "additive", PartitionError, "has tiles that are not on a 3x3 board"),
+        ("3x3", "3x3", (0, 1), "bits", "additive", PartitionError, "has tiles that are not on a 3x3 board"),
+        ("3x3", "3x3", (1, 2), "bytes", "every-move", InputError, "in bits, not in bytes"),
+        ("3x3", "2x3", (1,), "bits", "additive", BoardError, "where a 3x3 board"),
+        ("7x7", "7x7", (1,), "bits", "additive", InputError, "6x6"),
+    ],
+)
+def test_wrong_specs_are_rejected(
+    size: str, goal_size: str, tiles: tuple[int, ...], encoding: Encoding, cost: Cost, error: type[InputError], match: str
+) -> None:
+    with pytest.raises(error, match=match):
+        TableSpec(parse_size(size), blank_last(parse_size(goal_size)), Pattern(tiles), encoding, cost)
