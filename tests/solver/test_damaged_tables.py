@@ -17,7 +17,7 @@ from solver import GraphSolver, Limits
 from solver.engine import subtree_list
 from tests import ROOT
 from tests.faults.damaged_tables import OUTCOMES, READERS
-from tests.pdb_query.test_descent import with_table_bytes
+from tests.pdb_query.test_lookup import with_table_bytes
 from tests.solving import S3, database_for, engine_for, solvable_boards
 from tests.tables import table_file
 
