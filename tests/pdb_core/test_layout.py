@@ -123,7 +123,13 @@ def test_sizes_of_tables_equal_naive_counts(cost: Cost) -> None:
     ],
 )
 def test_wrong_specs_are_rejected(
-    size: str, goal_size: str, tiles: tuple[int, ...], encoding: Encoding, cost: Cost, error: type[InputError], match: str
+    size: str,
+    goal_size: str,
+    tiles: tuple[int, ...],
+    encoding: Encoding,
+    cost: Cost,
+    error: type[InputError],
+    match: str,
 ) -> None:
     with pytest.raises(error, match=match):
         TableSpec(parse_size(size), blank_last(parse_size(goal_size)), Pattern(tiles), encoding, cost)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, strategies as st
+from hypothesis import given
 
 from pdb_core.errors import BoardError, GoalError, InputError
 from pdb_core.pattern import Partition, Pattern, parse_partition
@@ -200,9 +200,15 @@ def test_picture_has_a_colour_for_each_pattern() -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["1 2 3 4/12 13 14 5/11 0 15 6/10 9 8 7", "1 2 3/12 13 4/11 14 5/10 0 6/9 8 7", "1 2 3 4 5/12 13 14 0 6/11 10 9 8 7",
-     "1 2/0 3", "1 2 3/0 5 4", "1 2/0 3/5 4"],
-)  # fmt: skip
+    [
+        "1 2 3 4/12 13 14 5/11 0 15 6/10 9 8 7",
+        "1 2 3/12 13 4/11 14 5/10 0 6/9 8 7",
+        "1 2 3 4 5/12 13 14 0 6/11 10 9 8 7",
+        "1 2/0 3",
+        "1 2 3/0 5 4",
+        "1 2/0 3/5 4",
+    ],
+)
 def test_snail_winds_inwards(text: str) -> None:
     assert snail(Board(text).size) == Board(text)
 

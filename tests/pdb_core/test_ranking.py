@@ -29,9 +29,7 @@ def test_ranks_number_all_placements_in_naive_order(size: BoardSize, n_tiles: in
     assert index.unrank(np.arange(len(placements))).tolist() == placements.tolist()
 
 
-@pytest.mark.parametrize(
-    ("size", "n_tiles"), [("4x4", 7), ("4x4", 9), ("5x5", 6), ("6x6", 5)]
-)
+@pytest.mark.parametrize(("size", "n_tiles"), [("4x4", 7), ("4x4", 9), ("5x5", 6), ("6x6", 5)])
 def test_large_ranks_equal_naive(size: str, n_tiles: int) -> None:
     index = PatternIndex(parse_size(size), n_tiles)
     ranks = [0, index.n_entries - 1, *np.random.default_rng(3).integers(0, index.n_entries, 3).tolist()]

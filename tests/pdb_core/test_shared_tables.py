@@ -105,9 +105,10 @@ def test_searches_generate_the_same_nodes_with_shared_tables(encoding: Encoding,
 
 def test_commands_name_shared_tables(tmp_path: Path) -> None:
     path = str(tmp_path / "a.h5")
-    assert "pattern 3,6: the table of 1,2, by a symmetry of the board" in pdb(
-        "build", TWOS, "--size", "3x3", "--out", path
-    ).stdout
+    assert (
+        "pattern 3,6: the table of 1,2, by a symmetry of the board"
+        in pdb("build", TWOS, "--size", "3x3", "--out", path).stdout
+    )
     assert "B  the table of A, by the symmetry rotation by 270  tiles 3,6" in pdb("info", path).stdout
     verified = pdb("verify", "--deep", path).stdout
     assert "2 digests and histograms over 160 entries agree" in verified

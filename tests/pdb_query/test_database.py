@@ -94,7 +94,7 @@ def test_unsolvable_board_raises_and_get_gives_the_default(database: Database) -
 @pytest.mark.tiny
 def test_row_that_is_no_board_is_named_or_marked(database: Database) -> None:
     rows = [GOAL, UNSOLVABLE, NO_BOARD, GOAL]
-    with pytest.raises(BoardError, match="row 2: board '1 2 3 4 5 6 7 8 8' .* missing 0"):
+    with pytest.raises(BoardError, match=r"row 2: board '1 2 3 4 5 6 7 8 8' .* missing 0"):
         database.probe_batch(rows)
     assert database.probe_batch(rows, strict=False).maximum.tolist() == [0, -1, -2, 0]
 

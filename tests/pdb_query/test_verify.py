@@ -43,7 +43,9 @@ def test_open_compares_digests_only_with_verify(
     open_database(path, load=load, verify=True, progress=lambda done, total: reported.append((done, total))).close()
     assert reported[-1][0] == reported[-1][1] > 0
     change_last_byte(path)
-    with pytest.raises(TableFileDamagedError, match=r"copy\.h5 is damaged: the table of pattern 7,8 does not match its"):
+    with pytest.raises(
+        TableFileDamagedError, match=r"copy\.h5 is damaged: the table of pattern 7,8 does not match its"
+    ):
         open_database(path, load=load, verify=True)
     monkeypatch.setattr(Database, "verify", lambda *_: pytest.fail("verified"))
     open_database(path, load=load).close()
@@ -77,7 +79,10 @@ def test_wrong_histogram_is_found(tmp_path: Path, encoding: Encoding, change: in
     # In bytes another distance, or one where there is none; in bits a bit, or more ones than zeros.
     change_last_byte(path, change)
     sign_tables(path)
-    with open_database(path) as database, pytest.raises(TableFileDamagedError, match="7,8 does not match its histogram"):
+    with (
+        open_database(path) as database,
+        pytest.raises(TableFileDamagedError, match="7,8 does not match its histogram"),
+    ):
         database.verify()
 
 
@@ -149,7 +154,9 @@ def test_counts_are_those_of_bytes_taken_one_by_one(first: int, length: int) -> 
 
 
 @pytest.mark.parametrize(
-    "command", [("query", "--verify", BOARD), ("solve", "--verify", BOARD), ("serve", "--port", "0")], ids=lambda c: c[0]
+    "command",
+    [("query", "--verify", BOARD), ("solve", "--verify", BOARD), ("serve", "--port", "0")],
+    ids=lambda c: c[0],
 )
 def test_command_refuses_a_damaged_table(tmp_path: Path, command: tuple[str, ...]) -> None:
     path = copy_of_table(tmp_path)
