@@ -2,7 +2,6 @@
 
 import errno
 import os
-import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -112,14 +111,3 @@ def test_full_disk_and_changed_file_are_told(tmp_path: Path, monkeypatch: pytest
         os.truncate(tmp_path / "log", place[0] + 3)
         with pytest.raises(OutputError, match="was changed while it is in use"):
             journal.read(place)
-
-
-def test_journal_is_read_line_by_line(tmp_path: Path) -> None:
-    header, line = write(tmp_path / "log", [{"text": "x" * 1000}]).splitlines(keepends=True)
-    (tmp_path / "log").write_bytes(header + 1000 * line)
-    tracemalloc.start()
-    try:
-        with opened(tmp_path / "log"):
-            assert tracemalloc.get_traced_memory()[1] < 200 * len(line)
-    finally:
-        tracemalloc.stop()

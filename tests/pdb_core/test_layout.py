@@ -1,16 +1,14 @@
 """The layout of the state space, and sizes of tables: regions and transitions, against naive ones."""
 
 import math
-from collections import deque
 
-import numpy as np
 import pytest
 
 from pdb_core.encoding import COSTS, Cost, Encoding
 from pdb_core.errors import BoardError, InputError, PartitionError
-from pdb_core.layout import NO_JUMP, block_transitions, jump_permutation, jump_positions, pattern_blocks
+from pdb_core.layout import block_transitions, pattern_blocks
 from pdb_core.pattern import Pattern
-from pdb_core.puzzle import Board, BoardSize, blank_last, parse_size
+from pdb_core.puzzle import BoardSize, blank_last, parse_size
 from pdb_core.table_spec import TableSpec
 from tests.naive import boards_and_tables as naive
 from tests.naive.standard_tables import naive_every_move_distances
@@ -44,57 +42,6 @@ def test_regions_are_the_connected_free_cells(size_text: str, n_tiles: int) -> N
         for region in regions:
             for cell in region:
                 assert blocks.regions[first + blocks.region_numbers[s, cell]] == sum(1 << c for c in region)
-
-
-@pytest.mark.tiny
-@pytest.mark.parametrize(
-    ("goal_text", "tiles"),
-    [
-        ("1 2/3 4/5 0", (1, 2, 5)),
-        ("0 5 4/3 2 1", (2, 3, 4, 5)),
-        ("1 2 3/8 0 4/7 6 5", (2, 3, 7)),
-        ("1 2 3/4 5 6/7 8 0", (1, 4, 7, 8)),
-        ("1 2 3 4/5 6 7 8/9 10 11 0", (3, 6, 10)),
-    ],
-)
-def test_distances_along_the_transitions_equal_naive(goal_text: str, tiles: tuple[int, ...]) -> None:
-    """A search from the goal by blocks, jumps and arrangement ranks alone; each state it meets, and its distance."""
-    goal = Board(goal_text)
-    size = goal.size
-    blocks = pattern_blocks(size, len(tiles))
-    layout = block_transitions(blocks, 0, blocks.n_sets)
-    positions = jump_positions(len(tiles), size.width)
-    permutations = [jump_permutation(len(tiles), *before_after).tolist() for before_after in positions]
-    moves: dict[int, list[tuple[int, int]]] = {}
-    for block in range(blocks.n_blocks):
-        for t in range(layout.first[block], layout.first[block + 1]):
-            moves.setdefault(int(layout.sources[t]), []).append((block, int(layout.jumps[t])))
-    start = blocks.state_of(goal, tiles)
-    distances = {start: 0}
-    queue = deque([start])
-    while queue:
-        block, rank = queue.popleft()
-        for target, jump in moves.get(block, []):
-            state = (target, rank if jump == NO_JUMP else permutations[jump][rank])
-            if state not in distances:
-                distances[state] = distances[block, rank] + 1
-                queue.append(state)
-
-    placements = naive.naive_placements(size.n_cells, len(tiles))
-    found = {}
-    for (block, rank), distance in distances.items():
-        cell_set = int(np.searchsorted(blocks.first_block, block, side="right")) - 1
-        region = frozenset(cells_of(int(blocks.regions[block])))
-        found[placements[cell_set * blocks.n_orders + rank], region] = distance
-    assert found == naive.naive_pattern_distances(size, goal, tiles)
-
-
-@pytest.mark.parametrize(
-    ("size", "n_tiles", "n_blocks"),
-    [("4x4", 6, 16_412), ("4x4", 7, 27_748), ("4x4", 8, 35_347), ("4x4", 9, 34_012), ("5x5", 6, 251_400)],
-)
-def test_blocks_are_as_many_as_known(size: str, n_tiles: int, n_blocks: int) -> None:
-    assert pattern_blocks(parse_size(size), n_tiles).n_blocks == n_blocks
 
 
 @pytest.mark.tiny

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from pdb_core.puzzle import BoardSize, parse_size
-from pdb_core.ranking import PatternIndex, arrangement_ranks
-from pdb_core.ranking_kernels import cells_mask, move_label, pack_labels
+from pdb_core.ranking import PatternIndex
 from tests.naive import boards_and_tables as naive
 
 # One board of each number of cells there is, and all numbers of tiles with up to 20,000 placements.
@@ -37,23 +36,6 @@ def test_large_ranks_equal_naive(size: str, n_tiles: int) -> None:
     assert [naive.naive_rank(cells, index.size.n_cells) for cells in placements] == ranks
     assert index.unrank(ranks).tolist() == [list(cells) for cells in placements]
     assert index.rank(placements).tolist() == ranks
-
-
-@pytest.mark.tiny
-@pytest.mark.parametrize(("size_text", "n_tiles"), [("2x2", 3), ("3x3", 1), ("4x2", 3), ("2x3", 5), ("3x3", 4)])
-def test_moved_labels_equal_labels_packed_again(size_text: str, n_tiles: int) -> None:
-    size, label_bits = parse_size(size_text), arrangement_ranks(n_tiles).label_bits
-    for cells in naive.naive_placements(size.n_cells, n_tiles):
-        before = np.array(cells, dtype=np.uint8)
-        mask = cells_mask(before)
-        labels = pack_labels(before, mask, label_bits)
-        for label, cell in enumerate(cells):
-            for target in set(naive.naive_neighbours(cell, size)) - set(cells):
-                after = np.array((*cells[:label], target, *cells[label + 1 :]), dtype=np.uint8)
-                expected = pack_labels(after, cells_mask(after), label_bits)
-                # The kernel takes the cell set before or after the move.
-                assert move_label(labels, mask, cell, target, label_bits) == expected
-                assert move_label(labels, cells_mask(after), cell, target, label_bits) == expected
 
 
 @pytest.mark.tiny

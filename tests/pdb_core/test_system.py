@@ -7,7 +7,6 @@ test_board_files.py tests `written_safely`.
 import errno
 import fcntl
 import os
-import random
 import sys
 import threading
 from pathlib import Path
@@ -18,8 +17,7 @@ import numpy as np
 import pytest
 
 from pdb_build.partial_folder import PartialFolder
-from pdb_build.sparse_file import SparseFile
-from pdb_core import durable_files, system
+from pdb_core import system
 from pdb_core.durable_files import digest_of, lock_file, read_all, write_and_sync
 from pdb_core.errors import BuildRunningError, TableFileError
 from pdb_query import read_table_header
@@ -42,22 +40,6 @@ def on_windows(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("on_windows")
-def test_reads_and_writes_at_an_offset_keep_the_position(tmp_path: Path) -> None:
-    with (tmp_path / "file").open("w+b", buffering=0) as file:
-        descriptor = file.fileno()
-        system.reserve(descriptor, 100)
-        assert os.fstat(descriptor).st_size == 100
-        system.read_ahead(descriptor, 0, 100)
-        file.seek(7)
-        assert system.write_at(descriptor, memoryview(b"abcdef"), 50) == 6
-        assert system.read_at(descriptor, 3, 51) == b"bcd"
-        buffer = bytearray(60)
-        assert system.read_into(descriptor, memoryview(buffer), 48) == 52
-        assert buffer == b"\0\0abcdef" + bytes(52)
-        assert file.tell() == 7
-
-
-@pytest.mark.usefixtures("on_windows")
 def test_threads_read_at_their_own_offsets(tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(bytes(range(256)))
     wrong = []
@@ -68,11 +50,13 @@ def test_threads_read_at_their_own_offsets(tmp_path: Path) -> None:
                 if system.read_at(file.fileno(), 4, offset) != bytes(range(offset, offset + 4)):
                     wrong.append(offset)
 
+        file.seek(7)
         threads = [threading.Thread(target=read, args=(offset,)) for offset in (0, 100, 200)]
         for thread in threads:
             thread.start()
         for thread in threads:
             thread.join()
+        assert file.tell() == 7
     assert wrong == []
 
 
@@ -90,41 +74,7 @@ def test_array_is_written_and_read_in_parts_with_its_digest(tmp_path: Path, monk
             read_all(file.fileno(), memoryview(buffer), 41)
 
 
-def test_sparse_file_is_like_a_file(tmp_path: Path) -> None:
-    """Random reads and writes, compared with those of a file."""
-    chosen = random.Random(1)
-    with (tmp_path / "file").open("w+b", buffering=0) as file, SparseFile() as sparse:
-        for _ in range(1000):
-            offset, n_bytes = chosen.randrange(60_000), chosen.randrange(9000)
-            action = chosen.choice(("write", "read", "end"))
-            results = []
-            for each in (file, sparse):
-                if action == "end":
-                    results.append(each.seek(0, os.SEEK_END))
-                    continue
-                each.seek(offset)
-                if action == "write":
-                    results.append(each.write(bytes([offset % 255 + 1]) * n_bytes))
-                else:
-                    results.append(each.read(n_bytes))
-            assert results[0] == results[1], action
-            assert file.tell() == sparse.tell()
-        sparse.truncate(30_000)
-        assert sparse.seek(0, os.SEEK_END) == 30_000
-
-
 # Locks and folders
-
-
-def test_lock_is_held_until_its_descriptor_is_closed(tmp_path: Path) -> None:
-    first = lock_file(tmp_path / "lock")
-    assert first is not None
-    with pytest.raises(BlockingIOError):
-        lock_file(tmp_path / "lock")
-    os.close(first)
-    second = lock_file(tmp_path / "lock")
-    assert second is not None
-    os.close(second)
 
 
 @pytest.mark.parametrize("moment", ["before", "after"])
@@ -180,16 +130,6 @@ def test_lock_of_a_build_is_closed_before_it_is_removed(tmp_path: Path, monkeypa
     with PartialFolder(tmp_path / "a.h5"):
         pass
     assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.usefixtures("on_windows")
-def test_folder_is_not_synced_where_it_cannot_be_opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    synced = []
-    monkeypatch.setattr(os, "fsync", lambda descriptor: synced.append(os.fstat(descriptor).st_ino))
-    (tmp_path / "file").write_bytes(b"a")
-    durable_files.sync(tmp_path)
-    durable_files.sync(tmp_path / "file")
-    assert synced == [(tmp_path / "file").stat().st_ino]
 
 
 def test_folder_is_no_table_file_where_opening_is_forbidden(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
