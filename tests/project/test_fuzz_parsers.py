@@ -13,9 +13,8 @@ from typing import Any
 import pytest
 from hypothesis import example, given, strategies as st
 
-from pdb_core.encoding import COSTS
 from pdb_core.errors import PdbError
-from pdb_core.pattern import named_partitions, parse_partition
+from pdb_core.pattern import Partition, named_partitions, parse_partition
 from pdb_core.puzzle import (
     NAMED_GOALS,
     Board,
@@ -39,38 +38,6 @@ from tilepdb.commands.tile_names import TileNames
 S3 = BoardSize(3, 3)
 
 
-@fuzz
-@given(texts(board_texts()), st.none() | SIZES)
-def test_any_text_is_a_board_or_rejected(text: str, size: BoardSize | None) -> None:
-    board = outcome(lambda: Board(text, size))
-    if board is not None:
-        assert size in (None, board.size)
-        assert Board(list(board), board.size) == board
-        assert Board(format_board(board, board.size)) == Board(format_board(board), board.size) == board
-
-
-@fuzz
-@given(st.lists(st.integers() | st.floats() | st.text(max_size=3) | st.booleans(), max_size=12), SIZES)
-def test_any_list_is_a_board_or_rejected(tiles: list[Any], size: BoardSize) -> None:
-    board = outcome(lambda: Board(tiles, size))
-    assert board is None or sorted(board) == list(range(size.n_cells))
-
-
-@fuzz
-@given(texts(board_texts(S3) | st.sampled_from(sorted(NAMED_GOALS))), SIZES | st.just(S3))
-def test_any_text_is_a_goal_or_rejected(text: str, size: BoardSize) -> None:
-    goal = outcome(lambda: parse_goal(text, size))
-    if goal is not None:
-        assert parse_goal(goal_name(goal, size), size) == Board(goal, size) == goal
-
-
-@fuzz
-@given(texts(st.builds(str, SIZES)))
-def test_any_text_is_a_size_or_rejected(text: str) -> None:
-    size = outcome(lambda: parse_size(text))
-    assert size is None or parse_size(str(size)) == size
-
-
 @st.composite
 def partition_texts(draw: st.DrawFn) -> str:
     n_cells = draw(SIZES | st.just(S3)).n_cells
@@ -80,38 +47,61 @@ def partition_texts(draw: st.DrawFn) -> str:
     return "/".join(",".join(map(str, part)) for part in parts)
 
 
+def is_board(board: Board) -> bool:
+    return Board(format_board(board, board.size)) == Board(format_board(board), board.size) == board
+
+
+def is_goal(goal: Board) -> bool:
+    return parse_goal(goal_name(goal, S3), S3) == Board(goal, S3) == goal
+
+
+def is_partition(found: Partition) -> bool:
+    return parse_partition(str(found), found.size, cost=found.cost).patterns == found.patterns
+
+
+def is_memory(n_bytes: int) -> bool:
+    return parse_bytes(str(min(n_bytes, 10**15 - 1))) == min(n_bytes, 10**15 - 1)
+
+
+def is_heuristic(names: tuple[str, ...]) -> bool:
+    return parse_heuristic(f"max({', '.join(names)})", also=("db",)) == names
+
+
+PARTITIONS = partition_texts() | st.sampled_from([*named_partitions(), "auto"])
+NAMES = st.sampled_from([*HEURISTICS, "db"])
+MAXIMA = st.lists(NAMES, min_size=1, max_size=4).map(lambda names: f"max({','.join(names)})")
+# Valid texts, the parser, and whether a parsed value is read back equal.
+PARSERS: dict[str, tuple[st.SearchStrategy[str], Callable[[str], Any], Callable[[Any], bool]]] = {
+    "board": (board_texts(), Board, is_board),
+    "board of a size": (board_texts(S3), lambda text: Board(text, S3), is_board),
+    "goal": (board_texts(S3) | st.sampled_from(sorted(NAMED_GOALS)), lambda text: parse_goal(text, S3), is_goal),
+    "size": (st.builds(str, SIZES), parse_size, lambda size: parse_size(str(size)) == size),
+    "partition": (PARTITIONS, lambda text: parse_partition(text, None), is_partition),
+    "partition of a size": (PARTITIONS, lambda text: parse_partition(text, S3, cost="every-move"), is_partition),
+    "memory": (
+        st.from_regex(re.compile(r"\d{1,6}(\.\d)? ?[kMGT]?B?", re.ASCII), fullmatch=True),
+        parse_bytes,
+        is_memory,
+    ),
+    "heuristic": (NAMES | MAXIMA, lambda text: parse_heuristic(text, also=("db",)), is_heuristic),
+}
+
+
+@pytest.mark.parametrize("parser", PARSERS)
 @fuzz
-@given(
-    texts(partition_texts() | st.sampled_from([*named_partitions(), "auto"])),
-    st.none() | SIZES | st.just(S3),
-    st.sampled_from([None, *COSTS]),
-)
-def test_any_text_is_a_partition_or_rejected(text: str, size: BoardSize | None, cost: Any) -> None:
-    partition = outcome(lambda: parse_partition(text, size, None, cost))
-    if partition is not None:
-        assert size in (None, partition.size)
-        again = parse_partition(str(partition), partition.size, None, partition.cost)
-        assert (again.patterns, again.cost) == (partition.patterns, partition.cost)
+@given(data=st.data())
+def test_any_text_is_parsed_or_rejected(parser: str, data: st.DataObject) -> None:
+    valid, parse, is_read_back = PARSERS[parser]
+    text = data.draw(texts(valid))
+    value = outcome(lambda: parse(text))
+    assert value is None or is_read_back(value)
 
 
 @fuzz
-@given(texts(st.from_regex(re.compile(r"\d{1,6}(\.\d)? ?[kMGT]?B?", re.ASCII), fullmatch=True)))
-def test_any_text_is_an_amount_of_memory_or_rejected(text: str) -> None:
-    n_bytes = outcome(lambda: parse_bytes(text))
-    assert n_bytes is None or parse_bytes(str(min(n_bytes, 10**15 - 1))) == min(n_bytes, 10**15 - 1)
-
-
-NAMES = st.lists(st.sampled_from([*HEURISTICS, "db"]), min_size=1, max_size=4)
-HEURISTIC_TEXTS = st.sampled_from([*HEURISTICS, "db"]) | NAMES.map(lambda names: f"max({','.join(names)})")
-
-
-@fuzz
-@given(texts(HEURISTIC_TEXTS))
-def test_any_text_is_a_heuristic_or_rejected(text: str) -> None:
-    names = outcome(lambda: parse_heuristic(text, also=("db",)))
-    if names is not None:
-        assert set(names) <= {*HEURISTICS, "db"}
-        assert parse_heuristic(f"max({', '.join(names)})", also=("db",)) == names
+@given(st.lists(st.integers() | st.floats() | st.text(max_size=3) | st.booleans(), max_size=12), SIZES)
+def test_any_list_is_a_board_or_rejected(tiles: list[Any], size: BoardSize) -> None:
+    board = outcome(lambda: Board(tiles, size))
+    assert board is None or sorted(board) == list(range(size.n_cells))
 
 
 # Files of instances, in CSV or in plain text
@@ -264,14 +254,7 @@ def read_file(text: str, folder: Path, names: TileNames | None) -> object:
 
 
 LONG_PARSERS: dict[str, Callable[[str, Path], object]] = {
-    "board": lambda text, _: Board(text),
-    "board of a size": lambda text, _: Board(text, BoardSize(32, 32)),
-    "goal": lambda text, _: parse_goal(text, S3),
-    "size": lambda text, _: parse_size(text),
-    "partition": lambda text, _: parse_partition(text, None),
-    "partition of a size": lambda text, _: parse_partition(text, BoardSize(6, 6)),
-    "memory": lambda text, _: parse_bytes(text),
-    "heuristic": lambda text, _: parse_heuristic(text),
+    **{name: lambda text, _, parse=parse: parse(text) for name, (_valid, parse, _check) in PARSERS.items()},
     "tile names": lambda text, _: TileNames(text),
     "words of a long goal": lambda text, _: TileNames(LONG_TEXTS["words"]).numbered(text + text),
     "instances": lambda text, _: list(read_instances("-", None, stdin=io.BytesIO(text.encode()))),
