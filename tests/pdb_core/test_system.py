@@ -162,8 +162,10 @@ def test_text_on_windows_is_utf_8(monkeypatch: pytest.MonkeyPatch) -> None:
     assert system.text_encoding(file) == "utf-8"
 
 
-def test_memory_of_other_systems_is_whole_words(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys, "platform", "darwin")
+@pytest.mark.parametrize("system_name", ["darwin", "linux"])
+def test_memory_without_huge_pages_is_whole_words(monkeypatch: pytest.MonkeyPatch, system_name: str) -> None:
+    monkeypatch.setattr(sys, "platform", system_name)
+    monkeypatch.delattr("mmap.MADV_HUGEPAGE")
     memory = private_memory(13, huge=True)
     assert memory.shape == (13,)
     assert memory.base.nbytes == 16

@@ -108,11 +108,6 @@ def test_hdf5_objects_are_those_of_the_header(partition: str, encoding: Encoding
             assert file[f"pattern_{index}/histogram"].dtype == np.uint64
 
 
-def test_entries_of_bytes_are_where_the_page_says(path: Path) -> None:
-    table = np.memmap(path, dtype=np.uint8, mode="r", offset=read_table_header(path).patterns[0].offset, shape=(504,))
-    assert table.tolist() == naive.naive_additive_min(SIZE, blank_last(SIZE), (1, 2, 5))
-
-
 def test_entries_of_bits_are_where_the_page_says() -> None:
     with open_database(table_file(SMALL, "3x3", encoding="bits")) as database:
         table, entry = database.table(0), database.header.patterns[0]

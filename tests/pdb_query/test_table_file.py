@@ -315,14 +315,6 @@ def test_header_without_an_end_is_read_only_in_part(copy_of_table: Path) -> None
 
 
 @pytest.mark.tiny
-def test_other_content_of_the_user_block_is_refused(copy_of_table: Path) -> None:
-    content = bytearray(copy_of_table.read_bytes())
-    content[content.index(b"\0")] = 1
-    copy_of_table.write_bytes(content)
-    assert_refused(copy_of_table, TableFileDamagedError, "misplaced or contradictory content")
-
-
-@pytest.mark.tiny
 @pytest.mark.parametrize("encoding", ENCODINGS)
 @pytest.mark.parametrize(
     ("width", "height", "n_tiles", "match"),
@@ -376,15 +368,6 @@ def test_failures_of_a_load_are_reported(
     monkeypatch.setattr(f"pdb_query.table_file.{name}", Mock(side_effect=failure))
     with pytest.raises(error, match=match):
         open_database(path, load=load)
-
-
-@pytest.mark.tiny
-def test_systems_without_huge_pages_load_tables(monkeypatch: pytest.MonkeyPatch) -> None:
-    path = table_file(PARTITION, "3x3")
-    monkeypatch.delattr("pdb_query.table_file.mmap.MADV_HUGEPAGE")
-    with open_database(path, load="huge") as other, open_database(path) as mapped:
-        for index in range(3):
-            assert np.array_equal(other.table(index), mapped.table(index))
 
 
 # A file that changes while it is read.
