@@ -1,7 +1,6 @@
 """Pickles of DeepCubeA: boards are read, and other or damaged files are refused and call nothing."""
 
 import builtins
-import csv
 import os
 import pickle
 import random
@@ -14,7 +13,6 @@ import pytest
 from pdb_core.errors import BoardError, InstanceError
 from pdb_core.puzzle import BoardSize
 from pdb_query import read_instances
-from tests.command_line import pdb, refused
 from tests.fuzzing import outcome
 from tests.pdb_study.labels.deepcubea import NPuzzleState, deepcubea, pickled
 
@@ -118,14 +116,3 @@ def test_truncated_and_damaged_files_are_refused(protocol: int, tmp_path: Path) 
         for _ in range(generator.randint(1, 3)):
             changed[generator.randrange(len(changed))] = generator.randrange(256)
         outcome(lambda changed=changed: boards_in(bytes(changed), tmp_path))  # type: ignore[misc]
-
-
-def test_commands_read_such_files(tmp_path: Path, small_table: str) -> None:
-    path = tmp_path / "data_0.pkl"
-    path.write_bytes(pickled(B3))
-    solve = ["solve", "--db", small_table, "--format", "csv"]
-    rows = list(csv.DictReader(pdb(*solve, str(path)).stdout.splitlines()))
-    assert [(Path(row["id"]).name, row["length"]) for row in rows] == [("data_0.pkl:1", "1"), ("data_0.pkl:2", "31")]
-    path.write_bytes(pickle.dumps({"states": [Calls(os.system, "true")]}))
-    refused(pdb(*solve, str(path)), 2, "system, which files of boards do not use")
-    refused(pdb(*solve, str(tmp_path / "none.pkl")), 2, "there is no file")

@@ -1,6 +1,4 @@
-"""The layout of the state space, and sizes of tables: regions and transitions, against naive ones."""
-
-import math
+"""TableSpec: the sizes of tables, and the values that it rejects. tests/pdb_build/test_search.py compares layouts."""
 
 import pytest
 
@@ -13,35 +11,7 @@ from pdb_core.table_spec import TableSpec
 from tests.naive import boards_and_tables as naive
 from tests.naive.standard_tables import naive_every_move_distances
 
-SMALL = [
-    (text, n)
-    for text in ("2x2", "2x3", "3x2", "3x3", "2x5", "5x2", "4x3")
-    for n in (1, 2, 3, 4, 5)
-    if n < parse_size(text).n_cells
-]
 SIZE = BoardSize(3, 3)
-
-
-def cells_of(mask: int) -> tuple[int, ...]:
-    return tuple(cell for cell in range(36) if mask >> cell & 1)
-
-
-@pytest.mark.tiny
-@pytest.mark.parametrize(("size_text", "n_tiles"), SMALL)
-def test_regions_are_the_connected_free_cells(size_text: str, n_tiles: int) -> None:
-    size = parse_size(size_text)
-    blocks = pattern_blocks(size, n_tiles)
-    assert blocks.n_sets == math.comb(size.n_cells, n_tiles)
-    for s, mask in enumerate(blocks.cell_sets.tolist()):
-        occupied = cells_of(mask)
-        expected = {naive.naive_region(c, occupied, size) for c in range(size.n_cells) if c not in occupied}
-        first, last = blocks.first_block[s], blocks.first_block[s + 1]
-        regions = [cells_of(region) for region in blocks.regions[first:last].tolist()]
-        assert {frozenset(region) for region in regions} == expected
-        assert regions == sorted(regions)
-        for region in regions:
-            for cell in region:
-                assert blocks.regions[first + blocks.region_numbers[s, cell]] == sum(1 << c for c in region)
 
 
 @pytest.mark.tiny
