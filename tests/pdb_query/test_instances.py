@@ -90,7 +90,8 @@ def test_standard_input_is_read_as_it_comes() -> None:
         ("id,board\na\n", InstanceError, "line 2 has 1 fields where the header has 2"),
         ('id,board\na,"1 2\n', InstanceError, "not a row of CSV"),
         ("board,optimal_length\n1 2 3 0,many\n", InstanceError, "optimal_length 'many' is not a number"),
-        ("board,optimal_length\n1 2 3 0,-1\n", InstanceError, "not a number"),
+        ("board,optimal_length\n1 2 3 0,\u00b2\n", InstanceError, "not a number"),
+        ("board,optimal_length\n1 2 3 0,1000000\n", InstanceError, "not a number"),
         (
             "board,goal\n1 2 3 0,\n1 2 3 0,middle\n",
             GoalError,
