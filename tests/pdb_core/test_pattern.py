@@ -1,6 +1,7 @@
 """Patterns, partitions and catalogues."""
 
 import math
+from itertools import permutations
 
 import pytest
 from hypothesis import given, strategies as st
@@ -131,6 +132,13 @@ def test_catalogue_that_is_too_large_or_leaves_patterns_out_is_refused() -> None
              for a in range(1, 9) for b in range(a + 1, 9)]  # fmt: skip
     with pytest.raises(PartitionError, match="28 partitions and 56 different patterns"):
         catalogue("many", parts)
+    pairs = {
+        frozenset(map(frozenset, zip(tiles[::2], tiles[1::2], strict=True))) for tiles in permutations(range(1, 9))
+    }
+    names = ["/".join(",".join(map(str, sorted(pair))) for pair in each) for each in list(pairs)[:65]]
+    assert len(parse_partition("+".join(names[:64]), S3).sums) == 64
+    with pytest.raises(PartitionError, match=r"65 partitions and .*; a file holds up to 64 and 52"):
+        parse_partition("+".join(names), S3)
     with pytest.raises(PartitionError, match="tiles 3, 4, 5, 6, 7, 8 are in no pattern"):
         Partition("a", parts[0].patterns, S3, "additive", ((0,),))
     with pytest.raises(PartitionError, match="patterns that belong to no partition"):

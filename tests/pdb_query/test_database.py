@@ -153,11 +153,14 @@ def test_mapped_tables_are_shared_between_processes() -> None:
 
 
 @pytest.mark.tiny
-def test_statistics_are_repeatable_and_near_those_of_all_boards() -> None:
+def test_statistics_are_repeatable_and_near_those_of_all_boards(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pdb_query.statistics._BOARDS_AT_A_TIME", 1000)
     distances = list(naive.naive_distances(SIZE, GOAL).values())
     with database_for("8", "3x3") as database:
         found = random_board_statistics(database, n_boards=2000, seed=7)
         assert found == random_board_statistics(database, n_boards=2000, seed=7)
+        # The second thousand are other boards.
+        assert found.maximum[0] != random_board_statistics(database, n_boards=1000, seed=7).maximum[0]
     mean, error = found.maximum
     assert error == pytest.approx(np.std(distances) / np.sqrt(2000), rel=0.1)
     assert abs(mean - np.mean(distances)) < 5 * error
