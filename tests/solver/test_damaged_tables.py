@@ -9,7 +9,7 @@ from pdb_core.puzzle import Tiles
 from pdb_query import Database, open_database
 from solver import GraphSolver, Limits
 from solver.engine import subtree_list
-from tests.pdb_query.test_descent import with_table_bytes
+from tests.pdb_query.test_lookup import with_table_bytes
 from tests.solving import S3, database_for, engine_for, solvable_boards
 from tests.tables import table_file
 
