@@ -1,6 +1,7 @@
 """Databases, boards and node counts for the tests of the solver."""
 
 from collections.abc import Iterable, Sequence
+from functools import cache
 from typing import TypeVar
 
 from numba import config
@@ -50,11 +51,12 @@ def engine_for(databases: Sequence[Database], max_duplicate: int = 12, **options
     return IdaStar(database_engine(databases[0].size, heuristics, pruning_fsm(max_duplicate), **options))  # type: ignore[arg-type]
 
 
-def duplicates_up_to(max_length: int) -> list[str]:
+@cache
+def duplicates_up_to(max_length: int, *, keeps_equals: bool = False) -> list[str]:
     """Return the duplicates of `find_duplicates`, which has a naive twin, in letters."""
     return [
         "".join("ULRD"[int(code) >> (2 * step) & 3] for step in range(length - 1, -1, -1))
-        for length, codes in find_duplicates(max_length).items()
+        for length, codes in find_duplicates(max_length, keeps_equals=keeps_equals).items()
         for code in codes
     ]
 

@@ -1,4 +1,7 @@
-"""All functions that find the entry of a placement in a table agree with lists of all placements and blocks."""
+"""All functions that find the entry of a placement in a table agree with lists of all placements and blocks.
+
+States of patterns that move equal those computed anew. test_largest_patterns.py has larger patterns.
+"""
 
 import itertools
 import math
@@ -12,8 +15,8 @@ from pdb_core.layout import pattern_blocks
 from pdb_core.puzzle import BoardSize, Tiles, parse_size
 from pdb_query import Database, open_database
 from pdb_query.lookup import probe_boards
-from pdb_query.lookup_kernels import state_address
-from pdb_query.records import RECORD_FIELDS
+from pdb_query.lookup_kernels import move_state, state_address
+from pdb_query.records import MOVE_FIELDS, RECORD_FIELDS, move_numbers
 from solver.engine.unit_tables import DatabaseSums, sums_of, unit_tables
 from tests.naive import boards_and_tables as naive
 from tests.solving import solvable_boards
@@ -79,3 +82,8 @@ def test_all_index_functions_agree(partition: str, size_text: str, encoding: Enc
                 else:
                     block_bits = 8 * entry.n_bytes // pattern_blocks(size, len(tiles)).n_blocks
                     assert block * block_bits + rank == expected
+            for tile, after in naive.naive_moves(board, size):
+                (index,) = (i for i, entry in enumerate(database.header.patterns) if tile in entry.pattern.tiles)
+                move = move_numbers(size)[board.index(tile), board.index(0)] * MOVE_FIELDS
+                moved = move_state(tables, index * RECORD_FIELDS, move, int(states[row, index]))
+                assert moved == placed(database, [after])[0, index]
