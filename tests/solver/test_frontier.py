@@ -114,11 +114,9 @@ def test_checkpoint_records_subtrees_below_the_frontier(monkeypatch: pytest.Monk
         assert node_counts(result.iterations[:-1]) == node_counts(whole.iterations[:-1])
 
 
-def test_frontier_plan_fits_its_limits() -> None:
+def test_frontier_fits_its_limits() -> None:
     finished = [Iteration(40 + 2 * i, 10 * 8**i, 5 * 8**i, 0.0) for i in range(5)]
-    limits = FrontierLimits(10**9, previous_nodes=1000, share=32)
     # 40,960 nodes in the threshold before: 1,280 are kept, and threshold 44 had 640.
-    assert limits.plan(finished, 50, 26) == (1280, 3)
-    assert FrontierLimits(100 * 120, 1000, 32).plan(finished, 50, 26) == (100, 4)
-    assert FrontierLimits(9 * 120, 1000, 32).plan(finished, 50, 26) is None
-    assert FrontierLimits(10**9, 10**6, 32).plan(finished, 50, 26) is None
+    assert FrontierLimits(10**9, previous_nodes=1000, share=32).plan(finished, 50, 26) == (1280, 3)
+    assert FrontierLimits(100 * 120, previous_nodes=1000, share=32).plan(finished, 50, 26) == (100, 4)
+    assert FrontierLimits(10**9, previous_nodes=10**6, share=32).plan(finished, 50, 26) is None

@@ -1,6 +1,7 @@
 """Labels of boards: distances, optimal first moves, and distances after each move."""
 
 import itertools
+from random import Random
 
 import numpy as np
 import pytest
@@ -10,10 +11,9 @@ from pdb_core.puzzle import BoardSize, Tiles, blank_last, parse_goal, parse_size
 from solver import Labels, Solver
 from solver.engine.database_engine import CATALOGUE, SCALAR, VECTOR, WIDE, DatabaseEngine
 from tests.naive.boards_and_tables import naive_distances, naive_labels, naive_moves
-from tests.solving import S3, S4, database_for, share, solvable_boards
+from tests.solving import S4, database_for, share, solvable_boards
 
 Row = tuple[int, int, list[int]]
-S32 = BoardSize(3, 2)
 FOURS = "1,2,3,4/5,6,7,8/9,10,11,12/13,14,15,16/17,18,19,20/21,22,23,24"
 OTHER_FOURS = "1,2,6,7/3,4,5,8/9,10,14,15/11,12,16,17/13,18,19,20/21,22,23,24"
 
@@ -35,51 +35,37 @@ def kind_of(solver: Solver) -> str:
 
 
 @pytest.mark.tiny
-@pytest.mark.parametrize("goal_text", ["blank-last", "3 0 5/1 2 4", "5 1 0/3 4 2"])
-def test_labels_of_every_board(goal_text: str) -> None:
-    """Also of those that cannot be solved, of the goal, and with goals whose boards a symmetry maps to the table's."""
-    goal = parse_goal(goal_text, S32)
-    table_goal = goal_text if goal_text == "3 0 5/1 2 4" else "blank-last"
-    distances = naive_distances(S32, goal)
-    boards = share(itertools.permutations(range(6)), 12)
-    boards.append(goal)
-    with database_for("1,2/3,4,5", "3x2", table_goal, encoding="bits") as database:
-        solver = Solver(database)
-        found = rows_of(solver.label(boards, goal))
-        assert found == [naive_labels(board, S32, distances) for board in boards]
-        assert found[-1][:2] == (0, 0)
-        assert set(found[-1][2]) == {1, -1}
-
-
-@pytest.mark.tiny
 @pytest.mark.parametrize(
-    ("kind", "partition", "table_goal", "goal_text", "encoding", "cost"),
+    ("kind", "size", "partition", "table_goal", "goal_text", "encoding", "cost"),
     [
-        (VECTOR, "1,2,5/3,4,6/7,8", "blank-last", "8 3 2/7 1 4/5 6 0", "bits", "additive"),
-        (WIDE, "1,2,5/3,4,6/7,8", "blank-last", "blank-first", "bytes", "additive"),
-        (CATALOGUE, "1,2,3,4/5,6,7,8", "blank-last", "blank-last", "bits", "every-move"),
-        (WIDE, "1,2,3/4,5,6/7,8", "1 2 3/4 0 5/6 7 8", "8 7 6/5 0 4/3 2 1", "bytes", "additive"),
+        (VECTOR, "3x2", "1,2/3,4,5", "3 0 5/1 2 4", "3 0 5/1 2 4", "bits", "additive"),
+        (VECTOR, "3x2", "1,2/3,4,5", "blank-last", "5 1 0/3 4 2", "bits", "additive"),
+        (VECTOR, "3x3", "1,2,5/3,4,6/7,8", "blank-last", "8 3 2/7 1 4/5 6 0", "bits", "additive"),
+        (WIDE, "3x3", "1,2,5/3,4,6/7,8", "blank-last", "blank-first", "bytes", "additive"),
+        (CATALOGUE, "3x3", "1,2,3,4/5,6,7,8", "blank-last", "blank-last", "bits", "every-move"),
+        (WIDE, "3x3", "1,2,3/4,5,6/7,8", "1 2 3/4 0 5/6 7 8", "8 7 6/5 0 4/3 2 1", "bytes", "additive"),
     ],
 )
-def test_labels_of_8_puzzle_boards(
-    kind: str, partition: str, table_goal: str, goal_text: str, encoding: Encoding, cost: Cost
+def test_labels_are_the_distances(
+    kind: str, size: str, partition: str, table_goal: str, goal_text: str, encoding: Encoding, cost: Cost
 ) -> None:
-    goal = parse_goal(goal_text, S3)
-    distances = naive_distances(S3, goal)
-    unsolvable = (*goal[:1], goal[2], goal[1], *goal[3:])
-    boards = share([goal, unsolvable, *solvable_boards(S3, goal, 300, 1)], 75)
-    with database_for(partition, "3x3", table_goal, encoding=encoding, cost=cost) as database:
+    """Also of boards that cannot be solved, of the goal, and with goals whose boards a symmetry maps to the table's."""
+    board_size = parse_size(size)
+    goal = parse_goal(goal_text, board_size)
+    distances = naive_distances(board_size, goal)
+    permutations = list(itertools.permutations(range(board_size.n_cells)))
+    boards = [goal, *share(permutations[:: 1 if size == "3x2" else 1201], 75)]
+    expected = [naive_labels(board, board_size, distances) for board in boards]
+    with database_for(partition, size, table_goal, encoding=encoding, cost=cost) as database:
         solver = Solver(database)
         assert kind_of(solver) == kind
         for n_threads in (1, 2):
-            found = rows_of(solver.label(boards, goal, n_threads=n_threads))
-            assert found == [naive_labels(board, S3, distances) for board in boards]
+            assert rows_of(solver.label(boards, goal, n_threads=n_threads)) == expected
         lengths = solver.label(boards, goal, moves=False)
-        assert lengths.distances.tolist() == [distances.get(board, -1) for board in boards]
+        assert lengths.distances.tolist() == [distance for distance, _, _ in expected]
         assert lengths.first_moves is None
         assert lengths.after is None
-        nothing = solver.label(np.empty((0, 9), dtype=np.uint8), goal, n_threads=2)
-        assert rows_of(nothing) == []
+        assert rows_of(solver.label(np.empty((0, board_size.n_cells), dtype=np.uint8), goal, n_threads=2)) == []
 
 
 def boards_of(size: BoardSize) -> list[Tiles]:
@@ -87,13 +73,11 @@ def boards_of(size: BoardSize) -> list[Tiles]:
     goal = blank_last(size)
     if size == S4:
         return solvable_boards(size, goal, 20, 5)
-    random = np.random.default_rng(40)
-    boards = [goal]
-    for i in range(30):
+    random, boards = Random(40), [goal]
+    for n_moves in range(20, 50):
         board = goal
-        for _ in range(40 + i % 2):
-            near = naive_moves(board, size)
-            board = near[random.integers(len(near))][1]
+        for _ in range(n_moves):
+            _tile, board = random.choice(naive_moves(board, size))
         boards.append(board)
     return boards
 
