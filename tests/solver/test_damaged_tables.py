@@ -15,7 +15,7 @@ from pdb_query import Database
 from solver import GraphSolver, Limits
 from solver.engine import subtree_list
 from tests import ROOT
-from tests.faults.damaged_tables import OUTCOMES, READERS
+from tests.faults.damaged_tables import READERS
 from tests.pdb_query.test_descent import with_table_bytes
 from tests.solving import S3, database_for, engine_for
 
@@ -32,8 +32,6 @@ def outcomes(*arguments: str, **environment: str) -> dict[str, Any]:
     assert result.stdout, result.stderr
     found: dict[str, Any] = json.loads(result.stdout)
     assert found["losses"] == []
-    for counts in found["readers"].values():
-        assert set(counts) <= set(OUTCOMES)
     return found
 
 

@@ -12,6 +12,7 @@ from solver.engine.engine import Engine
 from solver.engine.frontier import Frontier, FrontierLimits
 from solver.engine.frontier_kernels import FRONTIER_GENERATED
 from solver.engine.ida_star import IdaStar
+from solver.engine.stack import StackPool
 from tests.naive.boards_and_tables import naive_duplicates, naive_frontier
 from tests.solving import S3, S4, database_for, engine_for, hard_board, node_counts, share, solvable_boards
 
@@ -30,11 +31,10 @@ def path_to(frontier: Frontier, node: int) -> str:
     return path
 
 
-def whole_frontier(engine: Engine, board: Tiles, threshold: int, least_slack: int, most_nodes: int) -> Frontier:
-    ida_star = IdaStar(engine)
-    with ida_star.stacks.borrowed() as stack:
+def whole_frontier(engine: Engine, board: Tiles, threshold: int, least_slack: int) -> Frontier:
+    with StackPool(engine).borrowed() as stack:
         stack.begin(engine.roots([board]), 0, threshold)
-        frontier = Frontier(engine, stack, most_nodes, least_slack)
+        frontier = Frontier(engine, stack, 100_000, least_slack)
         while not frontier.is_complete:
             frontier.expand(stack, int(frontier.counters[FRONTIER_GENERATED]) + 1, 1 << 40)
     return frontier
@@ -54,7 +54,7 @@ def test_frontier_is_the_naive_one(kind: str, max_duplicate: int) -> None:
             threshold = h(board) + 4
             for batch, least_slack in ((1, 1), (64, 1), (64, 2)):
                 engine = engine_for([database], max_duplicate, rounds=(kind, SCALAR), batch=batch).engine
-                frontier = whole_frontier(engine, board, threshold, least_slack, 100_000)
+                frontier = whole_frontier(engine, board, threshold, least_slack)
                 paths, unexpanded, generated = naive_frontier(
                     board, S3, h, duplicates, threshold - 2 * least_slack, threshold
                 )

@@ -125,22 +125,16 @@ def test_fsm_prunes_exactly_its_duplicates_at_any_length(max_length: int, n_stat
     assert (states == states_before[all_but_first]).all()
 
 
+STEPS = {"3x2": 1, "2x2": 1, "2x3": 1, "2x4": 1, "4x2": 1, "3x3": 1, "2x5": 5, "5x2": 5}
+MORE = [("3x4", 1, 12), ("4x3", 1, 12), ("2x6", 12, 12), ("6x2", 12, 12), ("3x4", 6, 17), ("4x3", 6, 17)]
+
+
+@pytest.mark.tiny
 @pytest.mark.parametrize(
     ("size", "step", "max_length"),
     [
-        *(
-            pytest.param(size, 1, max_length, marks=pytest.mark.tiny)
-            for max_length in (12, 17)
-            for size in ("3x2", "2x2", "2x3")
-        ),
-        *((size, 1, max_length) for max_length in (12, 17) for size in ("2x4", "4x2", "3x3")),
-        *((size, 5, max_length) for max_length in (12, 17) for size in ("2x5", "5x2")),
-        *(
-            pytest.param(size, step, max_length, marks=pytest.mark.slow)
-            for max_length, step in ((12, 1), (17, 6))
-            for size in ("3x4", "4x3")
-        ),
-        *(pytest.param(size, 12, 12, marks=pytest.mark.slow) for size in ("2x6", "6x2")),
+        *((size, step, max_length) for max_length in (12, 17) for size, step in STEPS.items()),
+        *(pytest.param(*row, marks=pytest.mark.slow) for row in MORE),
     ],
 )
 def test_all_boards_are_found(size: str, step: int, max_length: int) -> None:
