@@ -16,10 +16,8 @@ from solver.engine.stack import StackPool
 from tests.naive.boards_and_tables import naive_duplicates, naive_frontier
 from tests.solving import S3, S4, database_for, engine_for, hard_board, node_counts, share, solvable_boards
 
-
-def keeping(engine: Engine, n_nodes: int) -> FrontierLimits:
-    """Return limits with room for `n_nodes` nodes."""
-    return FrontierLimits(n_nodes * (4 * engine.tables.n_columns + 16), previous_nodes=0, share=1)
+# About 20,000 nodes, in every threshold.
+LIMITS = FrontierLimits(2_400_000, previous_nodes=0, share=1)
 
 
 def path_to(frontier: Frontier, node: int) -> str:
@@ -67,7 +65,7 @@ def test_frontier_is_the_naive_one(kind: str, max_duplicate: int) -> None:
 def test_complete_thresholds_have_at_most_the_nodes_of_ida_star() -> None:
     with database_for("555", "4x4", encoding="bits") as database:
         engine = engine_for([database]).engine
-        limited = IdaStar(engine, frontier_limits=keeping(engine, 20_000))
+        limited = IdaStar(engine, frontier_limits=LIMITS)
         n_fewer = 0
         for board in solvable_boards(S4, blank_last(S4), 10, 8):
             counts = node_counts(IdaStar(engine).search(board).iterations)[:-1]
@@ -87,7 +85,7 @@ def test_complete_thresholds_have_at_most_the_nodes_of_ida_star() -> None:
 def test_limits_end_the_search(limits: Limits) -> None:
     with database_for("555", "4x4", encoding="bits") as database:
         engine = engine_for([database]).engine
-        ida_star = IdaStar(engine, frontier_limits=keeping(engine, 20_000))
+        ida_star = IdaStar(engine, frontier_limits=LIMITS)
         result = ida_star.search(hard_board(), limits)
         assert result.tiles is None
         assert not result.rest
@@ -103,7 +101,7 @@ def test_checkpoint_records_subtrees_below_the_frontier(monkeypatch: pytest.Monk
     monkeypatch.setattr("solver.engine.frontier._CHUNK", 32)
     with database_for("555", "4x4", encoding="bits") as database:
         engine = engine_for([database]).engine
-        ida_star = IdaStar(engine, frontier_limits=keeping(engine, 20_000))
+        ida_star = IdaStar(engine, frontier_limits=LIMITS)
         board = hard_board()
         whole = ida_star.search(board, Limits(nodes=6_000_000))
         checkpoint, known = Checkpoint(), set()

@@ -1,6 +1,5 @@
 """Operator pruning FSM: its duplicates are the naive ones, and every board is found."""
 
-import itertools
 import math
 from itertools import pairwise
 
@@ -20,7 +19,6 @@ from solver.move_pruning.move_pruning import (
     fsm_for,
     pruning_fsm,
 )
-from solver.move_pruning.move_pruning_kernels import mark_duplicates
 from solver.solution import replay
 from solver.textbook import ida_star
 from tests.naive import boards_and_tables as naive
@@ -48,16 +46,6 @@ def test_duplicates_equal_naive_ones() -> None:
     for keeps_equals in (False, True):
         found = duplicates_up_to(8, keeps_equals=keeps_equals)
         assert found == naive.naive_duplicates(8, keeps_equals=keeps_equals)
-
-
-def test_sequences_with_equal_hashes_are_compared() -> None:
-    """With all hashes equal, each sequence is compared with all others."""
-    words = ["".join(letters) for n in (0, 2, 4, 6) for letters in itertools.product(LETTERS, repeat=n)]
-    words = [word for word in words if not any(undo in word for undo in ("UD", "DU", "LR", "RL"))]
-    entries = np.array([1 << 2 * len(word) | code_of(word) for word in words])
-    assert (np.diff(entries) > 0).all()
-    mark_duplicates(entries, 6, False)
-    assert (~entries[entries < 0] - (1 << 12) == find_duplicates(6)[6]).all()
 
 
 def first_word(word: str) -> str:
