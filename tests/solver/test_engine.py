@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import numpy as np
 import pytest
 
 from pdb_core.encoding import ENCODINGS, Encoding
@@ -108,9 +109,12 @@ def test_pauses_and_memory_that_grows_change_no_node(limits: dict[str, int], mon
     assert limited.tiles == whole.tiles
 
 
-def test_more_sums_than_rounds_have_room_for_are_left_to_other_rounds() -> None:
+def test_tables_that_exceed_a_field_are_left_to_other_rounds() -> None:
     with database_for("555", "4x4", encoding="bits") as database:
-        sums = 128 * sums_of([DatabaseSums(database.lookup_tables, database.views(database.goal))])
+        heuristic = DatabaseSums(database.lookup_tables, database.views(database.goal))
+        nine_tiles = heuristic._replace(tables=heuristic.tables._replace(n_tiles=np.array([5, 5, 9])))
+        sums = 128 * sums_of([heuristic])
         for suits, most_sums in ((suits_vectors, 23), (suits_catalogue, 32), (suits_wide, 255)):
             assert suits(database.size, sums[:most_sums])
             assert not suits(database.size, sums[: most_sums + 1])
+            assert not suits(database.size, sums_of([nine_tiles]))
