@@ -1,6 +1,6 @@
 """Packed boards and the table of nodes: packing, growing, what a limit of memory leaves."""
 
-from itertools import count
+from itertools import chain, count, islice
 
 import numpy as np
 import pytest
@@ -12,6 +12,7 @@ from solver.graph_search import node_table
 from solver.graph_search.node_table import NodeTable, pack, packing_of
 from solver.graph_search.node_table_kernels import KEY_MASK, find, first_slot, move_packed, unpack
 from tests.naive.boards_and_tables import naive_moves
+from tests.solving import layers
 
 SIZES = [BoardSize(width, height) for width in range(2, 7) for height in range(2, 7)]
 
@@ -43,7 +44,7 @@ def test_packed_board_moves_as_the_board_does(size: BoardSize, seed: int) -> Non
 def test_nodes_are_found_again_after_growing(size: BoardSize) -> None:
     packing = packing_of(size, blank_last(size))
     assert packing.n_words == (1 if size.n_cells == 16 else 4)
-    boards = near_boards(size, 20_000)
+    boards = list(islice(chain.from_iterable(layers(size)), 20_000))
     table = NodeTable(packing, n_notes=1, n_values=3, memory_limit_bytes=None)
     n_reports = count(1)
     for node, board in enumerate(boards):
@@ -69,23 +70,9 @@ def test_nodes_are_found_again_after_growing(size: BoardSize) -> None:
     assert abs(len(first_slots) - n_expected) < 0.02 * n_expected
 
 
-def near_boards(size: BoardSize, n_least: int) -> list[Tiles]:
-    """Return the boards within some distance of the goal, `n_least` or more."""
-    layer = [blank_last(size)]
-    seen = dict.fromkeys(layer)
-    while len(seen) < n_least:
-        layer = sorted({near for board in layer for _tile, near in naive_moves(board, size)} - seen.keys())
-        seen |= dict.fromkeys(layer)
-    return list(seen)
-
-
 @pytest.mark.tiny
-@pytest.mark.parametrize(
-    ("available", "limit"), [(None, node_table._MEMORY_UNKNOWN_BYTES), (8_000_000_000, 6_000_000_000)]
-)
-def test_limit_follows_from_the_available_memory(
-    monkeypatch: pytest.MonkeyPatch, available: int | None, limit: int
-) -> None:
-    monkeypatch.setattr(node_table, "available_memory", lambda: available)
+def test_limit_is_three_quarters_of_the_available_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     packing = packing_of(BoardSize(3, 3), blank_last(BoardSize(3, 3)))
-    assert NodeTable(packing, n_notes=1, n_values=1, memory_limit_bytes=None).limit_bytes == limit
+    for available, limit in ((8_000_000_000, 6_000_000_000), (None, node_table._MEMORY_UNKNOWN_BYTES)):
+        monkeypatch.setattr(node_table, "available_memory", lambda available=available: available)
+        assert NodeTable(packing, n_notes=1, n_values=1, memory_limit_bytes=None).limit_bytes == limit
