@@ -143,10 +143,10 @@ def searches_of(kind: Kind, databases: dict[str, Database]) -> dict[str, Solve]:
         by_heuristics("linear-conflict")
         by_graph("bidirectional")
         by_graph("a-star", heuristics=("manhattan",))
-    if databases and (kind.size != "4x4" or kind.n_moves):
         by_heuristics("korf-taylor")
-        by_heuristics("linear-conflict", "walking-distance")
         by_heuristics("pairs")
+    if databases and (kind.size != "4x4" or kind.n_moves):
+        by_heuristics("linear-conflict", "walking-distance")
         by_graph("a-star", heuristics=("walking-distance", "last-move"))
         by_graph("a-star", "bytes", heuristics=("corner-tiles",))
     return searches
