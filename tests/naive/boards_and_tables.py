@@ -276,29 +276,6 @@ def naive_frontier(
     return [paths[at] for at in boards], [path for _h, _i, path in sorted(unexpanded)], generated
 
 
-def naive_misplaced(board: Tiles, goal: Tiles, size: BoardSize) -> int:  # noqa: ARG001 (as all heuristics)
-    """Return the number of tiles that are not on their goal cell."""
-    return sum(tile not in (0, place) for tile, place in zip(board, goal, strict=True))
-
-
-def naive_linear_conflict(board: Tiles, goal: Tiles, size: BoardSize) -> int:
-    """Return Manhattan distance plus two moves for each tile that must leave its line, so that the others of the line
-    are in the goal's order; by trying all sets.
-    """
-    rows = [[row * size.width + column for column in range(size.width)] for row in range(size.height)]
-    columns = [[row[column] for row in rows] for column in range(size.width)]
-    total = naive_manhattan(board, goal, size)
-    for line in rows + columns:
-        goal_order = [goal[cell] for cell in line]
-        tiles = [board[cell] for cell in line if board[cell] != 0 and board[cell] in goal_order]
-        for n_lifted in range(len(tiles) + 1):
-            rests = itertools.combinations(tiles, len(tiles) - n_lifted)
-            if any(rest == tuple(tile for tile in goal_order if tile in rest) for rest in rests):
-                total += 2 * n_lifted
-                break
-    return total
-
-
 def naive_layer_counts(size: BoardSize, goal: Tiles, depth: int) -> list[int]:
     """Return the number of boards at each distance from 0 to `depth`."""
     seen, layer, counts = {goal}, {goal}, [1]

@@ -23,6 +23,7 @@ from solver.large_boards.lower_bound import linear_conflict_bound, lower_bound, 
 from solver.large_boards.suboptimal import solve_by_lines, without_loops
 from tests.command_line import pdb
 from tests.naive import boards_and_tables as naive
+from tests.naive.heuristics import naive_linear_conflict
 from tests.tables import table_file
 
 
@@ -103,7 +104,7 @@ def test_bounds_of_any_size_equal_naive_ones(size: BoardSize) -> None:
         for cells in (solvable(size, goal, seed), tuple(map(int, board))):
             pieces = in_pieces(cells, goal)
             assert manhattan_distance(pieces, geometry(size)) == naive.naive_manhattan(cells, goal, size)
-            assert linear_conflict_bound(pieces, size) == naive.naive_linear_conflict(cells, goal, size)
+            assert linear_conflict_bound(pieces, size) == naive_linear_conflict(cells, goal, size)
 
 
 @pytest.mark.parametrize("goal", [blank_last(BoardSize(3, 3)), snail(BoardSize(3, 3))])
