@@ -134,6 +134,7 @@ def naive_placements(n_cells: int, n_tiles: int) -> list[Placement]:
     return result
 
 
+@lru_cache(maxsize=10_000)
 def naive_region(blank: int, cells: Placement, size: BoardSize) -> frozenset[int]:
     """Return the cells that the blank reaches without moving a tile of the pattern."""
     region, to_do = {blank}, [blank]
