@@ -12,14 +12,14 @@ import numpy as np
 import pytest
 
 from pdb_core.encoding import Encoding
-from pdb_core.puzzle import BLANK, BoardSize, Tiles, blank_last, parse_goal, parse_size, random_boards
+from pdb_core.puzzle import Tiles, blank_last, parse_goal, parse_size, random_boards
 from pdb_query import Database, open_database, read_instances
 from solver import GraphSolver, HeuristicSolver, Solution, Solver, WorkerPool, find_suboptimal_solution
 from solver.engine.frontier import FrontierLimits
 from solver.engine.worker_pool import in_parallel
 from solver.graph_search.graph_search import GRAPH_SEARCHES
 from tests.naive.boards_and_tables import naive_distances
-from tests.solving import S4
+from tests.solving import S4, walked
 from tests.tables import table_file
 
 Solve = Callable[[Tiles, WorkerPool | None], Solution]
@@ -85,16 +85,6 @@ def boards_of(kind: Kind, n: int) -> list[Tiles]:
         return [goal, *(tuple(row) for row in random_boards(size, goal, n - 1, 7).tolist())]
     generator = np.random.default_rng(7)
     return [walked(goal, size, int(generator.integers(kind.n_moves + 1)), generator) for _ in range(n)]
-
-
-def walked(goal: Tiles, size: BoardSize, n_moves: int, generator: np.random.Generator) -> Tiles:
-    """Return the board after `n_moves` random moves. No move undoes the one before."""
-    cells, blank, before = list(goal), goal.index(BLANK), -1
-    for _ in range(n_moves):
-        cell = int(generator.choice([near for near in size.neighbours[blank] if near != before]))
-        cells[blank], cells[cell] = cells[cell], BLANK
-        blank, before = cell, blank
-    return tuple(cells)
 
 
 def searches_of(kind: Kind, databases: dict[str, Database]) -> dict[str, Solve]:

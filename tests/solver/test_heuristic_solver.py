@@ -19,7 +19,7 @@ from solver.move_pruning.move_pruning import DEFAULT_LENGTH
 from solver.textbook import UNDOING, ida_star
 from tests import ROOT
 from tests.naive.boards_and_tables import naive_manhattan
-from tests.solving import S3, S4, duplicates_up_to, node_counts
+from tests.solving import S3, S4, duplicates_up_to, node_counts, walked
 
 GOLDEN = ROOT / "tests" / "golden" / "classic.csv"
 CENTRE = (1, 2, 3, 8, 0, 4, 7, 6, 5)
@@ -41,7 +41,7 @@ def test_nodes_of_each_threshold_are_those_of_the_textbook(names: list[str], pla
     for goal in (blank_last(S3), CENTRE):
         solver = HeuristicSolver(S3, goal, names, plain=plain)
         for seed in range(3):
-            board = moved_at_random(goal, S3, 24, seed)
+            board = walked(goal, S3, 20, np.random.default_rng(seed))
             solution = solver.solve(board)
             textbook = ida_star(board, goal, S3, lambda at, goal=goal: naive_h(at, goal, S3, names), pruned=duplicates)
             assert solution.h == textbook.h
@@ -51,24 +51,13 @@ def test_nodes_of_each_threshold_are_those_of_the_textbook(names: list[str], pla
             assert found == expected if plain else found[:-1] == expected[:-1]
 
 
-def moved_at_random(goal: Tiles, size: BoardSize, n_moves: int, seed: int) -> Tiles:
-    """Return a board at most this many moves from the goal."""
-    cells, blank = list(goal), goal.index(0)
-    rng = np.random.default_rng(seed)
-    for _ in range(n_moves):
-        cell = int(rng.choice(size.neighbours[blank]))
-        cells[blank], cells[cell] = cells[cell], 0
-        blank = cell
-    return tuple(cells)
-
-
 @pytest.mark.usefixtures("tiny_slices")
 def test_workers_change_neither_lengths_nor_finished_thresholds() -> None:
     goal = blank_last(S4)
     solver = HeuristicSolver(S4, goal, ["linear-conflict"])
     with WorkerPool(2) as pool:
         for seed in range(3):
-            board = moved_at_random(goal, S4, 150, seed)
+            board = walked(goal, S4, 90, np.random.default_rng(seed))
             alone, shared = solver.solve(board), solver.solve(board, pool=pool)
             assert shared.length == alone.length
             assert node_counts(shared.iterations[:-1]) == node_counts(alone.iterations[:-1])

@@ -13,38 +13,28 @@ from tests.solving import S3, S4, database_for, node_counts, solvable_boards
 
 
 @pytest.mark.tiny
+@pytest.mark.parametrize("is_sliced", [False, True])
 @pytest.mark.parametrize(("encoding", "n_threads"), [("bytes", 1), ("bits", 3)])
-def test_many_boards_have_the_solutions_and_nodes_of_single_ones(encoding: Encoding, n_threads: int) -> None:
+def test_many_boards_have_the_solutions_and_nodes_of_single_ones(
+    encoding: Encoding, n_threads: int, is_sliced: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     goal = blank_first(S3)
     boards = [*solvable_boards(S3, goal, 9, 5), goal]
     with database_for("1,2,5/3,4,6/7,8", "3x3", encoding=encoding) as database:
         solver = Solver(database)
+        single = [solver.solve(board, goal) for board in boards]
+        if is_sliced:  # every board is a hard one, which the threads share
+            monkeypatch.setattr("solver.engine.stack._SLICE_NODES", 100)
         many = solver.solve_many(boards, goal, n_threads=n_threads, moves=True)
-        assert many.tiles is not None
-        for row, board in enumerate(boards):
-            alone = solver.solve(board, goal)
-            found = many.lengths[row], many.h[row], many.generated[row], many.expanded[row]
-            assert found == (alone.length, alone.h, alone.generated, alone.expanded)
-            tiles = many.tiles[row].tolist()
+    assert many.tiles is not None
+    for row, (board, alone) in enumerate(zip(boards, single, strict=True)):
+        assert (many.lengths[row], many.h[row]) == (alone.length, alone.h)
+        tiles = many.tiles[row].tolist()
+        replay(board, tiles[: many.lengths[row]], goal, S3)
+        assert not any(tiles[many.lengths[row] :])
+        if n_threads == 1 or not is_sliced:
             assert tuple(tiles[: many.lengths[row]]) == alone.tiles
-            assert not any(tiles[many.lengths[row] :])
-
-
-def test_hard_boards_among_easy_ones(monkeypatch: pytest.MonkeyPatch) -> None:
-    boards = np.array(solvable_boards(S4, blank_last(S4), 40, 6))
-    with database_for("663", "4x4", encoding="bits") as database:
-        solver = Solver(database)
-        whole = solver.solve_many(boards)
-        # Now every board is a hard one.
-        monkeypatch.setattr("solver.engine.stack._SLICE_NODES", 500)
-        for n_threads in (1, 2):
-            sliced = solver.solve_many(boards, n_threads=n_threads, moves=True)
-            assert (sliced.lengths == whole.lengths).all()
-            assert (sliced.h == whole.h).all()
-            assert sliced.tiles is not None
-            for row, board in enumerate(boards.tolist()):
-                replay(tuple(board), sliced.tiles[row, : sliced.lengths[row]].tolist(), blank_last(S4), S4)
-            assert n_threads > 1 or (sliced.generated == whole.generated).all()
+            assert (many.generated[row], many.expanded[row]) == (alone.generated, alone.expanded)
 
 
 @pytest.mark.tiny
