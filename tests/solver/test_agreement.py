@@ -184,10 +184,9 @@ def test_random1000_is_drawn_by_random_boards_with_seed_1() -> None:
     ("partition", "encoding", "n_boards"),
     [
         ("663", "bits", 60),
-        ("555", "bytes", 15),
         *(
             pytest.param(partition, encoding, 1000, marks=pytest.mark.slow)
-            for partition, encoding in (("78", "bits"), ("663", "bits"), ("663", "bytes"), ("555", "bytes"))
+            for partition, encoding in (("78", "bits"), ("663", "bits"), ("555", "bytes"))
         ),
     ],
 )
