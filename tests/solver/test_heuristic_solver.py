@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from pdb_core.errors import GoalError, InputError
-from pdb_core.puzzle import BoardSize, Tiles, blank_first, blank_last
+from pdb_core.puzzle import BoardSize, Tiles, blank_first, blank_last, snail
 from pdb_query import read_instances
 from solver import HeuristicSolver, Limits, WorkerPool
 from solver.engine.worker_pool import in_parallel
@@ -34,16 +34,25 @@ def naive_h(board: Tiles, goal: Tiles, size: BoardSize, names: Sequence[str]) ->
     return largest if names == ["misplaced"] else max(largest, naive_manhattan(board, goal, size))
 
 
-@pytest.mark.parametrize("plain", [pytest.param(True, marks=pytest.mark.tiny), False])
-@pytest.mark.parametrize("names", [*([name] for name in NAMES), NAMES], ids=",".join)
-def test_nodes_of_each_threshold_are_those_of_the_textbook(names: list[str], plain: bool) -> None:
+@pytest.mark.parametrize(
+    ("size", "names", "plain"),
+    [
+        *(pytest.param(S3, [name], True, marks=pytest.mark.tiny) for name in NAMES),
+        *((S3, [name], False) for name in NAMES),
+        (S3, NAMES, True),
+        (BoardSize(6, 3), ["linear-conflict"], True),
+    ],
+)
+def test_nodes_of_each_threshold_are_those_of_the_textbook(size: BoardSize, names: list[str], plain: bool) -> None:
     duplicates = UNDOING if plain else duplicates_up_to(DEFAULT_LENGTH)
-    for goal in (blank_last(S3), CENTRE):
-        solver = HeuristicSolver(S3, goal, names, plain=plain)
+    for goal in (blank_last(size), snail(size)):
+        solver = HeuristicSolver(size, goal, names, plain=plain)
         for seed in range(3):
-            board = walked(goal, S3, 20, np.random.default_rng(seed))
+            board = walked(goal, size, 20, np.random.default_rng(seed))
             solution = solver.solve(board)
-            textbook = ida_star(board, goal, S3, lambda at, goal=goal: naive_h(at, goal, S3, names), pruned=duplicates)
+            textbook = ida_star(
+                board, goal, size, lambda at, goal=goal: naive_h(at, goal, size, names), pruned=duplicates
+            )
             assert solution.h == textbook.h
             expected = node_counts(textbook.iterations)
             found = node_counts(solution.iterations)
