@@ -4,10 +4,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from typing import TypeVar
 
+import numpy as np
 from numba import config
 
 from pdb_core.encoding import DEFAULT_COST, Cost, Encoding
-from pdb_core.puzzle import BoardSize, Tiles, blank_last, random_boards
+from pdb_core.puzzle import BLANK, BoardSize, Tiles, blank_last, random_boards
 from pdb_query import Database, open_database, read_instances
 from solver import Iteration, replay
 from solver.engine.database_engine import database_engine
@@ -38,6 +39,16 @@ def layers(size: BoardSize) -> Iterator[list[Tiles]]:
         yield layer
         seen.update(layer)
         layer = sorted({near for board in layer for _tile, near in naive_moves(board, size)} - seen)
+
+
+def walked(goal: Tiles, size: BoardSize, n_moves: int, generator: np.random.Generator) -> Tiles:
+    """Return the board after `n_moves` random moves. No move undoes the one before."""
+    cells, blank, before = list(goal), goal.index(BLANK), -1
+    for _ in range(n_moves):
+        cell = int(generator.choice([near for near in size.neighbours[blank] if near != before]))
+        cells[blank], cells[cell] = cells[cell], BLANK
+        blank, before = cell, blank
+    return tuple(cells)
 
 
 def share(items: Iterable[Item], one_in: int) -> list[Item]:

@@ -13,7 +13,8 @@ from pdb_core.puzzle import BoardSize, blank_first, blank_last
 from pdb_study.heuristics import heuristic_values, study_values
 from pdb_study.layer_search import all_boards
 from tests.command_line import pdb
-from tests.naive.boards_and_tables import naive_distances, naive_manhattan, naive_misplaced
+from tests.naive.boards_and_tables import naive_distances, naive_manhattan
+from tests.naive.heuristics import naive_misplaced
 
 S3 = BoardSize(3, 3)
 
