@@ -7,14 +7,12 @@ from collections import Counter
 from collections.abc import Callable
 from functools import partial
 from typing import Any
-from unittest.mock import Mock
 
 import pytest
 from fastapi import FastAPI
 
-from pdb_query import Database
+from pdb_query import Database, open_database
 from pdb_service import solves
-from pdb_service.searches import Search
 from solver import Iteration
 from tests.pdb_service.app_requests import (
     BOARDS,
@@ -23,25 +21,25 @@ from tests.pdb_service.app_requests import (
     AppRequest,
     HeldSolvers,
     answer_for,
+    ask,
     ask_moves,
     ask_solve,
     in_event_loop,
+    metrics,
+    ready_app,
     run,
     running_app,
     until,
 )
 from tests.pdb_service.server import Reply
+from tests.tables import table_file
+
+ASKING = [ask_solve, partial(ask_solve, events=True), ask_moves]
 
 
 @pytest.fixture
 def solvers() -> HeldSolvers:
     return HeldSolvers()
-
-
-async def metrics(app: FastAPI) -> dict[str, float]:
-    text = (await AppRequest(app, "/metrics").reply()).body.decode()
-    pairs = (line.rsplit(" ", 1) for line in text.splitlines() if not line.startswith("#"))
-    return {name: float(value) for name, value in pairs}
 
 
 def searches(app: FastAPI) -> Any:
@@ -59,36 +57,43 @@ def result_of(reply: Reply) -> Any:
 
 
 @in_event_loop
-@pytest.mark.parametrize("events", [False, True])
-async def test_search_ends_when_its_client_leaves(database: Database, solvers: HeldSolvers, events: bool) -> None:
+@pytest.mark.parametrize("request_", ASKING)
+async def test_search_ends_when_its_client_leaves(
+    database: Database, solvers: HeldSolvers, request_: Callable[..., AppRequest]
+) -> None:
     async with running_app(database, solvers, n_solves=1) as app:
-        running, waiting = (ask_solve(app, board, events=events) for board in BOARDS[:2])
+        running, waiting = (request_(app, board) for board in BOARDS[:2])
         await until(lambda: len(solvers.begun) == 1)
         for request in (waiting, running):
             request.leave()
             await request.task
-        last = ask_solve(app, BOARDS[2], events=events)
+        last = request_(app, BOARDS[2])
         await until(lambda: len(solvers.begun) == 2)
         solvers.release.set()
         assert (await last.reply()).status == 200
-        assert solvers.begun == [BOARDS[0], BOARDS[2]]
+        assert solvers.begun[:2] == [BOARDS[0], BOARDS[2]]
 
 
 @in_event_loop
-@pytest.mark.parametrize("ask", [ask_solve, partial(ask_solve, events=True), ask_moves])
 async def test_waiting_request_receives_only_once_more(
-    database: Database, solvers: HeldSolvers, ask: Callable[..., AppRequest], monkeypatch: pytest.MonkeyPatch
+    database: Database, solvers: HeldSolvers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The client may send requests behind this one. Each call of `receive` lets the server read more of them."""
     monkeypatch.setattr(solves, "_EVENT_S", 0.01)
     async with running_app(database, solvers) as app:
-        request = ask(app, BOARDS[0])
-        await until(lambda: searches(app).n_running == 1)
-        await asyncio.sleep(0.2)
+        plain, events = ask_solve(app, BOARDS[0]), ask_solve(app, BOARDS[1], events=True)
+        await until(lambda: len(events.sent) > 10)
         # The body, and the end of the connection.
-        assert request.n_received == 2
+        assert (plain.n_received, events.n_received) == (2, 2)
         solvers.release.set()
-        assert (await request.reply()).status == 200
+        assert {(await request.reply()).status for request in (plain, events)} == {200}
+
+
+@in_event_loop
+async def test_too_large_body_behind_the_head_of_a_search_is_refused(database: Database, solvers: HeldSolvers) -> None:
+    async with running_app(database, solvers, max_body_bytes=1000) as app:
+        request = ask_solve(app, BOARDS[0], method="GET", body=bytes(1001))
+        assert (await request.reply()).status == 413
 
 
 # Queues
@@ -96,7 +101,9 @@ async def test_waiting_request_receives_only_once_more(
 
 @in_event_loop
 @pytest.mark.parametrize("events", [False, True])
-async def test_wait_of_a_solve_is_bounded(database: Database, solvers: HeldSolvers, events: bool) -> None:
+async def test_wait_of_a_solve_is_bounded(
+    database: Database, solvers: HeldSolvers, events: bool, caplog: pytest.LogCaptureFixture
+) -> None:
     async with running_app(database, solvers, n_solves=1, wait_s=0.1) as app:
         running = ask_solve(app, BOARDS[0])
         await until(lambda: len(solvers.begun) == 1)
@@ -108,7 +115,9 @@ async def test_wait_of_a_solve_is_bounded(database: Database, solvers: HeldSolve
             else:
                 assert (reply.status, reply.headers["retry-after"]) == (503, "5")
                 assert "0.1 seconds" in reply.json["detail"]
-        counted = await metrics(app)
+                assert "request_id" not in reply.json
+        assert not caplog.records
+        counted = metrics(app)
         assert counted['tile_pdb_solve_refusals_total{queue="long",reason="waited"}'] == 2
         assert counted['tile_pdb_solve_wait_seconds_count{queue="long"}'] == 3
         assert counted['tile_pdb_solve_wait_seconds_sum{queue="long"}'] >= 0.1
@@ -125,7 +134,7 @@ async def test_full_queue_refuses_only_new_searches(database: Database, solvers:
         for events in (False, True):
             refused = await ask_solve(app, BOARDS[2], events=events).reply()
             assert (refused.status, refused.headers["retry-after"]) == (503, "5")
-        assert (await metrics(app))['tile_pdb_solve_refusals_total{queue="long",reason="full"}'] == 2
+        assert metrics(app)['tile_pdb_solve_refusals_total{queue="long",reason="full"}'] == 2
         solvers.release.set()
         assert {(await request.reply()).status for request in taken} == {200}
         assert len(solvers.begun) == 2
@@ -165,15 +174,78 @@ async def test_events_report_the_number_of_searches_ahead(database: Database, so
             await request.reply()
 
 
-def test_progress_counts_the_nodes_of_all_thresholds() -> None:
-    search = Search(Mock())
-    search.started = 0.0
-    assert search.progress() is None
-    for threshold, generated in ((10, 100), (10, 200), (12, 50), (12, 400), (14, 10)):
-        search.report(Iteration(threshold, generated, generated // 2, 0.1))
-    progress = search.progress()
-    assert progress is not None
-    assert (progress.threshold, progress.generated, progress.expanded) == (14, 610, 305)
+@in_event_loop
+async def test_progress_counts_the_nodes_of_all_thresholds(database: Database, solvers: HeldSolvers) -> None:
+    counts = ((10, 100), (10, 200), (12, 50), (12, 400), (14, 10))
+    solvers.reports = tuple(Iteration(at, generated, generated // 2, 0.1) for at, generated in counts)
+    async with running_app(database, solvers) as app:
+        request = ask_solve(app, BOARDS[0], events=True)
+        await until(lambda: len(request.sent) > 1)
+        name, data, *_ = request.sent[1]["body"].decode().splitlines()
+        progress = json.loads(data.removeprefix("data: "))
+        assert (name, progress["threshold"], progress["generated"]) == ("event: progress", 14, 610)
+        assert progress["expanded"] == 305
+        assert progress["nodes_per_s"] > 0
+        solvers.release.set()
+        await request.reply()
+
+
+@in_event_loop
+async def test_time_limit_is_at_most_that_of_the_server(database: Database, solvers: HeldSolvers) -> None:
+    solvers.release.set()
+    async with running_app(database, solvers, solve_s=5.0) as app:
+        for request, given, expected in (
+            (ask_solve, {}, 5),
+            (ask_solve, {"seconds": 4}, 4),
+            (ask_solve, {"seconds": 60}, 5),
+            (ask_solve, {"body": json.dumps({"board": BOARDS[0], "seconds": 60}).encode()}, 5),
+            (ask_moves, {}, 1),
+            (ask_moves, {"seconds": 4}, 4),
+            (ask_moves, {"seconds": 60}, 5),
+        ):
+            solvers.seconds.clear()
+            assert (await request(app, BOARDS[0], **given).reply()).status == 200
+            assert expected - 1 < solvers.seconds[0] <= expected, given
+
+
+# Hints
+
+
+def test_hints_come_best_first(database: Database) -> None:
+    """First the moves that begin an optimal solution, then those of unknown distance, then longer ones; else by h."""
+    app = ready_app(database)
+    seen: Counter[str] = Counter()
+    for board in BOARDS[:40]:
+        for limits in ("", "&seconds=0", "&nodes=400"):
+            answer = ask(app, f"/v1/moves?board={'+'.join(map(str, board))}{limits}").json
+            distances, h = ([move[name] for move in answer["moves"]] for name in ("distance", "h"))
+            if (found := answer["distance"]) is None:
+                assert (set(distances), h) == ({None}, sorted(h))
+                seen["different h"] += len(set(h)) > 1
+            else:
+                assert found - 1 in distances
+                assert set(distances) <= {found - 1, None, found + 1}
+                keys = [(found if at is None else at, at_h) for at, at_h in zip(distances, h, strict=True)]
+                assert keys == sorted(keys)
+                seen["different distances"] += {found - 1, found + 1} <= set(distances)
+                seen["unknown distances"] += None in distances
+    assert len(seen) == 3
+    assert min(seen.values()) > 5
+
+
+def test_hints_are_exact_distances(database: Database) -> None:
+    with open_database(table_file("8", "3x3")) as whole:
+        app = ready_app(database)
+        for board in BOARDS[:5]:
+            answer = ask(app, f"/v1/moves?board={'+'.join(map(str, board))}").json
+            assert answer["distance"] == whole.probe(board).maximum
+            for move in answer["moves"]:
+                assert move["distance"] == whole.probe(move["board"]).maximum
+                assert (board[move["cell"]], board[move["blank"]]) == (move["tile"], 0)
+                assert move["h"] == database.probe(move["board"]).maximum
+        for name, expected in (("board=1+2+3/4+5+6/7+8+0", (0, [1, 1])), ("board=2+1+3/4+5+6/7+8+0", (None, [None] * 2))):
+            answer = ask(app, f"/v1/moves?{name}").json
+            assert (answer["distance"], [move["distance"] for move in answer["moves"]]) == expected
 
 
 # The end of the service
@@ -196,7 +268,7 @@ async def test_running_searches_have_the_time_of_grace(
         assert (await running.reply()).status == (200 if grace_s else 503)
         assert (await waiting.reply()).status == 503
         assert solvers.begun == [BOARDS[0]]
-        assert (await metrics(app))['tile_pdb_solve_refusals_total{queue="long",reason="stopping"}'] == 2
+        assert metrics(app)['tile_pdb_solve_refusals_total{queue="long",reason="stopping"}'] == 2
 
 
 # Random requests
@@ -268,7 +340,7 @@ async def random_requests(database: Database, seed: int) -> None:
         for is_short in (False, True):
             assert solvers.most_running[is_short] <= n_solves
         await until(lambda: searches(app).n_running + searches(app).n_waiting == 0)
-        counted = await metrics(app)
+        counted = metrics(app)
         waits = sum(
             counted.get(f'tile_pdb_solve_wait_seconds_count{{queue="{name}"}}', 0) for name in ("short", "long")
         )
