@@ -175,7 +175,7 @@ def test_lookups_stay_fast_during_hard_solves(server: Server) -> None:
 # Hostile requests and memory
 
 
-@pytest.mark.parametrize("n_requests", [3000, pytest.param(100_000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("n_requests", [1500, pytest.param(100_000, marks=pytest.mark.slow)])
 def test_hostile_requests_cause_no_error_and_no_leak(server: Server, n_requests: int) -> None:
     # The first requests fill caches; growth is measured after them.
     send_all(server.port, hostile_requests(300, 4))
@@ -194,17 +194,19 @@ def test_hostile_requests_cause_no_error_and_no_leak(server: Server, n_requests:
     [
         (b'{"boards": [' + b"[]," * 2_000_000 + b"[]]}", 413),
         (b'{"boards": [[' + b"0," * 3_000_000 + b"0]]}", 413),
-        (b'{"boards": ["1 2 3 0"' + b',"x"' * 30_000 + b"]}", 200),
         (b'{"boards": [[null' + (b",null" * 35 + b"],[null") * 40_000 + b"]]}", 400),
     ],
-    ids=["lists", "one list", "many problems", "nulls"],
+    ids=["lists", "one list", "nulls"],
 )
-def test_memory_of_large_bodies_is_released(server: Server, body: bytes, status: int) -> None:
+def test_large_bodies_take_little_memory(server: Server, body: bytes, status: int) -> None:
     sent = Hostile(request("/v1/lookup?size=4x4", body, "Content-Type: application/json"), 20.0)
+    process = Path(f"/proc/{server.process.pid}")
+    (process / "clear_refs").write_text("5")  # resets the peak
     before = resident_bytes(server.process.pid)
     statuses, _ = send_all(server.port, [sent] * 4, n_threads=2)
     assert dict(statuses) == {status: 4}
-    assert resident_bytes(server.process.pid) - before < 60e6
+    peak = int((process / "status").read_text().partition("VmHWM:")[2].split()[0]) * 1024
+    assert peak - before < 300e6
 
 
 # Options and signals
