@@ -106,7 +106,6 @@ class AppRequest:
     reading  the client reads no more of the answer until this is set
 
     n_received  calls of `receive`
-    is_silent   the client sends no body
     """
 
     def __init__(
@@ -134,7 +133,6 @@ class AppRequest:
         }  # fmt: skip
         self._body, self._reading = body or b"", reading
         self._is_read = False
-        self.is_silent = False
         self.n_received = 0
         self._has_left = asyncio.Event()
         self.sent: list[Any] = []
@@ -142,7 +140,7 @@ class AppRequest:
 
     async def _receive(self) -> dict[str, Any]:
         self.n_received += 1
-        if not self._is_read and not self.is_silent:
+        if not self._is_read:
             self._is_read = True
             return {"type": "http.request", "body": self._body, "more_body": False}
         await self._has_left.wait()

@@ -120,7 +120,9 @@ REQUESTS: list[tuple[Any, ...]] = [
         for host in ("evil.example", "evil.example:8015", "localhost.evil.example", "127.0.0.2", "", "localhost:x",
                      "evil@localhost", "[::1", "*", " localhost", "example.com", "notexample.com")
     ),
-    *((f"GET {LOOKUP}", None, (("Host", host), SAME), 200, "") for host in ("LOCALHOST:80", "[::1]:8015", "a.b.example.com")),
+    (f"GET {LOOKUP}", None, (("Host", "LOCALHOST:80"), SAME), 200, ""),
+    (f"GET {LOOKUP}", None, (("Host", "[::1]:8015"), SAME), 200, ""),
+    (f"GET {LOOKUP}", None, (("Host", "a.b.example.com"), SAME), 200, ""),
     ("GET /healthz", None, (("Host", "10.1.2.3:8015"),), 200, ""),
     ("GET /readyz", None, (("Host", None),), 200, ""),
     # The token
@@ -236,18 +238,16 @@ async def test_large_bodies_are_refused_while_bodies_and_answers_fill_the_memory
     assert await status(batch) == 200
 
 
-@in_event_loop
-async def test_body_that_does_not_come_is_refused(database: Database) -> None:
-    app = ready_app(database, request_s=0.05)
-    request = AppRequest(app, "/v1/lookup", body=b"", size="3x3")
-    request.is_silent = True
-    assert (await request.reply()).status == 400
-
-
 def test_requests_and_boards_are_counted(database: Database) -> None:
     app = ready_app(database)
     before = metrics(app)
-    for method, path in (("GET", "/healthz"), ("HEAD", "/healthz"), ("GET", "/a"), ("GET", "/b"), ("PUT", "/v1/lookup")):
+    for method, path in (
+        ("GET", "/healthz"),
+        ("HEAD", "/healthz"),
+        ("GET", "/a"),
+        ("GET", "/b"),
+        ("PUT", "/v1/lookup"),
+    ):
         ask(app, path, method=method)
     ask(app, LOOKUP)
     ask(app, BATCH, body=b'{"boards": [%s, %s]}' % (GOOD, GOOD))

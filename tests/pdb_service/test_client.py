@@ -6,9 +6,8 @@ import socket
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -245,23 +244,15 @@ class OtherServer:
                     connection.sendall(self.databases or b"" if is_first else self.answer)
 
 
-@contextmanager
-def other_server() -> Iterator[OtherServer]:
+@pytest.fixture(scope="module")
+def other() -> Iterator[OtherServer]:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         other = OtherServer(listener)
         thread = threading.Thread(target=other.run)
         thread.start()
-        try:
-            yield other
-        finally:
-            listener.shutdown(socket.SHUT_RDWR)
-            thread.join()
-
-
-@pytest.fixture(scope="module")
-def other(server: Server) -> Iterator[OtherServer]:
-    with other_server() as other:
         yield other
+        listener.shutdown(socket.SHUT_RDWR)
+        thread.join()
 
 
 def http(status: str, body: bytes, *headers: str, length: int | None = None) -> bytes:
@@ -304,10 +295,10 @@ def test_answers_of_other_servers_raise_errors(
 def samples(server: Server) -> dict[str, Any]:
     """Return an answer of each kind."""
     board = "board=8+6+7/2+5+4/3+0+1"
-    paths = "databases", f"lookup?{board}", f"moves?{board}", f"solve?{board}", "lookup?board=1"
-    return {path.partition("?")[0]: server.ask(f"/v1/{path}").json for path in paths[:-1]} | {
-        "problem": server.ask(f"/v1/{paths[-1]}").json
+    paths = {name: f"{name}?{board}" for name in ("databases", "lookup", "moves", "solve")} | {
+        "problem": "lookup?board=1"
     }
+    return {name: server.ask(f"/v1/{path}").json for name, path in paths.items()}
 
 
 def test_incomplete_answers_raise_errors(other: OtherServer, samples: dict[str, Any]) -> None:

@@ -57,16 +57,9 @@ def stream(visit: Visit, *events: tuple[str, dict[str, Any]]) -> None:
 # The board
 
 
-def test_page_shows_a_random_board_with_its_lower_bound(visit: Visit) -> None:
-    visit.open()
-    expect(visit.at(".tile")).to_have_count(15)
-    expect(visit.at("#h")).to_have_text(re.compile(r"^\d+$"))
-    expect(visit.page).to_have_url(re.compile(r"#board=[\d,/]+$"))
-    expect(visit.tile(8)).to_have_attribute("aria-label", re.compile(r"^8, row \d, column \d"))
-
-
 def test_typed_boards_are_read_in_any_form_or_explained(visit: Visit) -> None:
     visit.open()
+    expect(visit.at("#h")).to_have_text(re.compile(r"^\d+$"))
     for text in (FAR, "8,6,7,2,5,4,3,0,1", "8 6 7\n2 5 4\n3 0 1"):
         visit.choose("#size", "4x4")
         expect(visit.at(".tile")).to_have_count(15)
@@ -165,18 +158,14 @@ def test_address_holds_board_goal_and_database(visit: Visit) -> None:
 
 def test_patterns_are_coloured_and_follow_the_chosen_sum(visit: Visit, server: Server) -> None:
     name = server.ask("/v1/databases").json["databases"][2]["id"]
-    visit.open(f"{FAR_ADDRESS}&db=unknown")  # then the first database of the size is used
-    expect(visit.at("#h")).to_have_text("31")
-    visit.choose("#database", name)
+    visit.open(f"{FAR_ADDRESS}&db={name}")
     sums = server.ask(f"/v1/lookup?board={FAR.replace(' ', '+')}&db={name}").json["sums"]
-    assert len(sums) == 2
     for index, expected in enumerate(sums):
         visit.at(f"#sums input[value='{index}']").check()
-        values = visit.at(".sum").nth(index).locator(".value")
-        expect(values).to_have_text(list(map(str, expected["values"])))
+        expect(visit.at(".sum").nth(index).locator(".value")).to_have_text(list(map(str, expected["values"])))
         for letter, tiles in zip("ABC", expected["patterns"], strict=True):
-            for tile in tiles:
-                expect(visit.tile(tile).locator(".mark")).to_have_text(letter)
+            expect(visit.tile(tiles[0]).locator(".mark")).to_have_text(letter)
+    assert len(sums) == 2
 
 
 def test_hint_lists_the_moves_best_first_and_plays_them(visit: Visit) -> None:
@@ -317,18 +306,6 @@ def test_token_is_asked_for_once_and_kept_in_the_tab(visit: Visit) -> None:
 
 
 # Looks
-
-
-def test_dark_and_light_follow_the_system_and_the_button(chromium: Browser, server: Server) -> None:
-    paper = "getComputedStyle(document.body).backgroundColor"
-    with visiting(chromium, server.url, color_scheme="dark") as visit:
-        visit.open()
-        dark = visit.page.evaluate(paper)
-        visit.at("#theme").click()
-        light = visit.page.evaluate(paper)
-        assert dark != light
-        visit.page.reload()
-        assert visit.page.evaluate(paper) == light
 
 
 _LOOKS: dict[str, dict[str, Any]] = {

@@ -6,6 +6,7 @@ import random
 from collections import Counter
 from collections.abc import Callable
 from functools import partial
+from itertools import product
 from typing import Any
 
 import pytest
@@ -31,7 +32,6 @@ from tests.pdb_service.app_requests import (
     running_app,
     until,
 )
-from tests.pdb_service.server import Reply
 from tests.tables import table_file
 
 ASKING = [ask_solve, partial(ask_solve, events=True), ask_moves]
@@ -47,13 +47,6 @@ def searches(app: FastAPI) -> Any:
 
 
 # Clients that leave
-
-
-def result_of(reply: Reply) -> Any:
-    """The data of the last event, which must be the result."""
-    *_, name, data = reply.body.decode().strip().splitlines()
-    assert name == "event: result", reply.body
-    return json.loads(data.removeprefix("data: "))
 
 
 @in_event_loop
@@ -153,7 +146,7 @@ async def test_short_searches_do_not_wait_behind_long_ones(database: Database, s
         # These need no search and no turn.
         for reply in (await ask_solve(app, UNSOLVABLE).reply(), await ask_moves(app, UNSOLVABLE).reply()):
             assert (reply.status, reply.json["solvable"]) == (200, False)
-        assert result_of(await ask_solve(app, UNSOLVABLE, events=True).reply())["solvable"] is False
+        assert b'"solvable":false' in (await ask_solve(app, UNSOLVABLE, events=True).reply()).body
         assert (await ask_moves(app, GOAL).reply()).json["distance"] == 0
         assert (await ask_moves(app, BOARDS[0], seconds=0).reply()).json["distance"] is None
         solvers.wait_s = None
@@ -162,32 +155,24 @@ async def test_short_searches_do_not_wait_behind_long_ones(database: Database, s
 
 
 @in_event_loop
-async def test_events_report_the_number_of_searches_ahead(database: Database, solvers: HeldSolvers) -> None:
+async def test_events_report_the_nodes_of_all_thresholds_or_the_searches_ahead(
+    database: Database, solvers: HeldSolvers
+) -> None:
+    counts = ((10, 100), (10, 200), (12, 50), (12, 400), (14, 10))
+    solvers.reports = tuple(Iteration(at, generated, generated // 2, 0.1) for at, generated in counts)
     async with running_app(database, solvers, n_solves=1) as app:
         requests = [ask_solve(app, board, events=True) for board in BOARDS[:3]]
         await until(lambda: all(request.sent[1:] for request in requests))
-        events = [request.sent[1]["body"] for request in requests]
-        assert b"event: progress" in events[0]
-        assert [b'{"ahead":0}' in events[1], b'{"ahead":1}' in events[2]] == [True, True]
+        events = [request.sent[1]["body"].decode() for request in requests]
+        assert events[1:] == [f'event: queued\ndata: {{"ahead":{n_ahead}}}\n\n' for n_ahead in (0, 1)]
+        name, _, data = events[0].partition("\ndata: ")
+        progress = json.loads(data)
+        assert (name, progress["threshold"]) == ("event: progress", 14)
+        assert (progress["generated"], progress["expanded"]) == (610, 305)
+        assert progress["nodes_per_s"] > 0
         solvers.release.set()
         for request in requests:
             await request.reply()
-
-
-@in_event_loop
-async def test_progress_counts_the_nodes_of_all_thresholds(database: Database, solvers: HeldSolvers) -> None:
-    counts = ((10, 100), (10, 200), (12, 50), (12, 400), (14, 10))
-    solvers.reports = tuple(Iteration(at, generated, generated // 2, 0.1) for at, generated in counts)
-    async with running_app(database, solvers) as app:
-        request = ask_solve(app, BOARDS[0], events=True)
-        await until(lambda: len(request.sent) > 1)
-        name, data, *_ = request.sent[1]["body"].decode().splitlines()
-        progress = json.loads(data.removeprefix("data: "))
-        assert (name, progress["threshold"], progress["generated"]) == ("event: progress", 14, 610)
-        assert progress["expanded"] == 305
-        assert progress["nodes_per_s"] > 0
-        solvers.release.set()
-        await request.reply()
 
 
 @in_event_loop
@@ -211,41 +196,29 @@ async def test_time_limit_is_at_most_that_of_the_server(database: Database, solv
 # Hints
 
 
-def test_hints_come_best_first(database: Database) -> None:
+def test_hints_are_exact_and_come_best_first(database: Database) -> None:
     """First the moves that begin an optimal solution, then those of unknown distance, then longer ones; else by h."""
     app = ready_app(database)
     seen: Counter[str] = Counter()
-    for board in BOARDS[:40]:
-        for limits in ("", "&seconds=0", "&nodes=400"):
+    with open_database(table_file("8", "3x3")) as exact:
+        for board, limits in product(BOARDS[:40], ("", "&seconds=0", "&nodes=400")):
             answer = ask(app, f"/v1/moves?board={'+'.join(map(str, board))}{limits}").json
-            distances, h = ([move[name] for move in answer["moves"]] for name in ("distance", "h"))
-            if (found := answer["distance"]) is None:
-                assert (set(distances), h) == ({None}, sorted(h))
-                seen["different h"] += len(set(h)) > 1
-            else:
-                assert found - 1 in distances
-                assert set(distances) <= {found - 1, None, found + 1}
-                keys = [(found if at is None else at, at_h) for at, at_h in zip(distances, h, strict=True)]
-                assert keys == sorted(keys)
-                seen["different distances"] += {found - 1, found + 1} <= set(distances)
-                seen["unknown distances"] += None in distances
+            found, moves = answer["distance"], answer["moves"]
+            assert found == exact.probe(board).maximum or (found is None and limits)
+            for move in moves:
+                assert move["distance"] == exact.probe(move["board"]).maximum or (move["distance"] is None and limits)
+                assert (board[move["cell"]], board[move["blank"]]) == (move["tile"], 0)
+            # Without a distance of the board there is none of a move.
+            keys = [(found if move["distance"] is None else move["distance"], move["h"]) for move in moves]
+            assert keys == sorted(keys, key=lambda key: (key[0] or 0, key[1]))
+            distances = {move["distance"] for move in moves}
+            seen["different h"] += found is None and len({move["h"] for move in moves}) > 1
+            seen["different distances"] += len(distances - {None}) > 1
+            seen["unknown distances"] += len(distances) > 1 and None in distances
     assert len(seen) == 3
     assert min(seen.values()) > 5
-
-
-def test_hints_are_exact_distances(database: Database) -> None:
-    with open_database(table_file("8", "3x3")) as whole:
-        app = ready_app(database)
-        for board in BOARDS[:5]:
-            answer = ask(app, f"/v1/moves?board={'+'.join(map(str, board))}").json
-            assert answer["distance"] == whole.probe(board).maximum
-            for move in answer["moves"]:
-                assert move["distance"] == whole.probe(move["board"]).maximum
-                assert (board[move["cell"]], board[move["blank"]]) == (move["tile"], 0)
-                assert move["h"] == database.probe(move["board"]).maximum
-        for name, expected in (("board=1+2+3/4+5+6/7+8+0", (0, [1, 1])), ("board=2+1+3/4+5+6/7+8+0", (None, [None] * 2))):
-            answer = ask(app, f"/v1/moves?{name}").json
-            assert (answer["distance"], [move["distance"] for move in answer["moves"]]) == expected
+    answer = ask(app, "/v1/moves?board=1+2+3/4+5+6/7+8+0").json
+    assert (answer["distance"], [move["distance"] for move in answer["moves"]]) == (0, [1, 1])
 
 
 # The end of the service
