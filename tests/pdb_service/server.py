@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-_START_S = 120  # kernels may have to be compiled
+_START_S = 300  # kernels may have to be compiled, and standard tables to be built
 # The environment has settings as JSON: pdb serve has no options for some.
 _PROGRAM = """
 import functools, json, os, signal

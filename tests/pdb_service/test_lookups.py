@@ -112,9 +112,8 @@ def test_first_database_that_serves_the_goal_answers(database: Database) -> None
 
 
 def test_lookup_in_a_catalogue_has_a_sum_for_each_symmetry_and_partition() -> None:
-    with open_database(table_file("8+1,2,5/3,4,6/7,8", "3x3", encoding="bits")) as catalogue:
+    with open_database(table_file("1,2,3,4/5,6/7,8+1,2,5/3,4,6/7,8", "3x3", encoding="bits")) as catalogue:
         sums = ask(ready_app(catalogue), "/v1/lookup?board=8+6+7/2+5+4/3+0+1").json["sums"]
         assert tuple(at["h"] for at in sums) == catalogue.probe((8, 6, 7, 2, 5, 4, 3, 0, 1)).sums
-    assert [len(at["values"]) for at in sums] == [1, 3, 1, 3]
     assert all(sum(at["values"]) == at["h"] for at in sums)
-    assert [tuple(map(len, at["patterns"])) for at in sums] == [(8,), (3, 3, 2)] * 2
+    assert [sorted(map(len, at["patterns"])) for at in sums] == [[2, 2, 4], [2, 3, 3]] * 2
