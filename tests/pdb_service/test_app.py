@@ -389,7 +389,7 @@ def test_invalid_address_to_listen_on_is_refused(host: str) -> None:
         open_socket(host, 0)
 
 
-@pytest.mark.parametrize("content", [b"\n", b"two words", b"s\xe9cret"])
+@pytest.mark.parametrize("content", [b"\n", b"two words"])
 def test_file_without_a_valid_token_is_refused(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "token"
     path.write_bytes(content)

@@ -221,6 +221,16 @@ def test_hints_are_exact_and_come_best_first(database: Database) -> None:
     assert (answer["distance"], [move["distance"] for move in answer["moves"]]) == (0, [1, 1])
 
 
+@in_event_loop
+async def test_search_of_a_move_that_leads_away_is_not_finished(database: Database, solvers: HeldSolvers) -> None:
+    solvers.reports = (Iteration(threshold=9, generated=7, expanded=5, seconds=0.1),)
+    solvers.release.set()
+    board = next(board for board in BOARDS if board.index(0) == 1)  # `answer_for` moves the tile of the first cell
+    async with running_app(database, solvers) as app:
+        answer = (await ask_moves(app, board).reply()).json
+    assert (answer["distance"], [move["distance"] for move in answer["moves"]]) == (5, [4, 6, 6])
+
+
 # The end of the service
 
 
