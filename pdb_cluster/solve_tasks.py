@@ -11,11 +11,15 @@ from typing import Any
 
 from distributed import as_completed
 
-from pdb_cluster.connect import RightWorkers, failure, while_reachable
+from pdb_cluster.connect import RightWorkers, failure, while_reachable, workers_died
 from pdb_core.errors import ClusterError
 
 # Seconds for which the workers of the cluster are taken as known.
 _WORKERS_S = 1.0
+# Times that all workers of a task may end, before the task fails. Dask counts the workers that die at a task only as
+# long as some of its workers are left; its default is four, too.
+_MAX_LOSSES = 4
+_FAILED = "a task failed on the cluster"
 
 
 @dataclass(eq=False)
@@ -27,6 +31,7 @@ class Task:
     handle    called with the task and its result
     future    of Dask; another one if the task is sent again
     workers   those that may run it
+    n_losses  times that all its workers ended
     """
 
     send: Callable[..., list[Any]]
@@ -34,6 +39,7 @@ class Task:
     handle: "Callable[[Task, Any], None]"
     future: Any = None
     workers: frozenset[str] = frozenset()
+    n_losses: int = 0
 
 
 class Tasks:
@@ -94,6 +100,9 @@ class Tasks:
     def _send_again(self) -> None:
         """Send the tasks again whose workers are all gone: those in their place have other addresses."""
         for task in [task for task in self._pending.values() if not task.workers & self._workers]:
+            task.n_losses += 1
+            if task.n_losses == _MAX_LOSSES:
+                raise workers_died(_FAILED)
             self.cancel([task])
             self._send(task.send, [task])
 
@@ -121,7 +130,7 @@ class Tasks:
         for task in self._pending.values():
             if task.future.status == "error":
                 error = task.future.exception()
-                raise failure("a task failed on the cluster", error) from error
+                raise failure(_FAILED, error) from error
         for future, result in completed:
             # It may have been cancelled or sent again, also by a handler just now.
             ended = self._pending.pop(future.key, None)

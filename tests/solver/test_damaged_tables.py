@@ -1,10 +1,4 @@
-"""Damaged tables that are opened without verification: each reader ends, with an error or with a right answer."""
-
-import json
-import os
-import subprocess
-import sys
-from typing import Any
+"""Damaged tables that are opened without verification, see also `tests.faults.damaged_tables`."""
 
 import numpy as np
 import numpy.typing as npt
@@ -15,39 +9,11 @@ from pdb_core.puzzle import Tiles
 from pdb_query import Database, open_database
 from solver import GraphSolver, Limits
 from solver.engine import subtree_list
-from tests import ROOT
-from tests.faults.damaged_tables import OUTCOMES, READERS
 from tests.pdb_query.test_descent import with_table_bytes
 from tests.solving import S3, database_for, engine_for, solvable_boards
 from tests.tables import table_file
 
 PARTITION = "1,2,5/3,4,6/7,8"
-
-
-def outcomes(*arguments: str, **environment: str) -> dict[str, Any]:
-    """Run tests.faults.damaged_tables in a separate process, because it forks, and return its report."""
-    result = subprocess.run(
-        [sys.executable, "-m", "tests.faults.damaged_tables", *arguments],
-        cwd=ROOT, capture_output=True, text=True, check=False, env={**os.environ, **environment},
-    )  # fmt: skip
-    assert result.stdout, result.stderr
-    found: dict[str, Any] = json.loads(result.stdout)
-    assert found["losses"] == []
-    for counts in found["readers"].values():
-        assert set(counts) <= set(OUTCOMES)
-    return found
-
-
-def test_no_reader_of_a_damaged_table_crashes_hangs_or_errs() -> None:
-    found = outcomes("--tried", "8", "--samples", "4")
-    assert found["tried"] == 8
-    assert set(READERS) <= set(found["readers"])
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("bounds_check", ["0", "1"])
-def test_no_reader_of_many_damaged_tables_crashes_hangs_or_errs(bounds_check: str) -> None:
-    assert outcomes("--tried", "2000", "--seed", "2", NUMBA_BOUNDSCHECK=bounds_check)["tried"] == 2000
 
 
 def entries_of(database: Database, board: Tiles) -> list[int]:

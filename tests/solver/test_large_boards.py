@@ -22,7 +22,7 @@ from solver.large_boards.line_by_line import Pieces, geometry, in_pieces
 from solver.large_boards.lower_bound import linear_conflict_bound, lower_bound, manhattan_distance
 from solver.large_boards.suboptimal import solve_by_lines, without_loops
 from solver.solution import check_solution
-from tests.command_line import pdb, refused
+from tests.command_line import pdb, refused, started_pdb
 from tests.naive import boards_and_tables as naive
 from tests.tables import table_file
 
@@ -163,7 +163,7 @@ def test_time_limit_does_not_include_compilation(tmp_path: Path) -> None:
     size = BoardSize(10, 10)
     board = format_board(solvable(size, blank_last(size), 3), size)
     answers = [
-        json.loads(pdb("approximate", board, "--format", "ndjson", TILE_PDB_CACHE=str(tmp_path)).stdout)
+        json.loads(started_pdb("approximate", board, "--format", "ndjson", TILE_PDB_CACHE=str(tmp_path)).stdout)
         for _ in range(2)
     ]
     assert answers[0]["length"] < 1.4 * answers[1]["length"]
