@@ -20,7 +20,7 @@ from solver.large_boards.beam_search_kernels import Aim
 from solver.large_boards.fitted_values import no_fitted_values
 from solver.large_boards.line_by_line import geometry, in_pieces
 from solver.large_boards.lower_bound import linear_conflict_bound, lower_bound, manhattan_distance
-from tests.command_line import started_pdb
+from tests.command_line import pdb, started_pdb
 from tests.naive import boards_and_tables as naive
 from tests.naive.heuristics import naive_linear_conflict
 from tests.tables import table_file
@@ -161,9 +161,7 @@ def test_wide_beam_is_breadth_first_search() -> None:
 def test_command_needs_no_tables_and_answers_every_board_that_can_be_solved() -> None:
     size, options = BoardSize(10, 8), ("--goal", "snail", "--format", "ndjson", "--time-limit", "0.3")
     odd = (2, 1, *snail(size)[2:])
-    result = started_pdb(
-        "approximate", format_board(odd, size), format_board(solvable(size, snail(size), 1), size), *options
-    )
+    result = pdb("approximate", format_board(odd, size), format_board(solvable(size, snail(size), 1), size), *options)
     assert result.returncode == 3
     assert "odd permutation" in result.stderr
     assert "building" not in result.stderr
@@ -176,15 +174,13 @@ def test_command_needs_no_tables_and_answers_every_board_that_can_be_solved() ->
 
 def test_command_reports_the_gap_to_the_lower_bound() -> None:
     hardest = "0 12 9 13/15 11 10 14/3 7 2 5/4 8 6 1"
-    text = started_pdb("approximate", "1 2 3/4 5 6/7 0 8", hardest, "--time-limit", "0.1").stdout.splitlines()
+    text = pdb("approximate", "1 2 3/4 5 6/7 0 8", hardest, "--time-limit", "0.1").stdout.splitlines()
     assert text[0].startswith("1: 1 move, optimal; ")
     assert "the optimal length is at least 60 (gap " in text[2]
     size = BoardSize(4, 3)
     file = str(table_file("1,2,3,5,6/4,7,8,9,10,11", "4x3"))
     board = format_board(solvable(size, blank_last(size), 1), size)
-    record = json.loads(
-        started_pdb("approximate", board, "--db", file, "--format", "json", "--time-limit", "0.1").stdout
-    )[0]
+    record = json.loads(pdb("approximate", board, "--db", file, "--format", "json", "--time-limit", "0.1").stdout)[0]
     assert record["heuristic"] == "db"
     assert record["gap"] == record["length"] - record["lower_bound"]
     assert record["bound"] == record["length"] / record["lower_bound"]
