@@ -1,0 +1,37 @@
+"""Mutants: wrong changes of the product, each of which a test must catch. `python -m tests.mutants` tries them."""
+
+import tomllib
+from dataclasses import dataclass
+
+from tests import ROOT
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """A change of one file: `old`, which must occur exactly once, becomes `new`.
+
+    tests  arguments of pytest: files or folders of tests, of which at least one must fail
+    k      option -k of pytest, if the tests take long
+    """
+
+    name: str
+    file: str
+    old: str
+    new: str
+    tests: tuple[str, ...]
+    k: str = ""
+
+    @property
+    def problem(self) -> str | None:
+        """Why the mutant cannot be tried, if so."""
+        n_found = (ROOT / self.file).read_text(encoding="utf-8").count(self.old) if (ROOT / self.file).exists() else 0
+        missing = [test for test in self.tests if not (ROOT / test.partition("::")[0]).exists()]
+        if n_found != 1 or missing or self.old == self.new:
+            return f"{self.name}: the old text occurs {n_found} times in {self.file}; missing tests: {missing}"
+        return None
+
+
+def all_mutants() -> list[Mutant]:
+    """Return the mutants of mutants.toml."""
+    listed = tomllib.loads((ROOT / "tests/mutants/mutants.toml").read_text(encoding="utf-8"))["mutant"]
+    return [Mutant(**{**fields, "tests": tuple(fields["tests"])}) for fields in listed]
