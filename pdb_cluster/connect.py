@@ -129,15 +129,16 @@ class RightWorkers:
                 continue
             self._is_right[address] = version == program_version()
             if not self._is_right[address]:
-                what = f"runs tile-pdb {_shown(version)}, this command {_shown(program_version())}"
-                if isinstance(version, ModuleNotFoundError):
-                    what = f"has no tile-pdb ({version})"
+                if isinstance(version, Exception):  # Dask may return one error as another
+                    what = f"has no tile-pdb of this version ({version})"
+                else:
+                    what = f"runs tile-pdb {_shown(version)}, this command {_shown(program_version())}"
                 self._say(f"the worker at {address} {what}, so it gets no tasks; install the same version on both")
         return {address: n_threads for address, n_threads in present.items() if self._is_right.get(address)}
 
 
-def _shown(version: Any) -> str:
-    return f"({version})" if isinstance(version, Exception) else f"{version[0]} (kernels {version[1][:8]})"
+def _shown(version: tuple[str, str]) -> str:
+    return f"{version[0]} (kernels {version[1][:8]})"
 
 
 @contextlib.contextmanager
@@ -156,8 +157,13 @@ def failure(what: str, error: BaseException) -> PdbError:
     if isinstance(error, PdbError):
         return error
     if isinstance(error, KilledWorker):
-        return ClusterError(f"{what}: several workers died, most often because they ran out of memory; see their logs")
+        return workers_died(what)
     if isinstance(error, MemoryError):
         return ClusterError(f"{what}: a worker ran out of memory; start more or larger workers")
     why = "".join(f": {line}" for line in str(error).splitlines()[:1])
     return ClusterError(f"{what} ({type(error).__name__}{why}); the logs of the workers may say more")
+
+
+def workers_died(what: str) -> ClusterError:
+    """Return the error to raise when `what` failed because it killed its workers."""
+    return ClusterError(f"{what}: several workers died, most often because they ran out of memory; see their logs")

@@ -11,11 +11,15 @@ from typing import Any
 
 from distributed import as_completed
 
-from pdb_cluster.connect import RightWorkers, failure, while_reachable
+from pdb_cluster.connect import RightWorkers, failure, while_reachable, workers_died
 from pdb_core.errors import ClusterError
 
 # Seconds for which the workers of the cluster are taken as known.
 _WORKERS_S = 1.0
+# Times that all workers of a task may end while no task ends. Dask counts the workers that die at a task only as long
+# as some of its workers are left; its default is four, too.
+_MAX_LOSSES = 4
+_FAILED = "a task failed on the cluster"
 
 
 @dataclass(eq=False)
@@ -52,6 +56,8 @@ class Tasks:
         self._workers: frozenset[str] = frozenset()
         self._n_threads = 0
         self._counted_at = -_WORKERS_S
+        # Times that all workers of a task ended, since the last result.
+        self._n_losses = 0
 
     def n_present(self) -> int:
         """Return the threads of the workers about a second ago."""
@@ -93,7 +99,11 @@ class Tasks:
 
     def _send_again(self) -> None:
         """Send the tasks again whose workers are all gone: those in their place have other addresses."""
-        for task in [task for task in self._pending.values() if not task.workers & self._workers]:
+        lost = [task for task in self._pending.values() if not task.workers & self._workers]
+        self._n_losses += bool(lost)
+        if self._n_losses == _MAX_LOSSES:
+            raise workers_died(_FAILED)
+        for task in lost:
             self.cancel([task])
             self._send(task.send, [task])
 
@@ -121,7 +131,7 @@ class Tasks:
         for task in self._pending.values():
             if task.future.status == "error":
                 error = task.future.exception()
-                raise failure("a task failed on the cluster", error) from error
+                raise failure(_FAILED, error) from error
         for future, result in completed:
             # It may have been cancelled or sent again, also by a handler just now.
             ended = self._pending.pop(future.key, None)
@@ -130,5 +140,6 @@ class Tasks:
             if isinstance(result, concurrent.futures.CancelledError):
                 with while_reachable():
                     raise result
+            self._n_losses = 0
             ended.handle(ended, result)
         return bool(completed)

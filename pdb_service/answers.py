@@ -1,7 +1,7 @@
 """Pydantic models of all answers: what the service sends, the source of the OpenAPI document, what `Client` returns.
 
-Names are those of the Python library; an alias is the name in JSON if that differs. docs/http.md describes the fields.
-`of` makes an answer from objects of the library.
+Names are those of the Python library; an alias is the name in JSON if that differs. The text below a field is its
+meaning in the OpenAPI document and in the tables of docs/http.md. `of` makes an answer from objects of the library.
 """
 
 from collections.abc import Mapping
@@ -23,7 +23,7 @@ from solver.solution import Solution
 class Answer(BaseModel):
     """Base of the models: immutable, and without conversions such as "1" to 1."""
 
-    model_config = ConfigDict(frozen=True, strict=True)
+    model_config = ConfigDict(frozen=True, strict=True, use_attribute_docstrings=True)
 
     def to_json(self) -> bytes:
         """Return the answer in JSON, with the fields that were given."""
@@ -31,24 +31,35 @@ class Answer(BaseModel):
 
 
 class PatternInfo(Answer):
-    """A pattern: its tiles, the number of entries of its table, the largest distance."""
+    """A pattern and its table."""
 
     tiles: Tiles
+    """tiles of the pattern"""
     n_entries: int
+    """entries of its table from which the goal can be reached"""
     max: int
+    """largest distance in its table"""
 
 
 class DatabaseInfo(Answer):
-    """An open database. `id` is a value of the parameter db."""
+    """An open database."""
 
     id: str
+    """value of the parameter `db`: the file's name without `.h5`, made unique by `-2`, `-3`"""
     partition: str
+    """name of the partition"""
     size: str
+    """size of its boards"""
     goal: Tiles
+    """goal of the tables"""
     encoding: Encoding
+    """`bits` or `bytes`, see [the table file](format.md)"""
     cost: Cost
+    """`additive` or `every-move`: additive PDB or standard PDB"""
     patterns: tuple[PatternInfo, ...]
+    """the patterns"""
     n_bytes: int
+    """size of the tables in bytes"""
 
     @classmethod
     def of(cls, name: str, database: Database) -> "DatabaseInfo":
@@ -70,13 +81,18 @@ class DatabaseInfo(Answer):
 
 
 class LimitsInfo(Answer):
-    """The limits of this server that a client can plan with, in seconds, bytes and boards."""
+    """The limits of this server that a client can plan with."""
 
     solve_seconds_limit: float
+    """time of a search"""
     short_seconds_limit: float
+    """largest time limit of a short search"""
     wait_seconds_limit: float
+    """time that a search waits"""
     body_bytes_limit: int
+    """bytes of a request's body"""
     batch_boards_limit: int
+    """boards of a batch"""
 
     @classmethod
     def of(cls, settings: ServiceSettings) -> "LimitsInfo":
@@ -91,11 +107,14 @@ class LimitsInfo(Answer):
 
 
 class DatabasesAnswer(Answer):
-    """All databases, the goal of each size for requests without a goal, and the limits of the server."""
+    """All databases, and what a request without a goal gets."""
 
     databases: tuple[DatabaseInfo, ...]
+    """the databases, in the order in which the service tries them"""
     default_goals: dict[str, Tiles]
+    """for each size, the goal of requests without `goal`"""
     limits: LimitsInfo
+    """limits of this server, see [Limits](#limits)"""
 
     @classmethod
     def of(cls, databases: ServedDatabases, settings: ServiceSettings) -> "DatabasesAnswer":
@@ -108,23 +127,33 @@ class DatabasesAnswer(Answer):
 
 
 class SumAnswer(Answer):
-    """One sum: the distance of each pattern, and the tiles of the given board that each pattern represents."""
+    """The sum of one symmetry of a partition."""
 
     h: int
+    """the sum of `values`, or their maximum in a standard PDB"""
     values: tuple[int, ...]
+    """distance of each pattern"""
     patterns: tuple[Tiles, ...]
+    """for each value, the tiles *of the given board* that its pattern represents, for example to colour them"""
 
 
 class BoardAnswer(Answer):
-    """Base of the answers about a board. `why` is the reason why it cannot be solved; `h` is then null."""
+    """Base of the answers about a board."""
 
     db: str
+    """id of the database"""
     size: str
+    """size of the board"""
     board: Tiles
+    """the board"""
     goal: Tiles
+    """the goal"""
     solvable: bool
+    """whether the board can be solved"""
     why: str | None = None
+    """the reason why it cannot; only in answers with `"solvable":false`"""
     h: int | None
+    """lower bound of the board: the largest sum; null if it cannot be solved"""
 
     @staticmethod
     def about(board: Tiles, served: Served) -> dict[str, Any]:
@@ -136,9 +165,11 @@ class BoardAnswer(Answer):
 
 
 class LookupAnswer(BoardAnswer):
-    """The lookup of one board; `h` is the largest sum."""
+    """The lookup of one board."""
 
     sums: tuple[SumAnswer, ...]
+    """one sum for each symmetry, the tables' own first, then the reflected; a catalogue has one for each of its
+    partitions in each symmetry; empty if the board cannot be solved"""
 
     @classmethod
     def of(cls, board: Board, served: Served) -> "LookupAnswer":
@@ -169,25 +200,32 @@ def _pattern_tiles(served: Served) -> tuple[tuple[Tiles, ...], ...]:
 
 
 class Problem(Answer):
-    """A problem (RFC 9457). `detail` says what happened, to what, and what to do.
-
-    `request_id` names a fault of the server in its log.
-    """
+    """A problem (RFC 9457)."""
 
     type: str
+    """kind of the problem: a row of the table below, or `about:blank` for an error of HTTP, such as 404 for an unknown
+    path"""
     title: str
+    """name of the status"""
     status: int
+    """status of the answer"""
     detail: str
+    """the error, the value that caused it, and what to do"""
     request_id: str | None = None
+    """only for status 500: the `X-Request-Id`, which is also in the log"""
 
 
 class BatchItem(Answer):
-    """The answer for one board of a batch: h and the sums, or that it cannot be solved, or its error."""
+    """The answer for one board of a batch."""
 
     h: int | None = None
+    """the lower bound; null if the board cannot be solved"""
     sums: tuple[int, ...] | None = None
+    """the sums, as for [/v1/lookup](#get-v1lookup)"""
     solvable: bool | None = None
+    """`false` for a board that cannot be solved; else left out"""
     error: Problem | None = None
+    """only for an invalid board: its [problem](#problems)"""
 
     @staticmethod
     def json_of(found: BatchProbe, problems: Mapping[int, Problem]) -> bytes:
@@ -202,12 +240,16 @@ class BatchItem(Answer):
 
 
 class BatchAnswer(Answer):
-    """The answers for the boards of a batch, in their order."""
+    """The answers for the boards of a batch."""
 
     db: str
+    """id of the database"""
     size: str
+    """size of the boards"""
     goal: Tiles
+    """the goal"""
     answers: tuple[BatchItem, ...]
+    """one for each board, in order"""
 
     @staticmethod
     def json_of(served: Served, items: bytes) -> bytes:
@@ -217,17 +259,20 @@ class BatchAnswer(Answer):
 
 
 class MoveAnswer(Answer):
-    """A move: the tile, its cell, the cell of the blank that it moves to, and the board after it.
-
-    `h` is the lower bound of that board, `distance` its exact distance from the goal if found within the limits.
-    """
+    """A legal move."""
 
     tile: int
+    """the tile that moves"""
     cell: int
+    """the cell of the tile"""
     blank: int
+    """the cell that it moves to"""
     board: Tiles
+    """the board after the move"""
     h: int | None
+    """lower bound of that board"""
     distance: int | None
+    """optimal length from that board, if found"""
 
     @classmethod
     def of(cls, board: Board, child: Board, h: int | None, distance: int | None) -> "MoveAnswer":
@@ -237,32 +282,46 @@ class MoveAnswer(Answer):
 
 
 class MovesAnswer(BoardAnswer):
-    """Every legal move, best first. Distances are null if they were not found within the limits."""
+    """The legal moves of a board."""
 
     distance: int | None
+    """optimal length from the board; null if it was not found within the limits"""
     moves: tuple[MoveAnswer, ...]
+    """every legal move, best first"""
 
 
 class Threshold(Answer):
-    """A threshold of IDA*, its nodes and seconds."""
+    """A threshold of IDA*."""
 
     threshold: int
+    """the threshold"""
     generated: int
+    """nodes generated with this threshold"""
     expanded: int
+    """nodes expanded with this threshold"""
     seconds: float
+    """time with this threshold"""
 
 
 class SolveAnswer(BoardAnswer):
-    """An optimal solution. If a limit was reached first, `length` is null and `lower_bound` is proved."""
+    """An optimal solution, or what is known if a limit was reached first."""
 
     length: int | None
+    """length of the solution; null if there is none, or if a limit was reached first"""
     tiles: tuple[int, ...] | None = Field(alias="moves")
+    """the moved tiles, in order; null without a solution"""
     is_optimal: bool = Field(alias="optimal")
+    """`true` if the solution is proved optimal; `false` without a solution"""
     lower_bound: int | None
+    """proved lower bound on the length, also if a limit was reached; null if the board cannot be solved"""
     generated: int
+    """generated nodes"""
     expanded: int
+    """expanded nodes"""
     seconds: float
+    """time of the search"""
     iterations: tuple[Threshold, ...] = Field(alias="thresholds")
+    """one for each threshold of IDA\\*"""
 
     @classmethod
     def of(cls, board: Board, served: Served, solution: Solution | None) -> "SolveAnswer":
@@ -303,26 +362,34 @@ class SolveProgress(Answer):
 
 
 class InstanceSet(Answer):
-    """The name of an instance set and the number of its boards."""
+    """A set of boards."""
 
     name: str
+    """name of the set"""
     n_boards: int
+    """number of its boards"""
 
 
 class InstanceSets(Answer):
     """The instance sets."""
 
     sets: tuple[InstanceSet, ...]
+    """the sets"""
 
 
 class InstanceInfo(Answer):
     """A board of an instance set."""
 
     id: str
+    """name of the board within the set"""
     size: str
+    """size of the board"""
     board: Tiles
+    """the board"""
     goal: Tiles
+    """the goal"""
     optimal_length: int | None
+    """optimal length; null if it is not known"""
 
     @classmethod
     def of(cls, instance: Instance) -> "InstanceInfo":
@@ -341,4 +408,6 @@ class Instances(Answer):
     """The boards of an instance set."""
 
     name: str
+    """name of the set"""
     instances: tuple[InstanceInfo, ...]
+    """the boards"""

@@ -15,7 +15,7 @@ Text = Annotated[str, Field(max_length=400)]
 _BoardText = Annotated[
     Text,
     Field(
-        description="Numbers separated by whitespace, commas or /, 0 for the blank.",
+        description="the board: numbers separated by whitespace, commas or `/`, 0 for the blank",
         examples=["15 14 13 12/11 10 9 8/7 6 5 4/3 1 2 0"],
     ),
 ]
@@ -26,8 +26,10 @@ _AnyBoard = _BoardText | Annotated[list[int], Field(max_length=MAX_NUMBERS, fail
 class Names(BaseModel):
     """The goal and the database of a request."""
 
-    goal: Annotated[Text | None, Field(description="blank-last, blank-first, snail, or a board.")] = None
-    db: Annotated[str | None, Field(max_length=200, description="The id of a database, see /v1/databases.")] = None
+    goal: Annotated[Text | None, Field(description="the goal: `blank-last`, `blank-first`, `snail` or a board")] = None
+    db: Annotated[str | None, Field(max_length=200, description="id of a database; by default the first that fits")] = (
+        None
+    )
 
 
 class BoardQuery(Names):
@@ -41,9 +43,17 @@ class SearchLimits(Names):
 
     seconds: Annotated[
         float | None,
-        Field(ge=0, le=1e6, allow_inf_nan=False, description="The time limit of the search in seconds."),
+        Field(
+            ge=0,
+            le=1e6,
+            allow_inf_nan=False,
+            description="time limit of the search in seconds, at most that of the server. By default /v1/moves takes "
+            f"{HINT_S:g} s, and /v1/solve the server's limit; with 0, /v1/moves does not search",
+        ),
     ] = None
-    nodes: Annotated[int | None, Field(ge=1, le=10**15, description="The limit of generated nodes.")] = None
+    nodes: Annotated[
+        int | None, Field(ge=1, le=10**15, description="limit of generated nodes; by default there is none")
+    ] = None
 
 
 class SearchQuery(SearchLimits):
@@ -62,7 +72,9 @@ class SolveBody(SearchLimits):
 class BatchQuery(Names):
     """The query of a batch."""
 
-    size: Annotated[str | None, Field(max_length=20, description="Such as 4x4.")] = None
+    size: Annotated[
+        str | None, Field(max_length=20, description="size of all boards, such as `4x4`; by default that of the first")
+    ] = None
 
 
 class BatchBody(BatchQuery):
@@ -70,7 +82,12 @@ class BatchBody(BatchQuery):
 
     model_config = ConfigDict(strict=True)
     boards: Annotated[
-        list[_AnyBoard], Field(fail_fast=True, examples=[["1 2 3/4 5 6/7 8 0", [1, 2, 3, 4, 5, 6, 0, 7, 8]]])
+        list[_AnyBoard],
+        Field(
+            fail_fast=True,
+            examples=[["1 2 3/4 5 6/7 8 0", [1, 2, 3, 4, 5, 6, 0, 7, 8]]],
+            description="the boards, each a text or a list of integers",
+        ),
     ]
 
 

@@ -17,6 +17,7 @@ find_python() {
 
 # install EXTRAS: install the project, editable, with the given extras ("" for none), into the environment. Does nothing
 # if that was done since the last change of pyproject.toml and of the version, so that scripts can run at the same time.
+# Python compiles what is imported; compiling all packages in advance takes half of the time.
 install() {
   local stamp="$VENV/installed-$1"
   if [ "$stamp" -nt pyproject.toml ] && [ "$stamp" -nt pdb_core/__init__.py ] && [ "$(cat "$stamp")" = "$PWD" ]; then
@@ -32,7 +33,7 @@ install() {
     fi
     rm -f "$VENV.log"
   fi
-  "$VENV/bin/python" -m pip install --quiet --disable-pip-version-check --editable ".$1"
+  "$VENV/bin/python" -m pip install --quiet --disable-pip-version-check --no-compile --editable ".$1"
   echo "$PWD" >"$stamp"
 }
 

@@ -1,16 +1,25 @@
-"""Run the command line as a process, with its two output streams and its exit code."""
+"""Run the command line: in this process, or as a process of its own, which may have a terminal."""
 
 import os
 import pty
 import re
-import select
 import signal
 import subprocess
 import sys
-import time
+from collections.abc import Sequence
+from contextlib import chdir, suppress
+from io import StringIO
 from pathlib import Path
+from tempfile import TemporaryFile
+from threading import Timer
+from typing import Any
+from unittest.mock import patch
+from warnings import catch_warnings
 
-from tests.fork_server import fork_server
+import pytest
+from typer.main import get_command
+
+from tilepdb.commands.main import app
 
 # A shell that starts the tests in the background lets them and their processes ignore Ctrl-C; restore the default.
 PROGRAM = [
@@ -26,30 +35,20 @@ UNSOLVABLE = "1 2 3/4 5 6/8 7 0"
 def pdb(
     *arguments: str, stdin: str = "", cwd: Path | None = None, **environment: str
 ) -> subprocess.CompletedProcess[str]:
-    """Run the command, and check that it prints no traceback. Forks its process if that makes no difference."""
-    whole = os.environ | environment
-    if not fork_server().can_run(whole):
-        return started_pdb(*arguments, stdin=stdin, cwd=cwd, **environment)
-    result = fork_server().run(list(arguments), stdin=stdin, cwd=cwd, environment=whole)
-    assert "Traceback" not in result.stderr, result.stderr
-    return result
-
-
-def started_pdb(
-    *arguments: str, stdin: str = "", cwd: Path | None = None, **environment: str
-) -> subprocess.CompletedProcess[str]:
-    """Run the command as a shell starts it, and check that it prints no traceback."""
-    result = subprocess.run(
-        [*PROGRAM, *arguments],
-        input=stdin,
-        capture_output=True,
-        text=True,
-        cwd=cwd,
-        env=os.environ | environment,
-        timeout=120,
-    )
-    assert "Traceback" not in result.stderr, result.stderr
-    return result
+    """Run the command in this process. An error that it does not turn into an exit code is raised."""
+    out, err = StringIO(), StringIO()
+    with (
+        TemporaryFile("w+", encoding="utf-8") as file,
+        chdir(cwd or Path.cwd()),
+        catch_warnings(action="default"),
+        patch.dict(os.environ, environment),
+        patch.multiple(sys, argv=["pdb", *arguments], stdin=file, stdout=out, stderr=err),
+    ):
+        file.write(stdin)
+        file.seek(0)
+        with pytest.raises(SystemExit) as end:
+            get_command(app)(arguments, prog_name="pdb")
+    return subprocess.CompletedProcess(arguments, int(end.value.code or 0), out.getvalue(), err.getvalue())
 
 
 def refused(result: subprocess.CompletedProcess[str], code: int, match: str) -> None:
@@ -60,26 +59,44 @@ def refused(result: subprocess.CompletedProcess[str], code: int, match: str) -> 
     assert re.search(match, lines[0]), lines
 
 
-def on_terminal(arguments: list[str], *, seconds: float, environment: dict[str, str] | None = None) -> str:
-    """Return the output of a command on a terminal of 100 columns, after at most `seconds`."""
-    pid, descriptor = pty.fork()
-    if pid == 0:
-        os.environ.update({"COLUMNS": "100", "LINES": "40", "TERM": "xterm"} | (environment or {}))
-        os.execv(sys.executable, [*PROGRAM, *arguments])
-    shown = b""
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        ready, _, _ = select.select([descriptor], [], [], 0.1)
-        if ready:
-            try:
-                piece = os.read(descriptor, 65536)
-            except OSError:
-                break
-            if not piece:
-                break
-            shown += piece
-    else:
-        os.kill(pid, signal.SIGKILL)
-    os.waitpid(pid, 0)
-    os.close(descriptor)
-    return shown.decode("utf-8", "replace")
+def start(*arguments: str, program: Sequence[str] = PROGRAM, **options: Any) -> "subprocess.Popen[str]":
+    """Start the command as a process. Its streams are pipes if `options`, which Popen gets, name no others."""
+    pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+    return subprocess.Popen([*program, *arguments], text=True, **(pipes | options))
+
+
+def started_pdb(*arguments: str, cwd: Path | None = None, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Run the command in a process of its own, to its end."""
+    with start(*arguments, cwd=cwd, env=os.environ | environment) as process:
+        out, err = process.communicate(timeout=120)
+    return subprocess.CompletedProcess(arguments, process.returncode, out, err)
+
+
+def on_terminal(*arguments: str, until: str, keys: bytes | None, program: Sequence[str] = PROGRAM) -> tuple[int, str]:
+    """Run a command on a terminal until it shows `until`; then press keys, or close the terminal if they are None.
+
+    Return the exit code and what was shown. After a minute all its processes are killed.
+    """
+    ours, theirs = pty.openpty()
+    process = start(
+        *arguments, program=["setsid", "--ctty", *program], stdin=theirs, stdout=theirs, stderr=theirs,
+        env=os.environ | {"TERM": "xterm", "COLUMNS": "100"},
+    )  # fmt: skip
+    os.close(theirs)
+    killer = Timer(60, os.killpg, (process.pid, signal.SIGKILL))
+    killer.start()
+    shown, is_waiting = "", True
+    with suppress(OSError):  # the terminal was closed, on either side
+        while True:
+            if is_waiting and re.search(until, shown):
+                is_waiting = False
+                if keys is None:
+                    os.close(ours)
+                else:
+                    os.write(ours, keys)
+            shown += os.read(ours, 65536).decode("utf-8", "replace")
+    code = process.wait()
+    killer.cancel()
+    if keys is not None:
+        os.close(ours)
+    return code, shown

@@ -35,7 +35,10 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Deselect slow tests without --slow. With the JIT off, keep `_MOST_SETS` parameter sets of each tiny test."""
+    """Deselect slow tests without --slow, and begin with groups.
+
+    With the JIT off, keep the first `_MOST_SETS` parameter sets of each tiny test.
+    """
     without_jit = os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0")
     n_sets: Counter[str] = Counter()
     kept, left_out = [], []
@@ -46,7 +49,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         needs_jit = without_jit and (item.get_closest_marker("tiny") is None or n_sets[test] > _MOST_SETS)
         (left_out if is_slow or needs_jit else kept).append(item)
     config.hook.pytest_deselected(items=left_out)
-    items[:] = kept
+    # Groups wait for servers, browsers and clusters: other tests run meanwhile.
+    items[:] = sorted(kept, key=lambda item: item.get_closest_marker("xdist_group") is None)
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -1,18 +1,21 @@
 """Databases, boards and node counts for the tests of the solver."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
 from typing import TypeVar
 
+import numpy as np
 from numba import config
 
 from pdb_core.encoding import DEFAULT_COST, Cost, Encoding
-from pdb_core.puzzle import BoardSize, Tiles, random_boards
+from pdb_core.puzzle import BLANK, BoardSize, Tiles, blank_last, random_boards
 from pdb_query import Database, open_database, read_instances
 from solver import Iteration, replay
 from solver.engine.database_engine import database_engine
 from solver.engine.ida_star import IdaStar
 from solver.engine.unit_tables import DatabaseSums
 from solver.move_pruning.move_pruning import find_duplicates, pruning_fsm
+from tests.naive.boards_and_tables import naive_moves
 from tests.tables import table_file
 
 S3, S4 = BoardSize(3, 3), BoardSize(4, 4)
@@ -27,6 +30,25 @@ def database_for(
 
 def solvable_boards(size: BoardSize, goal: Tiles, n: int, seed: int) -> list[Tiles]:
     return [tuple(row.tolist()) for row in random_boards(size, goal, n, seed)]
+
+
+def layers(size: BoardSize) -> Iterator[list[Tiles]]:
+    """Yield the boards at each distance from the goal with the blank last."""
+    layer, seen = [blank_last(size)], set[Tiles]()
+    while layer:
+        yield layer
+        seen.update(layer)
+        layer = sorted({near for board in layer for _tile, near in naive_moves(board, size)} - seen)
+
+
+def walked(goal: Tiles, size: BoardSize, n_moves: int, generator: np.random.Generator) -> Tiles:
+    """Return the board after `n_moves` random moves. No move undoes the one before."""
+    cells, blank, before = list(goal), goal.index(BLANK), -1
+    for _ in range(n_moves):
+        cell = int(generator.choice([near for near in size.neighbours[blank] if near != before]))
+        cells[blank], cells[cell] = cells[cell], BLANK
+        blank, before = cell, blank
+    return tuple(cells)
 
 
 def share(items: Iterable[Item], one_in: int) -> list[Item]:
@@ -50,11 +72,12 @@ def engine_for(databases: Sequence[Database], max_duplicate: int = 12, **options
     return IdaStar(database_engine(databases[0].size, heuristics, pruning_fsm(max_duplicate), **options))  # type: ignore[arg-type]
 
 
-def duplicates_up_to(max_length: int) -> list[str]:
+@cache
+def duplicates_up_to(max_length: int, *, keeps_equals: bool = False) -> list[str]:
     """Return the duplicates of `find_duplicates`, which has a naive twin, in letters."""
     return [
         "".join("ULRD"[int(code) >> (2 * step) & 3] for step in range(length - 1, -1, -1))
-        for length, codes in find_duplicates(max_length).items()
+        for length, codes in find_duplicates(max_length, keeps_equals=keeps_equals).items()
         for code in codes
     ]
 

@@ -7,7 +7,7 @@ Lookups in bits descend to the goal, and may end at a state whose tiles block ea
 """
 
 import hashlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from functools import lru_cache
 from pathlib import Path
 
@@ -24,9 +24,6 @@ from pdb_core.symmetry import mappings_between
 from pdb_core.table_spec import DatabaseSpec, TableSpec
 from tests.naive import boards_and_tables as naive
 
-# The cells of a pattern's tiles, and the blank's cell.
-_State = tuple[tuple[int, ...], int]
-
 
 @lru_cache(maxsize=10_000)
 def boards_read(board: Tiles, length: int, size: BoardSize) -> frozenset[Tiles]:
@@ -37,15 +34,11 @@ def boards_read(board: Tiles, length: int, size: BoardSize) -> frozenset[Tiles]:
         layer = {
             near
             for parent in layer
-            if g + manhattan(parent, goal, size) <= length
+            if g + naive.naive_manhattan(parent, goal, size) <= length
             for _tile, near in naive.naive_moves(parent, size)
         }
         found |= layer
     return frozenset(found)
-
-
-def manhattan(board: Tiles, goal: Tiles, size: BoardSize) -> int:
-    return sum(_distance(board.index(tile), goal.index(tile), size) for tile in range(1, size.n_cells))
 
 
 def descends(board: Tiles, partition: Partition) -> bool:
@@ -81,17 +74,18 @@ def sparse_table_file(
     return path
 
 
-def _states(boards: Iterable[Tiles], spec: TableSpec) -> set[_State]:
+def _states(boards: Iterable[Tiles], spec: TableSpec) -> set[naive.PatternState]:
     """Return the states of a pattern on some boards and on their reflections."""
     states = set()
     for mapping in mappings_between(spec.goal, spec.goal, spec.size):
-        for board in boards:
-            cell_of = {mapping.tile_map[tile]: mapping.cell_map[cell] for cell, tile in enumerate(board)}
-            states.add((tuple(cell_of[tile] for tile in spec.pattern.tiles), cell_of[BLANK]))
+        for board in map(mapping.apply, boards):
+            cells = tuple(map(board.index, spec.pattern.tiles))
+            is_bits = spec.encoding == "bits"  # in bytes all regions have one entry
+            states.add((cells, naive.naive_region(board.index(BLANK), cells, spec.size) if is_bits else frozenset()))
     return states
 
 
-def _fill(table: npt.NDArray[np.uint8], spec: TableSpec, states: set[_State]) -> None:
+def _fill(table: npt.NDArray[np.uint8], spec: TableSpec, states: set[naive.PatternState]) -> None:
     values = np.array([_value(state, spec) for state in states], dtype=np.int64)
     ranks = PatternIndex(spec.size, spec.n_tiles).rank(np.array([cells for cells, _ in states], dtype=np.uint8))
     if spec.encoding == "bytes":
@@ -99,52 +93,29 @@ def _fill(table: npt.NDArray[np.uint8], spec: TableSpec, states: set[_State]) ->
         return
     blocks = pattern_blocks(spec.size, spec.n_tiles)
     cell_sets, orders = np.divmod(ranks, blocks.n_orders)
-    regions = blocks.region_numbers[cell_sets, [blank for _, blank in states]]
+    regions = blocks.region_numbers[cell_sets, [min(region) for _, region in states]]
     bits = (blocks.first_block[cell_sets].astype(np.int64) + regions) * 8 * block_bytes(spec.n_tiles) + orders
     np.bitwise_or.at(table, bits >> 3, (((values >> 1) & 1) << (bits & 7)).astype(np.uint8))
 
 
-def _descent(start: _State, spec: TableSpec) -> set[_State] | None:
+def _descent(start: naive.PatternState, spec: TableSpec) -> set[naive.PatternState] | None:
     """Return the states that a descent may look at; None if it may end before the goal."""
     found, expanded, waiting = {start}, set(), {start}
     while waiting:
         state = waiting.pop()
         expanded.add(state)
-        neighbours = set(_neighbours(state, spec.size))
+        neighbours = set(naive.naive_pattern_moves(state, spec.size))
         nearer = {near for near in neighbours if _value(near, spec) < _value(state, spec)}
-        is_goal = _value(state, spec) == 0 and spec.goal.index(BLANK) in _region(state, spec.size)
-        if not nearer and not is_goal:
+        if not nearer and (_value(state, spec) or spec.goal.index(BLANK) not in state[1]):
             return None
         waiting |= nearer - expanded
         found |= neighbours
     return found
 
 
-def _region(state: _State, size: BoardSize) -> set[int]:
-    """Return the cells that the blank can reach while the tiles of the pattern stay."""
-    cells, blank = state
-    region, waiting = {blank}, [blank]
-    while waiting:
-        for near in size.neighbours[waiting.pop()]:
-            if near not in region and near not in cells:
-                region.add(near)
-                waiting.append(near)
-    return region
-
-
-def _neighbours(state: _State, size: BoardSize) -> Iterator[_State]:
-    cells, region = state[0], _region(state, size)
-    for at, cell in enumerate(cells):
-        for near in size.neighbours[cell]:
-            if near in region:
-                yield (*cells[:at], near, *cells[at + 1 :]), cell
-
-
-def _value(state: _State, spec: TableSpec) -> int:
-    pairs = zip(state[0], spec.pattern.tiles, strict=True)
-    return sum(_distance(cell, spec.goal.index(tile), spec.size) for cell, tile in pairs)
-
-
-def _distance(cell: int, other: int, size: BoardSize) -> int:
-    (row, column), (other_row, other_column) = size.row_and_column(cell), size.row_and_column(other)
-    return abs(row - other_row) + abs(column - other_column)
+def _value(state: naive.PatternState, spec: TableSpec) -> int:
+    total = 0
+    for cell, tile in zip(state[0], spec.pattern.tiles, strict=True):
+        (row, column), (goal_row, goal_column) = map(spec.size.row_and_column, (cell, spec.goal.index(tile)))
+        total += abs(row - goal_row) + abs(column - goal_column)
+    return total

@@ -7,10 +7,12 @@ import json
 import os
 import shutil
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from tempfile import mkdtemp
 from typing import Any
 
+import h5py
 import pytest
 
 from pdb_build import BuildPlan, BuildProgress, build_database, plan_build
@@ -102,6 +104,21 @@ def rewrite_header(path: Path, change: Callable[[dict[str, Any]], object]) -> No
 def signed_block(text: str, n_bytes: int) -> bytes:
     """Return a user block of `n_bytes` with a text and its digest."""
     return f"{text}\n{hashlib.sha256(text.encode()).hexdigest()}\n".encode().ljust(n_bytes, b"\0")
+
+
+def sign_tables(path: Path) -> None:
+    """Write the digests of the tables and of the HDF5 structures of a file into it, as if its builder had."""
+    content = path.read_bytes()
+    for index, entry in read_table_header(path).tables.items():
+        digest = hashlib.sha256(content[entry.offset : entry.offset + entry.n_bytes]).hexdigest()
+        with h5py.File(path, "r+") as file:
+            file[f"pattern_{index}"].attrs["sha256"] = digest
+        rewrite_header(path, partial(_set_digest, index, digest))
+    sign_structures(path)
+
+
+def _set_digest(index: int, digest: str, fields: dict[str, Any]) -> None:
+    fields["patterns"][index]["sha256"] = digest
 
 
 def sign_structures(path: Path) -> None:

@@ -4,6 +4,7 @@ Pages of docs/ link to each other, to README.md and to deploy/README.md by their
 work there, too. On the site some of these files have other names.
 """
 
+import importlib
 import os
 import re
 from collections.abc import Iterator
@@ -61,10 +62,19 @@ def on_page_markdown(markdown: str, page: Page, **_others: object) -> str:
 
 
 def on_post_page(output: str, page: Page, **_others: object) -> str:
-    """Raise an error if a page loads something from another host: many readers have no network."""
+    """Raise an error if a page loads something from another host, or if a page of the library lacks a public name.
+
+    Many readers have no network.
+    """
     foreign = _FOREIGN.search(output)
     if foreign:
         raise PluginError(f"{page.file.src_uri} loads something from elsewhere: {foreign[0]}")
+    folder, _, package = page.file.src_uri.removesuffix(".md").rpartition("/")
+    if folder == "api":
+        shown = set(re.findall(rf'<h[23] id="{re.escape(package)}\.(\w+)"', output))
+        missing = set(getattr(importlib.import_module(package), "__all__", ())) - shown
+        if missing:
+            raise PluginError(f"{page.file.src_uri} lacks {sorted(missing)}")
     return output
 
 

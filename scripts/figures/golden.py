@@ -13,7 +13,7 @@ from pdb_core.puzzle import BoardSize, blank_first, parse_goal
 from pdb_query import Instance, open_database, read_instances
 from solver import HeuristicSolver, Limits, Solution, Solver
 from tests import ROOT
-from tests.solver.test_engine_processors import HEURISTICS, TABLES, counts
+from tests.solver.test_engine_processors import SEARCHES, counts
 from tests.tables import table_file
 
 _SETS: dict[tuple[str, Encoding], tuple[str, ...]] = {
@@ -47,8 +47,8 @@ def _nodes(solution: Solution) -> tuple[int, int]:
 
 
 def _small_boards() -> Iterable[Sequence[Any]]:
-    names = [*TABLES, *HEURISTICS]
-    _lanes, *rows = counts(len(TABLES), len(HEURISTICS))
+    names = [*SEARCHES]
+    _lanes, *rows = counts(len(names))
     return ([names[i * len(names) // len(rows)], *row] for i, row in enumerate(rows))
 
 

@@ -6,7 +6,7 @@
 Each reader must end: with an error, at a limit, or with an answer. A solution must lead to the goal. Every other
 outcome is *lost*: another exception, a crash, a hang, an access outside an array. With the second command, kernels
 check the indices of arrays; it compiles them once more. Kernels that read tables by address do not check, so the pages
-before or after the tables are not accessible. Child processes do the work, see `watched`.
+before or after the tables are not accessible. Each file is read in a child process.
 """
 
 import argparse
@@ -14,10 +14,7 @@ import ctypes
 import json
 import mmap
 import random
-import sys
-import time
 import warnings
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -32,10 +29,8 @@ import solver.checkpoint
 import solver.engine.ida_star
 import solver.engine.stack
 from pdb_build.deep_check import prove_table
-from pdb_cluster import solve_worker
-from pdb_cluster.solve_worker import WorkerTables, solver_for
 from pdb_core.encoding import Cost, Encoding
-from pdb_core.errors import ClusterError, LimitReachedError, TableFileDamagedError
+from pdb_core.errors import LimitReachedError, TableFileDamagedError
 from pdb_core.puzzle import Tiles, random_boards
 from pdb_core.schema import PAGE_BYTES
 from pdb_query import Database, open_database, random_board_statistics
@@ -49,7 +44,7 @@ from solver.engine.ida_star import IdaStar
 from solver.engine.subtrees import search_subtrees
 from solver.engine.unit_tables import DatabaseSums
 from solver.move_pruning.move_pruning import pruning_fsm
-from tests.faults.watched import Case, watched
+from tests.faults.driver import Tally, in_child, main
 from tests.naive.boards_and_tables import naive_moves
 from tests.tables import table_file
 
@@ -85,7 +80,7 @@ _GRAPH_BYTES = 64_000_000
 # Bytes of the largest tables that are checked deeply.
 _DEEP_BYTES = 100_000
 # Outcomes of a reader.
-ERROR, LIMIT, ANSWER, LONGER, EXACT = OUTCOMES = ("error", "limit", "answer", "longer", "exact")
+ERROR, LIMIT, ANSWER, LONGER, EXACT = ("error", "limit", "answer", "longer", "exact")
 
 
 class _LostError(Exception):
@@ -241,7 +236,7 @@ def _damage(content: npt.NDArray[np.uint8], extents: Sequence[tuple[int, int]], 
         piece[:] = damaged
 
 
-# --- Readers: each returns one of `OUTCOMES` ------------------------------------------------------------------------
+# --- Readers: each returns an outcome ------------------------------------------------------------------------------
 
 
 def _looked_up(trial: Trial) -> str:
@@ -269,25 +264,21 @@ def _checked_deeply(trial: Trial) -> str:
     return EXACT
 
 
-def _searched(kind: str, trial: Trial) -> str:
-    if kind not in trial.subject.engines:
+def _searched(
+    trial: Trial, kind: str | None = None, *, with_frontier: bool = False, checkpoint: Checkpoint | None = None
+) -> str:
+    engine = trial.engine if kind is None else trial.subject.engines.get(kind)
+    if engine is None:
         return ""
-    return trial.checked(trial.board, IdaStar(trial.subject.engines[kind]).search(trial.board, _LIMITS).tiles)
-
-
-def _searched_with_frontier(kind: str, trial: Trial) -> str:
-    if kind not in trial.subject.engines:
-        return ""
-    engine = trial.subject.engines[kind]
     n_nodes = trial.rng.choice((20, 400, 3000))
     limits = FrontierLimits(n_nodes * (4 * engine.tables.n_columns + 16), previous_nodes=0, share=1)
-    return trial.checked(trial.board, IdaStar(engine, frontier_limits=limits).search(trial.board, _LIMITS).tiles)
+    ida_star = IdaStar(engine, frontier_limits=limits if with_frontier else None)
+    return trial.checked(trial.board, ida_star.search(trial.board, _LIMITS, checkpoint=checkpoint).tiles)
 
 
 def _searched_in_parts(trial: Trial) -> str:
     """With thresholds divided into subtrees, as long runs are."""
-    result = IdaStar(trial.engine).search(trial.board, _LIMITS, checkpoint=Checkpoint())
-    return trial.checked(trial.board, result.tiles)
+    return _searched(trial, checkpoint=Checkpoint())
 
 
 def _searched_by_workers(trial: Trial) -> str:
@@ -360,26 +351,12 @@ def _graph_searched(search: str, trial: Trial) -> str:
         return found
 
 
-def _opened_by_worker(trial: Trial) -> str:
-    """A worker of a cluster verifies the tables."""
-    digest = trial.database.header.digest()
-    solve_worker._open.cache_clear()  # every case has a file of this name
-    try:
-        solver_for(WorkerTables((str(trial.damaged),), (digest,), "map"))
-    except ClusterError:
-        return ERROR
-    if trial.is_changed:
-        raise _LostError("a worker opens damaged tables")
-    return EXACT
-
-
 READERS: dict[str, Callable[[Trial], str]] = {
     "lookup of many boards": _looked_up,
     "statistics": _sampled,
     "deep check": _checked_deeply,
-    "worker of a cluster": _opened_by_worker,
-    **{f"IDA*, {kind} rounds": partial(_searched, kind) for kind in KINDS},
-    **{f"IDA* with a frontier, {kind} rounds": partial(_searched_with_frontier, kind) for kind in KINDS},
+    **{f"IDA*, {kind} rounds": partial(_searched, kind=kind) for kind in KINDS},
+    **{f"IDA* with a frontier, {kind} rounds": partial(_searched, kind=kind, with_frontier=True) for kind in KINDS},
     "IDA*, divided thresholds": _searched_in_parts,
     "IDA*, two workers": _searched_by_workers,
     "IDA*, all solutions": _all_found,
@@ -390,7 +367,7 @@ READERS: dict[str, Callable[[Trial], str]] = {
 
 
 def _outcome(reader: Callable[[Trial], str], trial: Trial) -> str:
-    """Return one of `OUTCOMES`, or "lost: " and why; empty if the reader has nothing to do with these tables."""
+    """Return an outcome, or "lost: " and why; empty if the reader has nothing to do with these tables."""
     try:
         return reader(trial)
     except TableFileDamagedError as error:
@@ -401,13 +378,7 @@ def _outcome(reader: Callable[[Trial], str], trial: Trial) -> str:
         return f"lost: {type(error).__name__}: {error}"
 
 
-# --- Cases ----------------------------------------------------------------------------------------------------------
-
-
-def _shorten_slices() -> None:
-    """Make thresholds and slices small, so that few nodes reach all of the engine."""
-    solver.engine.stack._SLICE_NODES = 1000
-    solver.checkpoint.DIVIDE_ABOVE = 5
+# --- Trials ----------------------------------------------------------------------------------------------------------
 
 
 def _sound_subject(number: int, seed: int) -> Subject:
@@ -420,20 +391,12 @@ def _sound_subject(number: int, seed: int) -> Subject:
     return subject
 
 
-def _case_of(subjects: Sequence[Subject], seed: int, folder: Path) -> Case:
-    def case(number: int) -> str:
-        rng = random.Random(f"{seed} {number}")
-        return json.dumps(_outcomes(subjects[number % len(subjects)], folder / "damaged.h5", rng))
-
-    return case
-
-
 def _outcomes(subject: Subject, damaged: Path, rng: random.Random) -> dict[str, str]:
     """Damage the tables of a subject, and return the outcome of each reader."""
     content = subject.sound.copy()
     extents = _extents(subject.database)
     _damage(content, extents, rng)
-    damaged.unlink(missing_ok=True)  # the file of the case before may be mapped
+    damaged.unlink(missing_ok=True)
     damaged.write_bytes(content.tobytes())
     subject.content[:] = content[extents[0][0] : extents[-1][1]]
     is_changed = any(not np.array_equal(content[start:end], subject.sound[start:end]) for start, end in extents)
@@ -441,42 +404,23 @@ def _outcomes(subject: Subject, damaged: Path, rng: random.Random) -> dict[str, 
     return {name: found for name, reader in READERS.items() if (found := _outcome(reader, trial))}
 
 
-def run(tried: int, seed: int, n_samples: int) -> dict[str, object]:
-    """Damage `tried` files of the first samples, and count the outcomes of each reader."""
-    start = time.perf_counter()
+def attack(tally: Tally, options: argparse.Namespace) -> None:
+    """Damage files of the first `options.samples` kinds of tables, and count the outcomes of each reader."""
     warnings.simplefilter("error")
-    _shorten_slices()
-    subjects = [_sound_subject(number, seed) for number in range(n_samples)]
+    # Thresholds and slices are small, so that few nodes reach all of the engine.
+    solver.engine.stack._SLICE_NODES = 1000
+    solver.checkpoint.DIVIDE_ABOVE = 5
+    subjects = [_sound_subject(number, options.seed) for number in range(options.samples)]
     with TemporaryDirectory(prefix="tile-pdb-faults-") as folder:
-        make_case = partial(_case_of, subjects, seed, Path(folder))
-        lines = watched(make_case, tried, patience_s=_PATIENCE_S, memory_bytes=_MEMORY_BYTES)
-    counts: dict[str, Counter[str]] = {}
-    losses = []
-    for number, line in enumerate(lines):
-        found = {"case": line} if line.startswith("lost") else json.loads(line)
-        for reader, outcome in found.items():
-            counts.setdefault(reader, Counter())[outcome.split(":")[0]] += 1
-            if outcome.startswith("lost"):
-                losses.append(f"{number}: {reader}: {outcome}")
-    return {
-        "tried": len(lines),
-        "lost": len(losses),
-        "readers": counts,
-        "losses": losses,
-        "seconds": round(time.perf_counter() - start, 1),
-    }
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--tried", type=int, default=100)
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--samples", type=int, default=len(SAMPLES), help="the first so many kinds of tables")
-    options = parser.parse_args()
-    result = run(options.tried, options.seed, options.samples)
-    print(json.dumps(result, indent=2))
-    sys.exit(1 if result["lost"] else 0)
+        for number in range(options.tried):
+            rng = random.Random(f"{options.seed} {number}")
+            work = partial(_outcomes, subjects[number % len(subjects)], Path(folder, "damaged.h5"), rng)
+            line = in_child(lambda work=work: json.dumps(work()), patience_s=_PATIENCE_S, memory_bytes=_MEMORY_BYTES)  # type: ignore[misc]
+            found = {"case": line} if line.startswith("lost") else json.loads(line)
+            for reader, outcome in found.items():
+                is_lost = outcome.startswith("lost")
+                tally.count(reader, f"{number}: {outcome}" if is_lost else None, outcome=None if is_lost else outcome)
 
 
 if __name__ == "__main__":
-    main()
+    main(attack, tried=100, seed=1, samples=len(SAMPLES))

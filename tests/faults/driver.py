@@ -1,13 +1,15 @@
-"""Driver of the programs that attack real commands: start a command under limits, watch how it ends, count.
+"""What the programs that attack share: counts of trials, the command line, a command to watch, and a child process.
 
-A program defines `attack(tally, options)` and ends with `main(attack, tried=60)`; then
-`python -m tests.faults.PROGRAM --tried 60 --seed 1` prints a JSON record for each fault and exits with 1 if one is
+A program defines `attack(tally, options)` and ends with `main(attack, tried=60, seed=1)`; then
+`python -m tests.faults.PROGRAM --tried 60 --seed 1` prints a JSON record for each fault and exits with 1 if a trial is
 lost.
 """
 
 import argparse
+import json
 import os
 import resource
+import select
 import signal
 import subprocess
 import sys
@@ -15,25 +17,88 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryFile
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from tests import ROOT
 from tests.command_line import PROGRAM
-from tests.faults.counting import Tally
 
 # See docs/exit-codes.md.
 _EXIT_CODES = (0, 1, 2, 3, 4, 5, -signal.SIGINT)
 _PRINTABLE_CONTROLS = "\n\t"
 
 
+class Tally:
+    """Counts of each fault: tried, survived, lost, with the reasons for the first losses."""
+
+    def __init__(self) -> None:
+        self.records: dict[str, dict[str, Any]] = {}
+
+    def count(self, fault: str, loss: str | None, *, outcome: str | None = None, **figures: float) -> None:
+        """Count one trial. `loss` names what was lost, None if nothing was.
+
+        Trials that survived are also counted by their outcome, if there is one. The largest of each figure is kept.
+        """
+        record = self.records.setdefault(fault, {"tried": 0, "survived": 0, "lost": 0, "examples": []})
+        for name in ("tried", "survived" if loss is None else "lost", *([outcome] if outcome else [])):
+            record[name] = record.get(name, 0) + 1
+        if loss is not None:
+            record["examples"] = [*record["examples"], loss][:5]
+        for name, value in figures.items():
+            record[name] = max(value, record.get(name, value))
+
+
+def main(attack: Callable[[Tally, argparse.Namespace], None], **defaults: int) -> None:
+    """Run `attack` with the options of the command line, print the counts, and exit with 1 if anything is lost."""
+    parser = argparse.ArgumentParser()
+    for name, default in defaults.items():
+        parser.add_argument(f"--{name}", type=int, default=default, help=f"(default {default})")
+    tally = Tally()
+    attack(tally, parser.parse_args())
+    print(json.dumps(tally.records, indent=2))
+    sys.exit(1 if any(record["lost"] for record in tally.records.values()) else 0)
+
+
+def in_child(work: Callable[[], str], *, patience_s: float = 60, memory_bytes: int | None = None) -> str:
+    """Return the result of `work` in a fork of this process: what it returns, or "lost: " and an error, crash or hang.
+
+    A child that takes longer than `patience_s` hangs. It may use `memory_bytes` beyond what it has when it starts.
+    """
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+            if memory_bytes is not None:
+                in_use = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+                resource.setrlimit(resource.RLIMIT_AS, (in_use + memory_bytes, in_use + memory_bytes))
+            os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
+            try:
+                result = work()
+            except Exception as error:
+                result = f"lost: {type(error).__name__}: {error}"
+            with os.fdopen(writing, "wb") as file:
+                file.write(result.encode())
+        finally:
+            os._exit(0)
+    os.close(writing)
+    is_hanging = not select.select([reading], [], [], patience_s)[0]
+    if is_hanging:
+        os.kill(child, signal.SIGKILL)
+    with os.fdopen(reading, "rb") as file:
+        result = file.read().decode()
+    code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    if is_hanging:
+        return "lost: hang"
+    return result or f"lost: crash: {signal.Signals(-code).name if code < 0 else 'no result'}"
+
+
 class Ended(NamedTuple):
-    """End of a command: exit code (negative for a signal), both streams, seconds, most memory in use; None: a hang."""
+    """End of a command: exit code (negative for a signal), both streams, seconds; None: a hang."""
 
     code: int | None
     stdout: str
     stderr: str
     seconds: float
-    peak_bytes: int
 
     def problem(self) -> str | None:
         """Return the reason why no command may end in this way, or None."""
@@ -87,7 +152,7 @@ class Running:
 
     def has_ended(self) -> bool:
         """Return whether the command has ended."""
-        return os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+        return self._process.poll() is not None
 
     def stderr(self) -> str:
         """Return what the command has printed on stderr so far."""
@@ -95,41 +160,21 @@ class Running:
 
     def wait(self, patience_s: float = 120) -> Ended:
         """Wait for the end of the command; kill it after `patience_s`."""
-        end = time.monotonic() + patience_s
-        while is_hanging := not self.has_ended():
-            if time.monotonic() > end:
-                self._process.kill()
-                break
-            time.sleep(0.01)
-        _, status, usage = os.wait4(self.pid, 0)
-        code = self._process.returncode = os.waitstatus_to_exitcode(status)
+        is_hanging = self.kill_after(patience_s)
+        code = self._process.wait()
         seconds = time.monotonic() - self._start
         for file in self._files:
             file.seek(0)
         stdout, stderr = (file.read() for file in self._files[1:])
         for file in self._files:
             file.close()
-        return Ended(None if is_hanging else code, stdout, stderr, seconds, usage.ru_maxrss * 1024)
+        return Ended(None if is_hanging else code, stdout, stderr, seconds)
 
-    def kill_after(self, seconds: float, number: int = signal.SIGKILL) -> bool:
-        """Send a signal after some seconds. Return whether the command was still running."""
-        end = time.monotonic() + seconds
-        while time.monotonic() < end:
-            if self.has_ended():
-                return False
-            time.sleep(0.002)
-        if self.has_ended():
-            return False
-        os.kill(self.pid, number)
-        return True
-
-
-def main(attack: Callable[[Tally, argparse.Namespace], None], *, tried: int) -> None:
-    """Run `attack` with the options of the command line, print the counts, and exit with 1 if anything is lost."""
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--tried", type=int, default=tried, help=f"trials of each fault (default {tried})")
-    parser.add_argument("--seed", type=int, default=1)
-    tally = Tally()
-    attack(tally, parser.parse_args())
-    print(tally.to_json())
-    sys.exit(1 if tally.lost else 0)
+    def kill_after(self, seconds: float) -> bool:
+        """Kill the command (SIGKILL) after some seconds. Return whether it was still running."""
+        try:
+            self._process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            return True
+        return False

@@ -24,23 +24,54 @@ from tempfile import TemporaryDirectory
 from typing import Any
 from unittest.mock import patch
 
-from pdb_build import build_database
+from pdb_build import BuildPlan, build_database
 from pdb_core.errors import DiskFullError, OutputError
-from tests.faults.counting import Tally, build_again
+from tests.faults.driver import Tally, in_child, main
 from tests.tables import small_plan, stopped
 
-_PARTITION, _SIZE = "1,2/3,4,5", "2x3"
 _KILL = 0
 _ERRORS: dict[int, tuple[str, type[Exception]]] = {
     errno.ENOSPC: ("disk full", DiskFullError),
     errno.EIO: ("disk error", OutputError),
 }
-_WAYS = ((_KILL, False), *((number, stays_broken) for number in _ERRORS for stays_broken in (False, True)))
 # Calls that fail on a full disk. All calls may fail on a broken one.
 _TAKES_ROOM = ("write", "pwrite", "fsync", "mkdir", "rename", "replace", "create")
 _CALLS = (
     "open", "pwrite", "fsync", "mkdir", "rename", "replace", "unlink", "rmdir", "pread", "ftruncate", "stat", "scandir",
 )  # fmt: skip
+
+
+def plan_in(folder: Path) -> BuildPlan:
+    return small_plan(folder / "a.h5", "1,2/3,4,5", "2x3")
+
+
+def expected_file() -> bytes:
+    """Return the file of a build without a fault."""
+    with TemporaryDirectory() as folder:
+        return build_database(plan_in(Path(folder))).path.read_bytes()
+
+
+def has_checkpoint(folder: Path) -> bool:
+    return (folder / "a.h5.partial" / "checkpoint").exists()
+
+
+def build_again(folder: Path, expected: bytes) -> str | None:
+    """Build after a fault, from a checkpoint if there is one. Return what was lost, if anything."""
+    plan = plan_in(folder)
+    was_there = plan.out.exists()
+    if was_there and plan.out.read_bytes() != expected:
+        return "a wrong file under the final name"
+    continues = has_checkpoint(folder)
+    try:
+        result = build_database(plan)
+    except Exception as error:
+        return f"the next build ended with {type(error).__name__}: {error}"
+    if plan.out.read_bytes() != expected:
+        return "the next build made another file"
+    if continues and not was_there and result.n_runs == 1:
+        return "the checkpoint could not be used"
+    names = sorted(path.name for path in folder.iterdir())
+    return None if names == ["a.build.json", "a.h5"] else f"left behind: {names}"
 
 
 @dataclass
@@ -124,29 +155,25 @@ class _File:
         return checked
 
 
-def fail_builds(every: int, folder: Path) -> Tally:
-    """Let every `every`-th call fail in each way, in a new build and in one that continues."""
-    tally = Tally()
-    expected = build_database(small_plan(folder / "whole.h5", _PARTITION, _SIZE)).path.read_bytes()
-    half = stopped(small_plan(folder / "half.h5", _PARTITION, _SIZE), n_calls=14)
-    for start, what in ((None, "a build"), (half, "a build that continues")):
-        for number, stays_broken in (
-            (_KILL, False),
-            *((number, stays) for number in _ERRORS for stays in (False, True)),
-        ):
-            if number == _KILL:
-                fault = f"builder killed before a call of {what}"
-            else:
-                fault = f"{_ERRORS[number][0]}, {'from a call on' if stays_broken else 'at one call'} of {what}"
-            call = 1
-            while True:
-                disk = Disk(folder / "trial", number, call, stays_broken)
-                has_failed, loss = _try(disk, start, expected)
-                if not has_failed:
-                    break
-                tally.count(fault, None if loss is None else f"call {call}: {loss}")
-                call += every
-    return tally
+def attack(tally: Tally, options: argparse.Namespace) -> None:
+    """Let every `options.every`-th call fail in each way, in a new build and in one that continues."""
+    expected = expected_file()
+    with TemporaryDirectory(prefix="tile-pdb-faults-") as name:
+        folder = Path(name)
+        half = stopped(plan_in(folder), n_calls=14).rename(folder / "half")
+        for start, what in ((None, "a build"), (half, "a build that continues")):
+            for number, stays_broken in ((_KILL, False), *((n, stays) for n in _ERRORS for stays in (False, True))):
+                if number == _KILL:
+                    fault = f"builder killed before a call of {what}"
+                else:
+                    fault = f"{_ERRORS[number][0]}, {'from a call on' if stays_broken else 'at one call'} of {what}"
+                call, has_failed = 1, True
+                while has_failed:
+                    disk = Disk(folder / "trial", number, call, stays_broken)
+                    has_failed, loss = _try(disk, start, expected)
+                    if has_failed:
+                        tally.count(fault, None if loss is None else f"call {call}: {loss}")
+                    call += options.every
 
 
 def _try(disk: Disk, start: Path | None, expected: bytes) -> tuple[bool, str | None]:
@@ -156,20 +183,20 @@ def _try(disk: Disk, start: Path | None, expected: bytes) -> tuple[bool, str | N
     if start is not None:
         shutil.copytree(start, disk.folder / "a.h5.partial")
     if disk.number == _KILL:
-        child = os.fork()
-        if child == 0:
-            os._exit(0 if _build_on(disk) is None else 1)
-        status = os.waitpid(child, 0)[1]
-        has_failed, loss = os.WIFSIGNALED(status), "the build failed by itself" if os.WEXITSTATUS(status) else None
+        ended = in_child(lambda: _build_on(disk) or "built")
+        has_failed = ended == "lost: crash: SIGKILL"
+        loss = None if has_failed or ended == "built" else ended
     else:
         loss = _build_on(disk)
         has_failed = disk.n_calls >= disk.fails_at
-    return has_failed, loss or build_again(small_plan(disk.folder / "a.h5", _PARTITION, _SIZE), expected)
+    if start is not None and not has_checkpoint(disk.folder) and not (disk.folder / "a.h5").exists():
+        loss = loss or "the checkpoint is gone"
+    return has_failed, loss or build_again(disk.folder, expected)
 
 
 def _build_on(disk: Disk) -> str | None:
     """Build on the disk. Return what is wrong, if anything."""
-    plan = small_plan(disk.folder / "a.h5", _PARTITION, _SIZE)
+    plan = plan_in(disk.folder)
     expected = _ERRORS[disk.number][1] if disk.number else ()
     try:
         with disk.mounted():
@@ -181,14 +208,5 @@ def _build_on(disk: Disk) -> str | None:
     return None if plan.out.exists() else "no error, and no file"
 
 
-def main() -> None:
-    """Fail builds and print the results."""
-    parser = argparse.ArgumentParser(description="Let calls of builds fail.")
-    parser.add_argument("--every", type=int, default=1, help="try every so many calls")
-    arguments = parser.parse_args()
-    with TemporaryDirectory(prefix="tile-pdb-faults-") as folder:
-        print(fail_builds(arguments.every, Path(folder)).to_json())
-
-
 if __name__ == "__main__":
-    main()
+    main(attack, every=1)

@@ -8,16 +8,13 @@ checkpoint then find the exact answer.
 
 import argparse
 import faulthandler
-import os
 import random
 import signal
-import sys
 import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 from unittest import mock
@@ -43,7 +40,7 @@ from solver.engine.frontier import Frontier, FrontierLimits
 from solver.engine.stack import Stack, StackPool
 from solver.engine.subtree_list import SubtreeList
 from solver.engine.threshold import ThresholdSearch
-from tests.faults.counting import Tally
+from tests.faults.driver import Tally, main
 from tests.naive.boards_and_tables import naive_labels, naive_moves
 from tests.solving import S3, database_for, node_counts, solvable_boards
 
@@ -103,7 +100,7 @@ class Faults:
         self._target: tuple[str, int] | None = None
         self._error: BaseException | None = None
 
-    def arm(self, point: str | None, number: int, error: BaseException) -> None:
+    def arm(self, point: str | None, number: int = 0, error: BaseException | None = None) -> None:
         """Let call `number` at a point raise an error, from 1; None for no fault. Calls are counted from now on."""
         with self._lock:
             self.calls.clear()
@@ -162,12 +159,8 @@ def stages() -> dict[str, str]:
 Outcome = tuple[Any, BaseException | None]
 
 
-@dataclass
-class Work:
-    """A search, to be called with a worker pool and a checkpoint."""
-
-    name: str
-    run: Callable[[WorkerPool, Checkpoint], Any]
+# A search, to be called with a worker pool and a checkpoint.
+Search = Callable[[WorkerPool, Checkpoint], Any]
 
 
 class Searches:
@@ -187,20 +180,50 @@ class Searches:
         with database_for("8", "3x3") as exact:
             near = [after for board in self.boards for _, after in naive_moves(board, S3)]
             self._distances = {board: exact.probe(board).maximum for board in (*self.boards, *near)}
-        self.works = (
-            Work("one board", lambda pool, _: self._checked(self.solver, pool, None)),
-            Work("one board with subtrees", partial(self._checked, self.solver)),
-            Work("one board with a frontier", partial(self._checked, self.with_frontier)),
-            Work(
-                "one board in operator order",
-                lambda _, checkpoint: self._checked(self.operator_order, None, checkpoint),
-            ),
-            Work("all solutions, listed", self._listed),
-            Work("all solutions, counted", self._counted),
-            Work("solve_batch", self._batch),
-            Work("solve_many", self._many),
-            Work("label", self._label),
-        )
+        self.searches: dict[str, Search] = {
+            "one board": lambda pool, _: self._checked(self.solver, pool, None),
+            "one board with subtrees": partial(self._checked, self.solver),
+            "one board with a frontier": partial(self._checked, self.with_frontier),
+            "one board in operator order": lambda _, checkpoint: self._checked(self.operator_order, None, checkpoint),
+            "all solutions, listed": self._listed,
+            "all solutions, counted": self._counted,
+            "solve_batch": self._batch,
+            "solve_many": self._many,
+            "label": self._label,
+        }
+        # Of each search without a fault: its result, the calls at each point, and its seconds. Two runs: how often
+        # functions are called depends on the threads.
+        self.expected: dict[str, Any] = {}
+        self.calls: dict[str, dict[str, int]] = {}
+        self.seconds: dict[str, float] = {}
+
+    def measure(self) -> None:
+        """Run each search without a fault."""
+        for name, search in 2 * list(self.searches.items()):
+            self._faults.arm(None)
+            start = time.perf_counter()
+            with WorkerPool(2) as pool:
+                self.expected[name] = search(pool, Checkpoint())
+            self.seconds[name] = time.perf_counter() - start
+            self.calls[name] = dict(self._faults.calls)
+
+    def loss_of(self, name: str, fail: Callable[[Callable[[], Any]], Outcome]) -> str | None:
+        """Run a search, which `fail` lets fail, and then once more. Return what was lost; None for nothing.
+
+        If a search hangs, the program ends with the stacks of all threads.
+        """
+        checkpoint, pool = Checkpoint(), WorkerPool(2)
+        run = partial(self.searches[name], pool, checkpoint)
+        faulthandler.dump_traceback_later(_HANG_S, exit=True)
+        answer, raised = fail(run)
+        again, raised_again = outcome_of(run)
+        _, raised_by_close = outcome_of(pool.close)
+        faulthandler.cancel_dump_traceback_later()
+        if isinstance(raised, AssertionError) or (raised is None and answer != self.expected[name]):
+            return f"{name}: another answer: {raised or answer}"
+        if raised_again is not None or again != self.expected[name]:
+            return f"{name}: afterwards: {raised_again or again!r}"
+        return raised_by_close and f"{name}: the pool cannot be closed: {raised_by_close}"
 
     def _checked(self, solver: Any, pool: WorkerPool | None, checkpoint: Checkpoint | None) -> Any:
         found = solver.solve(
@@ -246,24 +269,11 @@ class Searches:
         return after
 
 
-def ended_in_time(work: Callable[[], Any], seconds: float = _HANG_S) -> Outcome:
-    """Do work in a thread. Returns its result and what it raised. If it hangs, the program ends with all stacks."""
-    box: list[Outcome] = []
-
-    def run() -> None:
-        try:
-            box.append((work(), None))
-        except BaseException as error:
-            box.append((None, error))
-
-    thread = threading.Thread(target=run, daemon=True)
-    thread.start()
-    thread.join(seconds)
-    if not box:
-        faulthandler.dump_traceback(sys.stderr, all_threads=True)
-        sys.stderr.write("the search hangs\n")
-        os._exit(1)
-    return box[0]
+def outcome_of(run: Callable[[], Any]) -> Outcome:
+    try:
+        return run(), None
+    except BaseException as error:
+        return None, error
 
 
 def is_of(raised: BaseException | None, injected: BaseException) -> bool:
@@ -290,64 +300,34 @@ def wait_for_workers() -> str | None:
     return None
 
 
-def loss_of(
-    work: Work, expected: Any, fail: Callable[[Callable[[], Any]], tuple[Any, BaseException | None]]
-) -> str | None:
-    """Run a search, which `fail` lets fail, and then once more. Returns what was lost; None for nothing."""
-    checkpoint, pool = Checkpoint(), WorkerPool(2)
-    answer, raised = fail(lambda: work.run(pool, checkpoint))
-    again, raised_again = ended_in_time(lambda: work.run(pool, checkpoint))
-    _, raised_by_close = ended_in_time(pool.close)
-    if isinstance(raised, AssertionError) or (raised is None and answer != expected):
-        return f"{work.name}: another answer: {raised or answer}"
-    if raised_again is not None or again != expected:
-        return f"{work.name}: afterwards: {raised_again or again!r}"
-    if raised_by_close is not None:
-        return f"{work.name}: the pool cannot be closed: {raised_by_close}"
-    return None
-
-
-def try_errors(searches: Searches, faults: Faults, n_tried: int, seed: int, tally: Tally) -> None:
+def try_errors(searches: Searches, faults: Faults, n_tried: int, rng: random.Random, tally: Tally) -> None:
     """Let calls fail: each stage and each search as often."""
-    rng = random.Random(seed)
-    stage_of = stages()
-    expected, calls = {}, {}
-    for work in searches.works:
-        # Two runs: how often functions are called depends on the threads.
-        for _ in range(2):
-            faults.arm(None, 0, OSError())
-            with WorkerPool(2) as pool:
-                expected[work.name] = work.run(pool, Checkpoint())
-            calls[work.name] = dict(faults.calls)
+    names, stage_of = list(searches.searches), stages()
     for i in range(n_tried):
-        work = searches.works[i % len(searches.works)]
-        points = calls[work.name]
+        name = names[i % len(names)]
+        points = searches.calls[name]
         here = sorted({stage_of[point.split()[1]] for point in points})
-        stage = here[(i // len(searches.works)) % len(here)]
+        stage = here[(i // len(names)) % len(here)]
         point = rng.choice(sorted(at for at in points if stage_of[at.split()[1]] == stage))
         error = rng.choice(ERRORS)("injected")
         number = rng.randint(1, points[point])
 
-        def fail(run: Callable[[], Any], at: tuple[str, int] = (point, number), error: BaseException = error) -> Any:
-            def armed() -> Any:
-                faults.arm(*at, error)
-                try:
-                    return run()
-                finally:
-                    faults.arm(None, 0, OSError())
-
-            answer, raised = ended_in_time(armed)
+        def fail(
+            run: Callable[[], Any], point: str = point, number: int = number, error: BaseException = error
+        ) -> Outcome:
+            faults.arm(point, number, error)
+            answer, raised = outcome_of(run)
+            faults.arm(None)
             if raised is not None and not is_of(raised, error):
                 raised = AssertionError(f"another error: {raised!r}")
             return answer, raised
 
-        loss = loss_of(work, expected[work.name], fail) or wait_for_workers()
+        loss = searches.loss_of(name, fail) or wait_for_workers()
         tally.count(stage, None if loss is None else f"{point} {number} {error!r}: {loss}")
 
 
-def try_interrupts(searches: Searches, n_tried: int, seed: int, tally: Tally) -> None:
+def try_interrupts(searches: Searches, n_tried: int, rng: random.Random, tally: Tally) -> None:
     """Interrupt the main thread, which owns the searches, at random moments."""
-    rng = random.Random(seed)
     is_armed = False
 
     def interrupt(_signal: int, _frame: Any) -> None:
@@ -368,48 +348,27 @@ def try_interrupts(searches: Searches, n_tried: int, seed: int, tally: Tally) ->
             return None, error
         return answer, None
 
-    before = signal.signal(signal.SIGALRM, interrupt)
-    expected, seconds = {}, {}
-    for work in searches.works:
-        start = time.perf_counter()
-        with WorkerPool(2) as pool:
-            expected[work.name] = work.run(pool, Checkpoint())
-        seconds[work.name] = time.perf_counter() - start
-    try:
-        for i in range(n_tried):
-            work = searches.works[i % len(searches.works)]
-            after_s = rng.uniform(1e-5, seconds[work.name])
-            # This ends the program with the stacks of all threads.
-            faulthandler.dump_traceback_later(_HANG_S, exit=True)
-            # Not that workers end: an interrupt may come just before a pool is closed, and they then wait for work.
-            loss = loss_of(work, expected[work.name], lambda run, after_s=after_s: fail(run, after_s))  # type: ignore[misc]
-            tally.count("interrupt", None if loss is None else f"after {after_s:.6f} s: {loss}")
-    finally:
-        faulthandler.cancel_dump_traceback_later()
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
+    signal.signal(signal.SIGALRM, interrupt)
+    names = list(searches.searches)
+    for i in range(n_tried):
+        name = names[i % len(names)]
+        after_s = rng.uniform(1e-5, searches.seconds[name])
+        # Not that workers end: an interrupt may come just before a pool is closed, and they then wait for work.
+        loss = searches.loss_of(name, partial(fail, after_s=after_s))
+        tally.count("interrupt", None if loss is None else f"after {after_s:.6f} s: {loss}")
+    signal.setitimer(signal.ITIMER_REAL, 0)
 
 
-def tally_of(n_tried: int, n_interrupts: int, seed: int) -> Tally:
-    """Try both kinds of faults. Call it from the main thread, which gets the interrupts."""
-    tally, faults = Tally(), Faults()
+def attack(tally: Tally, options: argparse.Namespace) -> None:
+    """Try both kinds of faults, in the main thread, which gets the interrupts."""
+    faults = Faults()
     with ExitStack() as stack:
         searches = Searches(faults, stack)
         stack.enter_context(faults.installed())
-        try_errors(searches, faults, n_tried, seed, tally)
-        try_interrupts(searches, n_interrupts, seed, tally)
-    return tally
-
-
-def main() -> None:
-    """Print the counts of both kinds of faults as JSON."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--tried", type=int, default=160)
-    parser.add_argument("--interrupts", type=int, default=40)
-    parser.add_argument("--seed", type=int, default=1)
-    arguments = parser.parse_args()
-    print(tally_of(arguments.tried, arguments.interrupts, arguments.seed).to_json())
+        searches.measure()
+        try_errors(searches, faults, options.tried, random.Random(options.seed), tally)
+        try_interrupts(searches, options.interrupts, random.Random(options.seed), tally)
 
 
 if __name__ == "__main__":
-    main()
+    main(attack, tried=160, interrupts=40, seed=1)

@@ -17,8 +17,7 @@ from contextlib import ExitStack, contextmanager
 from functools import partial
 from typing import NamedTuple
 
-from tests.faults.counting import Tally
-from tests.faults.driver import Ended, Running, main
+from tests.faults.driver import Ended, Running, Tally, main
 from tests.pdb_service.hostile_requests import EASY, request, resident_bytes
 from tests.tables import table_file
 
@@ -226,8 +225,7 @@ def attack(tally: Tally, options: argparse.Namespace) -> None:
     for _ in range(options.tried):
         for name, kind in KINDS.items():
             loss, figures = attacked(kind, _ATTACK_S)
-            tally.count(name, loss)
-            tally.measure(name, figures)
+            tally.count(name, loss, **figures)
 
 
 if __name__ == "__main__":

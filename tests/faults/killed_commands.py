@@ -7,19 +7,20 @@ from all that was finished, gives the results of the undisturbed run, and leaves
 """
 
 import argparse
+import itertools
 import json
 import random
 import re
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from tempfile import TemporaryDirectory, mkdtemp
+from typing import Any
 
 from pdb_core.puzzle import BoardSize
 from solver.solution import check_solution
-from tests.faults.counting import Tally
-from tests.faults.driver import Ended, Running, main
+from tests.faults.driver import Ended, Running, Tally, main
 
 _PATIENCE_S = 600
 _CHUNK = 10
@@ -28,19 +29,37 @@ _TEMPORARY = re.compile(r"\.(l\.npz|answers)\.[0-9a-f]{16}\.partial")
 
 
 @dataclass(frozen=True)
+class Run:
+    """End of a command, and its folder."""
+
+    folder: Path
+    ended: Ended
+
+    def records(self) -> list[dict[str, Any]]:
+        return [json.loads(line) for line in self.ended.stdout.splitlines()]
+
+
+@dataclass(frozen=True)
 class Command:
     """Command whose files are in the current folder.
 
     expected  names of its files
     finished  returns what the next run must report on stderr, from what a killed run left
-    loss      returns what is lost, from the folder after the next run, that of the undisturbed run, and both ends
+    refusal   exit code and part of the message if another process writes the file; None if that is allowed
+    loss      returns what is lost, from a run that succeeded and the undisturbed one
     """
 
     name: str
     arguments: tuple[str, ...]
     expected: tuple[str, ...]
     finished: Callable[[Path], str]
-    loss: Callable[[Path, Path, Ended, Ended], str | None]
+    refusal: tuple[int, str] | None
+    loss: Callable[[Run, Run], str | None]
+
+    def left_behind(self, folder: Path, allowed: Iterable[str] = ()) -> str | None:
+        """Return what is wrong with the names in a folder, apart from those that are allowed."""
+        names = {path.name for path in folder.iterdir()} - set(allowed)
+        return None if names == set(self.expected) else f"the folder has {sorted(names)}"
 
 
 def _finished_build(folder: Path) -> str:
@@ -60,79 +79,78 @@ def _finished_boards(folder: Path) -> str:
     return f"{n_boards} finished board" if n_boards > 0 else ""
 
 
-def same_file(name: str) -> Callable[[Path, Path, Ended, Ended], str | None]:
-    """Return a function that compares the bytes of a file with those of the undisturbed run."""
-
-    def loss(folder: Path, whole: Path, _ended: Ended, _undisturbed: Ended) -> str | None:
-        is_same = (folder / name).read_bytes() == (whole / name).read_bytes()
-        return None if is_same else f"{name} has other bytes"
-
-    return loss
+def _differs(name: str, run: Run, whole: Run) -> str | None:
+    is_same = (run.folder / name).read_bytes() == (whole.folder / name).read_bytes()
+    return None if is_same else f"{name} has other bytes"
 
 
-def solve_loss(folder: Path, _whole: Path, ended: Ended, undisturbed: Ended) -> str | None:
+def _build_loss(run: Run, whole: Run) -> str | None:
+    reports = [json.loads((each.folder / "t.build.json").read_text(encoding="utf-8")) for each in (run, whole)]
+    digests = [[table["sha256"] for table in report["tables"]] for report in reports]
+    return _differs("t.h5", run, whole) if digests[0] == digests[1] else "another report"
+
+
+def _solve_loss(run: Run, whole: Run) -> str | None:
     """Return what is wrong in the answers on stdout, in the log, or in the file of solutions."""
-    found, right = ([json.loads(line) for line in run.stdout.splitlines()] for run in (ended, undisturbed))
+    found, right = run.records(), whole.records()
     if [(answer["id"], answer["length"]) for answer in found] != [(answer["id"], answer["length"]) for answer in right]:
         return "other answers on stdout"
     for answer in found:
         check_solution(tuple(answer["board"]), answer["moves"], tuple(answer["goal"]), BoardSize(4, 4))
-    log, written = folder / "log", folder / "answers"
+    log = run.folder / "log"
     if log.exists():
         logged = [json.loads(line) for line in log.read_text(encoding="utf-8").splitlines()[1:]]
         if sorted((line["board"], line["tiles"]) for line in logged) != sorted((a["board"], a["moves"]) for a in found):
             return "other answers in the log"
-    if written.exists():
-        lengths = re.findall(r"^\d+$", written.read_text(encoding="utf-8"), re.MULTILINE)
-        if lengths != [str(answer["length"]) for answer in found]:
-            return "other answers in the file"
-    return None
+    lengths = re.findall(r"^\d+$", (run.folder / "answers").read_text(encoding="utf-8"), re.MULTILINE)
+    return None if lengths == [str(answer["length"]) for answer in found] else "other answers in the file"
 
 
 def _commands(table: Path) -> tuple[Command, ...]:
-    db = ("--db", str(table))
+    solve = (
+        "solve", "--db", str(table), "--instances", "random1000", "--shard", "1/4", "--format", "ndjson",
+        "--out", "answers",
+    )  # fmt: skip
+    label = ("label", "--db", str(table), "--random", "150", "--chunk", str(_CHUNK), "--out", "l.npz")
+    # About a checkpoint each second: at 0, writing them takes ten times as long as the build.
+    build = ("build", "78", "--checkpoint-every", "0.05", "--out", "t.h5")
     return (
         Command(
-            "label",
-            ("label", *db, "--random", "150", "--chunk", str(_CHUNK), "--out", "l.npz"),
-            ("l.npz",),
-            _finished_labels,
-            same_file("l.npz"),
+            "build", build, ("t.build.json", "t.h5"), _finished_build, (5, "t.h5 is being built by process 1 on "),
+            _build_loss,
         ),
         Command(
-            "solve --log",
-            ("solve", *db, "--instances", "random1000", "--shard", "1/4", "--format", "ndjson", "--log", "log",
-             "--out", "answers"),
-            ("answers", "log"),
-            _finished_boards,
-            solve_loss,
+            "solve --log --out", (*solve, "--log", "log"), ("answers", "log"), _finished_boards,
+            (5, "log is in use by another command"), _solve_loss,
         ),
+        Command("solve --out", solve, ("answers",), lambda _folder: "", None, _solve_loss),
         Command(
-            "build 78",
-            # About a checkpoint each second: at 0, writing them takes ten times as long as the build.
-            ("build", "78", "--checkpoint-every", "0.05", "--out", "t.h5"),
-            ("t.build.json", "t.h5"),
-            _finished_build,
-            same_file("t.h5"),
+            "label --out", label, ("l.npz",), _finished_labels, (5, "l.npz.partial is in use by another command"),
+            lambda run, whole: _differs("l.npz", run, whole),
         ),
     )  # fmt: skip
 
 
-def _killed(command: Command, folder: Path, seconds: float) -> bool:
-    """Run a command in an empty folder and kill it. Return False if it ended before."""
-    running = Running(command.arguments, cwd=folder)
-    was_killed = running.kill_after(seconds)
-    ended = running.wait(_PATIENCE_S)
-    return was_killed and ended.code == -signal.SIGKILL
+def trials(tried: int) -> Iterator[tuple[Command, Run, Path, int]]:
+    """Run each command undisturbed, and yield it `tried` times, with that run, an empty folder and a number."""
+    with TemporaryDirectory() as root:
+        table = Path(root, "78.h5")
+        assert Running(["build", "78", "--out", str(table)]).wait(_PATIENCE_S).code == 0
+        for command in _commands(table):
+            folder = Path(mkdtemp(dir=root))
+            whole = Run(folder, Running(command.arguments, cwd=folder).wait(_PATIENCE_S))
+            assert whole.ended.code == 0, whole.ended.stderr
+            for number in range(tried):
+                yield command, whole, Path(mkdtemp(dir=root)), number
 
 
-def _loss(command: Command, folder: Path, whole: Path, undisturbed: Ended) -> str | None:
+def _loss(command: Command, folder: Path, whole: Run) -> str | None:
     """Run a killed command again. Return what is lost."""
     for name in command.expected:
         if (
             name.endswith((".h5", ".npz"))
             and (folder / name).exists()
-            and same_file(name)(folder, whole, undisturbed, undisturbed)
+            and _differs(name, Run(folder, whole.ended), whole)
         ):
             return f"{name} was not whole under its final name"
     finished = command.finished(folder)
@@ -142,37 +160,23 @@ def _loss(command: Command, folder: Path, whole: Path, undisturbed: Ended) -> st
         return f"the next run: {ended.problem() or ended.stderr[-200:]}"
     if finished not in ended.stderr:
         return f"the next run does not report: {finished}"
-    names = {path.name for path in folder.iterdir()} - left
-    if names != set(command.expected):
-        return f"left behind: {sorted(names)}"
-    return command.loss(folder, whole, ended, undisturbed)
+    return command.left_behind(folder, left) or command.loss(Run(folder, ended), whole)
 
 
 def attack(tally: Tally, options: argparse.Namespace) -> None:
-    """Kill each command `options.tried` times, once in each of as many equal parts of its duration."""
+    """Kill each command once in each of `options.tried` equal parts of its duration, earlier if it ended before."""
     chance = random.Random(options.seed)
-    with TemporaryDirectory() as root:
-        table = Path(root, "78.h5")
-        assert Running(["build", "78", "--out", str(table)]).wait(_PATIENCE_S).code == 0
-        for command in _commands(table):
-            with TemporaryDirectory(dir=root) as whole:
-                undisturbed = Running(command.arguments, cwd=Path(whole)).wait(_PATIENCE_S)
-                assert undisturbed.code == 0, undisturbed.stderr
-                for number in range(options.tried):
-                    seconds = undisturbed.seconds * (number + chance.random()) / options.tried
-                    _try(tally, command, seconds, Path(whole), undisturbed)
-
-
-def _try(tally: Tally, command: Command, seconds: float, whole: Path, undisturbed: Ended) -> None:
-    """Kill a command, earlier if it ended before, and count what is lost."""
-    is_killed = False
-    while not is_killed:
-        with TemporaryDirectory(dir=whole.parent) as folder:
-            is_killed = _killed(command, Path(folder), seconds)
-            if is_killed:
-                tally.count(f"{command.name} killed", _loss(command, Path(folder), whole, undisturbed))
-            seconds *= 0.9
+    for command, whole, parent, number in trials(options.tried):
+        seconds = whole.ended.seconds * (number + chance.random()) / options.tried
+        for attempt in itertools.count():
+            folder = parent / str(attempt)
+            folder.mkdir()
+            running = Running(command.arguments, cwd=folder)
+            was_killed = running.kill_after(seconds * 0.9**attempt)
+            if running.wait(_PATIENCE_S).code == -signal.SIGKILL and was_killed:
+                tally.count(f"{command.name} killed", _loss(command, folder, whole))
+                break
 
 
 if __name__ == "__main__":
-    main(attack, tried=60)
+    main(attack, tried=60, seed=1)

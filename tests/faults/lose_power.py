@@ -12,17 +12,16 @@ from a checkpoint if there was one.
 import argparse
 import os
 import stat
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from unittest.mock import patch
 
 from pdb_build import build_database
-from tests.faults.counting import Tally, build_again
-from tests.tables import small_plan
+from tests.faults.driver import Tally, main
+from tests.faults.failing_builds import build_again, expected_file, plan_in
 
-_PARTITION, _SIZE = "1,2/3,4,5", "2x3"
+# Disks of the last moments, when the file gets its name: they are always tried.
+_LAST = 20
 FORGETS = "power lost, what was not synced is gone"
 KEEPS_NAMES = "power lost, names are there, bytes that were not synced are gone"
 
@@ -63,52 +62,32 @@ def names_in(folder: Path) -> Names:
     return {path.name: path.lstat().st_ino for path in folder.iterdir()}
 
 
-@contextmanager
-def watched(disk: SyncedDisk, at_moment: Callable[[], None]) -> Iterator[None]:
-    """Send all syncs of this process to the disk. `at_moment` is called before and after each."""
+def attack(tally: Tally, options: argparse.Namespace) -> None:
+    """Lose power at every `options.every`-th moment of a build and at its last ones, on both disks."""
+    with TemporaryDirectory(prefix="tile-pdb-power-") as name:
+        root = Path(name).resolve()
+        (root / "built").mkdir()
+        disk = SyncedDisk(root / "built")
+        back: list[tuple[Path, str]] = []
 
-    def sync(descriptor: int) -> None:
-        at_moment()
-        disk.sync(descriptor)
-        at_moment()
-
-    with patch.object(os, "fsync", sync):
-        yield
-
-
-def lose_power(every: int, folder: Path) -> Tally:
-    """Lose power at every `every`-th moment of a build, on both disks."""
-    tally = Tally()
-    expected = build_database(small_plan(folder / "whole.h5", _PARTITION, _SIZE)).path.read_bytes()
-    (folder / "built").mkdir()
-    disk = SyncedDisk(folder / "built")
-    back: list[tuple[Path, str]] = []
-    n_moments = 0
-
-    def at_moment() -> None:
-        nonlocal n_moments
-        n_moments += 1
-        if n_moments % every == 0:
+        def at_moment() -> None:
             for fault in (FORGETS, KEEPS_NAMES):
-                back.append((folder / str(len(back)), fault))
+                back.append((root / str(len(back)), fault))
                 disk.write_to(back[-1][0], newest_names=fault == KEEPS_NAMES)
 
-    with watched(disk, at_moment):
-        build_database(small_plan(folder / "built" / "a.h5", _PARTITION, _SIZE), checkpoint_every_s=0)
-    for place, fault in back:
-        loss = build_again(small_plan(place / "a.h5", _PARTITION, _SIZE), expected)
-        tally.count(fault, None if loss is None else f"{place.name}: {loss}")
-    return tally
+        def sync(descriptor: int) -> None:
+            at_moment()
+            disk.sync(descriptor)
+            at_moment()
 
-
-def main() -> None:
-    """Lose power and print the results."""
-    parser = argparse.ArgumentParser(description="Lose power while a build runs.")
-    parser.add_argument("--every", type=int, default=1, help="try every so many moments")
-    arguments = parser.parse_args()
-    with TemporaryDirectory(prefix="tile-pdb-power-") as folder:
-        print(lose_power(arguments.every, Path(folder).resolve()).to_json())
+        with patch.object(os, "fsync", sync):
+            build_database(plan_in(root / "built"), checkpoint_every_s=0)
+        expected = expected_file()
+        for number, (folder, fault) in enumerate(back):
+            if number // 2 % options.every == 0 or number >= len(back) - _LAST:
+                loss = build_again(folder, expected)
+                tally.count(fault, None if loss is None else f"{number} of {len(back)}: {loss}")
 
 
 if __name__ == "__main__":
-    main()
+    main(attack, every=1)

@@ -17,8 +17,7 @@ from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 from tests.command_line import PROGRAM
-from tests.faults.counting import Tally
-from tests.faults.driver import Ended, Running, main
+from tests.faults.driver import Ended, Running, Tally, main
 from tests.tables import table_file
 
 MEGABYTES = (50, 80, 120, 180, 270, 380, 420, 500, 700, 1000, 1500, 2500, 4000)

@@ -63,28 +63,6 @@ def naive_labels(board: Tiles, size: BoardSize, distances: Mapping[Tiles, int]) 
     return distances[board], sum(1 << move for move in range(4) if is_nearer[move]), after
 
 
-def naive_solution_length(board: Tiles, goal: Tiles, size: BoardSize) -> int:
-    """Return the distance of two boards, by breadth-first search from both."""
-    if board == goal:
-        return 0
-    seen = ({board: 0}, {goal: 0})
-    layers = ([board], [goal])
-    for depth in itertools.count(1):
-        side = 0 if len(layers[0]) <= len(layers[1]) else 1
-        following = []
-        for at in layers[side]:
-            for _tile, near in naive_moves(at, size):
-                if near not in seen[side]:
-                    seen[side][near] = seen[side][at] + 1
-                    following.append(near)
-        meeting = [seen[0][at] + seen[1][at] for at in following if at in seen[1 - side]]
-        if meeting:
-            return min(meeting)
-        layers = (following, layers[1]) if side == 0 else (layers[0], following)
-        assert depth < 200
-    raise AssertionError
-
-
 def naive_shortest_solutions(size: BoardSize, goal: Tiles) -> dict[Tiles, int]:
     """Return the number of optimal solutions of each board: the sum over its neighbours that are one move nearer."""
     distances = naive_distances(size, goal)
@@ -116,24 +94,6 @@ def naive_turned_and_flipped(board: Tiles, size: BoardSize) -> list[Tiles]:
             result.append(tuple(tile for row in grid for tile in row))
             result.append(tuple(tile for row in grid for tile in reversed(row)))
         grid = list(zip(*reversed(grid), strict=True))
-    return result
-
-
-def naive_reflect(board: Tiles, goal: Tiles, side: int) -> Tiles:
-    """Return a square board mirrored at the diagonal, its tiles renamed so that the goal stays the goal."""
-    mirrored_goal = [goal[column * side + row] for row in range(side) for column in range(side)]
-    names = dict(zip(mirrored_goal, goal, strict=True))
-    return tuple(names[board[column * side + row]] for row in range(side) for column in range(side))
-
-
-def naive_images(board: Tiles, goal: Tiles, other_goal: Tiles, size: BoardSize) -> list[Tiles]:
-    """Return the images of the board by the symmetries that take the goal's blank to the other goal's, renamed."""
-    result = []
-    turned = zip(naive_turned_and_flipped(board, size), naive_turned_and_flipped(goal, size), strict=True)
-    for board_image, goal_image in turned:
-        if goal_image.index(0) == other_goal.index(0):
-            names = dict(zip(goal_image, other_goal, strict=True))
-            result.append(tuple(names[tile] for tile in board_image))
     return result
 
 
@@ -174,6 +134,7 @@ def naive_placements(n_cells: int, n_tiles: int) -> list[Placement]:
     return result
 
 
+@lru_cache(maxsize=10_000)
 def naive_region(blank: int, cells: Placement, size: BoardSize) -> frozenset[int]:
     """Return the cells that the blank reaches without moving a tile of the pattern."""
     region, to_do = {blank}, [blank]
@@ -314,29 +275,6 @@ def naive_frontier(
                 paths[near] = longer
                 boards.append(near)
     return [paths[at] for at in boards], [path for _h, _i, path in sorted(unexpanded)], generated
-
-
-def naive_misplaced(board: Tiles, goal: Tiles, size: BoardSize) -> int:  # noqa: ARG001 (as all heuristics)
-    """Return the number of tiles that are not on their goal cell."""
-    return sum(tile not in (0, place) for tile, place in zip(board, goal, strict=True))
-
-
-def naive_linear_conflict(board: Tiles, goal: Tiles, size: BoardSize) -> int:
-    """Return Manhattan distance plus two moves for each tile that must leave its line, so that the others of the line
-    are in the goal's order; by trying all sets.
-    """
-    rows = [[row * size.width + column for column in range(size.width)] for row in range(size.height)]
-    columns = [[row[column] for row in rows] for column in range(size.width)]
-    total = naive_manhattan(board, goal, size)
-    for line in rows + columns:
-        goal_order = [goal[cell] for cell in line]
-        tiles = [board[cell] for cell in line if board[cell] != 0 and board[cell] in goal_order]
-        for n_lifted in range(len(tiles) + 1):
-            rests = itertools.combinations(tiles, len(tiles) - n_lifted)
-            if any(rest == tuple(tile for tile in goal_order if tile in rest) for rest in rests):
-                total += 2 * n_lifted
-                break
-    return total
 
 
 def naive_layer_counts(size: BoardSize, goal: Tiles, depth: int) -> list[int]:

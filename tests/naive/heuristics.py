@@ -2,18 +2,41 @@
 
 import itertools
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import cache
 
 from pdb_core.puzzle import BoardSize, Tiles
 from tests.naive.boards_and_tables import (
     Placement,
-    naive_linear_conflict,
     naive_manhattan,
     naive_moves,
     naive_neighbours,
     naive_pattern_distances,
 )
+
+
+def naive_misplaced(board: Tiles, goal: Tiles, size: BoardSize) -> int:  # noqa: ARG001 (as all heuristics)
+    """Return the number of tiles that are not on their goal cell."""
+    return sum(tile not in (0, place) for tile, place in zip(board, goal, strict=True))
+
+
+def naive_linear_conflict(board: Tiles, goal: Tiles, size: BoardSize) -> int:
+    """Return Manhattan distance plus two moves for each tile that must leave its line, so that the others of the line
+    are in the goal's order; by trying all sets.
+    """
+    rows = [[row * size.width + column for column in range(size.width)] for row in range(size.height)]
+    columns = [[row[column] for row in rows] for column in range(size.width)]
+    total = naive_manhattan(board, goal, size)
+    for line in rows + columns:
+        goal_order = [goal[cell] for cell in line]
+        tiles = [board[cell] for cell in line if board[cell] != 0 and board[cell] in goal_order]
+        for n_lifted in range(len(tiles) + 1):
+            rests = itertools.combinations(tiles, len(tiles) - n_lifted)
+            if any(rest == tuple(tile for tile in goal_order if tile in rest) for rest in rests):
+                total += 2 * n_lifted
+                break
+    return total
+
 
 # Last moves, corner tiles, and both with linear conflicts (Korf and Taylor 1996)
 
@@ -85,38 +108,31 @@ def _cell_distance(cell: int, other: int, size: BoardSize) -> int:
     return abs(cell // size.width - other // size.width) + abs(cell % size.width - other % size.width)
 
 
-# Pairs and triples: all partitions of the tiles into groups, and the moves of each group
+# Pairs and triples: the best of all choices of groups that share no tile, by the moves of each group
 
 
 @cache
 def naive_group_distances(size: BoardSize, goal: Tiles, tiles: tuple[int, ...]) -> dict[Placement, int]:
-    """The moves of these tiles alone from each of their placements, the least over the blank's regions."""
+    """Return the moves of these tiles alone from each of their placements, the least over the blank's regions."""
     least: dict[Placement, int] = {}
     for (cells, _region), distance in naive_pattern_distances(size, goal, tiles).items():
         least[cells] = min(distance, least.get(cells, distance))
     return least
 
 
-def naive_groupings(tiles: Sequence[int], n_in_group: int) -> Iterator[list[tuple[int, ...]]]:
-    """All ways to put tiles into groups of up to that many."""
-    if not tiles:
-        yield []
-        return
-    first, others = tiles[0], tiles[1:]
-    for n_others in range(n_in_group):
-        for chosen in itertools.combinations(others, n_others):
-            for groups in naive_groupings([tile for tile in others if tile not in chosen], n_in_group):
-                yield [(first, *chosen), *groups]
-
-
 def naive_grouped(board: Tiles, goal: Tiles, size: BoardSize, n_in_group: int) -> int:
-    """The most that the tiles need in groups of up to that many."""
-    needs = {
-        tiles: naive_group_distances(size, goal, tiles)[tuple(board.index(tile) for tile in tiles)]
-        for n_tiles in range(1, n_in_group + 1)
-        for tiles in itertools.combinations(range(1, size.n_cells), n_tiles)
-    }
-    return max(sum(needs[group] for group in groups) for groups in naive_groupings(range(1, size.n_cells), n_in_group))
+    """Return the most that the tiles need in groups of up to that many; a tile alone needs its Manhattan distance."""
+    alone = {tile: _cell_distance(board.index(tile), goal.index(tile), size) for tile in range(1, size.n_cells)}
+    excesses = [
+        (
+            frozenset(tiles),
+            naive_group_distances(size, goal, tiles)[tuple(map(board.index, tiles))]
+            - sum(alone[tile] for tile in tiles),
+        )
+        for n_tiles in range(2, n_in_group + 1)
+        for tiles in itertools.combinations(alone, n_tiles)
+    ]
+    return sum(alone.values()) + naive_best_packing([group for group in excesses if group[1] > 0])
 
 
 def naive_pairs(board: Tiles, goal: Tiles, size: BoardSize) -> int:
@@ -128,7 +144,7 @@ def naive_triples(board: Tiles, goal: Tiles, size: BoardSize) -> int:
 
 
 def naive_best_packing(groups: Sequence[tuple[frozenset[int], int]]) -> int:
-    """The largest sum of weights of groups that share nothing, by trying all sets of them."""
+    """Return the largest sum of weights of groups that share nothing, by trying all sets of them."""
     if not groups:
         return 0
     (tiles, weight), *others = groups

@@ -1,49 +1,29 @@
 """Builds as a whole: files, plans, refusals, interruption."""
 
 import csv
+import errno
 import hashlib
 import json
-import math
 import os
-import subprocess
-import sys
-import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from pdb_build import build_database, check_plan, search, writer
-from pdb_core.encoding import ENCODINGS, Encoding
+from pdb_core.encoding import ENCODINGS, Cost, Encoding
 from pdb_core.errors import DiskFullError, MemoryLimitError, OutputError
-from pdb_core.puzzle import BoardSize, blank_last
+from pdb_core.puzzle import BoardSize, random_boards
 from pdb_core.schema import pattern_group
-from pdb_query import open_database, read_table_header
+from pdb_query import open_database
 from tests import ROOT
-from tests.naive import boards_and_tables as naive
-from tests.tables import interrupt_at, rewrite_header, small_plan
+from tests.command_line import BOARD, pdb, started_pdb
+from tests.naive.standard_tables import naive_every_move_distances
+from tests.pdb_build.test_search import KINDS, Kind, naive_search
+from tests.tables import SMALL, interrupt_at, rewrite_header, small_plan, table_file
 
-SIZE = BoardSize(3, 3)
-GOAL = blank_last(SIZE)
 EIGHTS = "1,2,3,4,5,6,7,8/9,10,11,12,13,14,15,16/17,18,19,20,21,22,23,24"
-
-
-# Partition, size, encoding, cost, the table that each pattern uses.
-KINDS_OF_TABLES = [
-    ("1,2,3,4,5,6/7,8,9,10,11", "4x3", "bits", "additive", [0, 1]),
-    ("1,2,3,4,5,6/7,8,9,10,11", "4x3", "bytes", "additive", [0, 1]),
-    ("1,2,3,4,5,6/7,8,9,10,11", "4x3", "bits", "every-move", [0, 1]),
-    ("1,2,3,5,6/4,8,10,12/9,11,13,14/7,15", "4x4", "bits", "additive", [0, 1, 2, 3]),
-    ("2,5/3,8/1,4,6,9/7,10,11", "4x3", "bits", "additive", [0, 0, 2, 3]),
-    ("2,5/3,8/1,4,6,9/7,10,11", "4x3", "bytes", "additive", [0, 0, 2, 3]),
-    ("2,3,6/4,7,8/1,5", "3x3", "bits", "every-move", [0, 0, 2]),
-    ("1,2,5/3,4,6/7,8", "3x3", "bits", "additive", [0, 1, 2]),
-]
-
-
-def digest_of_build(path: Path, partition: str, size: str, encoding: str, cost: str, n_threads: int) -> str:
-    plan = small_plan(path, partition, size, encoding, cost, n_threads=n_threads)  # type: ignore[arg-type]
-    return hashlib.sha256(build_database(plan).path.read_bytes()).hexdigest()
 
 
 def golden_files() -> list[list[str]]:
@@ -52,28 +32,51 @@ def golden_files() -> list[list[str]]:
         return list(csv.reader(file))[1:]
 
 
-@pytest.mark.parametrize(("partition", "size", "encoding", "cost", "uses"), KINDS_OF_TABLES)
-def test_builds_are_byte_identical_whatever_the_threads(
-    tmp_path: Path, partition: str, size: str, encoding: str, cost: str, uses: list[int]
-) -> None:
-    path = tmp_path / "a.h5"
-    assert len({digest_of_build(path, partition, size, encoding, cost, n_threads) for n_threads in (1, 2, 3)}) == 1
-    assert [use.index for use in read_table_header(path).uses] == uses
-
-
 @pytest.mark.parametrize(("partition", "size", "encoding", "cost", "digest"), golden_files())
 def test_builds_are_byte_identical_on_every_machine(
-    tmp_path: Path, partition: str, size: str, encoding: str, cost: str, digest: str
+    tmp_path: Path, partition: str, size: str, encoding: Encoding, cost: Cost, digest: str
 ) -> None:
-    assert digest_of_build(tmp_path / "a.h5", partition, size, encoding, cost, n_threads=2) == digest
+    for n_threads in (1, 3):
+        plan = small_plan(tmp_path / "a.h5", partition, size, encoding, cost, n_threads=n_threads)
+        assert hashlib.sha256(build_database(plan).path.read_bytes()).hexdigest() == digest
+
+
+@pytest.mark.parametrize(("slab_states", "spilled"), [(40, 1.0), (40, 0.5), (5_000_000, 1.0)])
+def test_build_with_bits_in_a_file_makes_the_same_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, slab_states: int, spilled: float
+) -> None:
+    expected = build_database(small_plan(tmp_path / "memory.h5")).path.read_bytes()
+    monkeypatch.setattr("pdb_build.level_search._SLAB_STATES", slab_states)
+    monkeypatch.setattr("pdb_build.plan._MEMORY_SHARE", 0.0)
+    plan = small_plan(tmp_path / "file.h5")
+    assert plan.spilled_bytes > 0
+    assert not plan.overlaps_writing
+    some = (replace(entry, spilled_bytes=int(spilled * entry.spilled_bytes)) for entry in plan.patterns)
+    assert build_database(replace(plan, patterns=tuple(some))).path.read_bytes() == expected
+    assert len(list(tmp_path.iterdir())) == 4
 
 
 @pytest.mark.tiny
-def test_built_file_does_not_depend_on_the_clock(tmp_path: Path) -> None:
-    for name in ("a.h5", "b.h5"):
-        build_database(small_plan(tmp_path / name))
-        time.sleep(1.1)  # HDF5 counts whole seconds
-    assert (tmp_path / "a.h5").read_bytes() == (tmp_path / "b.h5").read_bytes()
+@pytest.mark.parametrize(
+    ("function", "number", "error"),
+    [
+        ("os.posix_fallocate", errno.ENOSPC, DiskFullError),
+        ("pdb_build.bit_rows.read_all", errno.EIO, OutputError),
+        ("pdb_build.bit_rows.write_all", errno.EIO, OutputError),
+    ],
+)
+def test_full_or_broken_disk_of_the_bits_ends_the_build(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, function: str, number: int, error: type[Exception]
+) -> None:
+    monkeypatch.setattr("pdb_build.plan._MEMORY_SHARE", 0.0)
+
+    def fail(*_args: object) -> None:
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(function, fail)
+    with pytest.raises(error):
+        build_database(small_plan(tmp_path / "a.h5"))
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.tiny
@@ -164,63 +167,20 @@ def test_tables_are_read_back_and_compared(tmp_path: Path, monkeypatch: pytest.M
 
 
 @pytest.mark.tiny
-def test_unwritable_folder_is_refused(tmp_path: Path) -> None:
-    folder = tmp_path / "read-only"
-    folder.mkdir()
-    plan = small_plan(folder / "a.h5")
-    folder.chmod(0o555)
-    is_root = os.geteuid() == 0
-    if is_root:  # whom nothing is forbidden
-        os.seteuid(65534)
-    try:
-        with pytest.raises(OutputError, match=r"cannot write .*a\.h5: Permission denied"):
-            build_database(plan)
-    finally:
-        if is_root:
-            os.seteuid(0)
-        folder.chmod(0o755)
-    assert list(folder.iterdir()) == []
-
-
-@pytest.mark.tiny
-@pytest.mark.parametrize(
-    ("size", "partition"),
-    [("4x4", "78"), ("4x4", "663"), ("5x5", "6666"), ("3x3", "8"), ("6x6", "auto"), ("2x3", "1,2,3,4,5")],
-)
-def test_plan_counts_entries(tmp_path: Path, size: str, partition: str) -> None:
-    plan = small_plan(tmp_path / "a.h5", partition, size, encoding="bytes")
-    n_cells = plan.spec.size.n_cells
-    assert plan.n_entries == sum(math.perm(n_cells, p.pattern.n_tiles) for p in plan.patterns if p.use is None)
-    assert plan.n_entries <= plan.disk_bytes <= plan.n_entries + 20_000 * len(plan.patterns) + 100_000
-    assert plan.memory_bytes > plan.n_entries // len(plan.patterns)
-
-
-@pytest.mark.tiny
-@pytest.mark.parametrize(("size", "partition"), [("3x3", "8"), ("2x3", "1,2,3,4,5"), ("3x3", "1,2,3/4,5/6,7,8")])
-def test_plan_counts_states_and_bytes_of_bits(tmp_path: Path, size: str, partition: str) -> None:
-    plan = small_plan(tmp_path / "a.h5", partition, size, encoding="bits")
+@pytest.mark.parametrize("encoding", ENCODINGS)
+@pytest.mark.parametrize(("size", "partition"), [("2x3", "1,2,3,4,5"), ("3x3", "1,2,3/4,5/6,7,8")])
+def test_plan_counts_the_bytes_of_the_file(tmp_path: Path, size: str, partition: str, encoding: Encoding) -> None:
+    plan = small_plan(tmp_path / "a.h5", partition, size, encoding)
     result = build_database(plan)
     assert [entry.n_bytes for entry in plan.patterns] == [entry.n_bytes for entry in result.header.patterns]
-    assert result.path.stat().st_size <= plan.disk_bytes
-
-
-def test_plan_counts_states_of_large_patterns(tmp_path: Path) -> None:
-    eight = small_plan(tmp_path / "a.h5", EIGHTS, "5x5").patterns[0]
-    assert eight.spec.n_states == 87_358_400_640
-    large = small_plan(
-        tmp_path / "a.h5",
-        "1,2,3,4,5,6,7/8,9,10,11,12,13,14/15,16,17,18,19,20,21/22,23,24,25,26,27,28/29,30,31,32,33,34,35",
-        "6x6",
-    )
-    # Between one and three regions a cell set.
-    n_placements = math.perm(36, 7)
-    assert n_placements < large.patterns[0].spec.n_states < 3 * n_placements
+    assert 0 <= plan.disk_bytes - result.path.stat().st_size < 20_000 * len(plan.patterns) + 100_000
 
 
 def test_plan_of_eight_tile_patterns_fits_into_24_gigabytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pdb_build.plan.available_memory", lambda: 24_000_000_000)
     monkeypatch.setattr("pdb_build.plan.available_disk", lambda _folder: 40_000_000_000)
     plan = small_plan(tmp_path / "a.h5", EIGHTS, "5x5")
+    assert plan.patterns[0].spec.n_states == 87_358_400_640
     assert 16e9 < plan.memory_bytes < 17e9
     assert 5e9 < plan.spilled_bytes < 6.5e9
     assert not plan.overlaps_writing
@@ -240,28 +200,20 @@ def test_plan_spills_all_bits_before_it_refuses(tmp_path: Path, monkeypatch: pyt
         check_plan(small_plan(tmp_path / "a.h5", EIGHTS, "5x5"))
 
 
-@pytest.mark.parametrize("encoding", ENCODINGS)
-def test_planned_memory_is_that_of_the_build(tmp_path: Path, encoding: Encoding) -> None:
+@pytest.mark.parametrize(
+    ("encoding", "partition"),
+    [
+        ("bytes", "1,2,3,4,5,6,7/8,9/10,11/12,13/14,15"),
+        pytest.param("bits", "1,2,3,4,5,6,7/8,9,10,11,12,13,14/15", marks=pytest.mark.slow),
+        pytest.param("bytes", "1,2,3,4,5,6,7/8,9,10,11,12,13,14/15", marks=pytest.mark.slow),
+    ],
+)
+def test_planned_memory_is_that_of_the_build(tmp_path: Path, encoding: Encoding, partition: str) -> None:
     """The build runs in a new process, so that the peak is that of the build."""
-    program = "from tilepdb.commands.main import run; run()"
-    path = tmp_path / "a.h5"
-    partition = "1,2,3,4,5,6,7/8,9,10,11,12,13,14/15"
-    command = [sys.executable, "-c", program, "build", partition, "--size", "4x4", "--out", str(path)]
-    command += ["--encoding", encoding]
-    subprocess.run(command, check=True, capture_output=True)
-    report = json.loads(path.with_suffix(".build.json").read_text(encoding="utf-8"))
+    result = started_pdb("build", partition, "--size", "4x4", "--encoding", encoding, "--out", "a.h5", cwd=tmp_path)
+    assert result.returncode == 0, result.stderr
+    report = json.loads((tmp_path / "a.build.json").read_text(encoding="utf-8"))
     assert 0.6 * report["planned_memory_bytes"] < report["peak_memory_bytes"] < 1.1 * report["planned_memory_bytes"]
-
-
-@pytest.mark.tiny
-def test_build_without_memory_is_rejected_with_what_would_fit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pdb_build.plan.available_memory", lambda: 300_000_000)
-    plan = small_plan(tmp_path / "a.h5", "78", "4x4")
-    with pytest.raises(
-        MemoryLimitError, match=r"of memory, 300\.0 MB are available; patterns of at most 7 tiles would fit"
-    ):
-        build_database(plan)
-    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.tiny
@@ -276,14 +228,35 @@ def test_build_goes_on_if_the_available_memory_is_unknown(tmp_path: Path, monkey
 
 
 @pytest.mark.tiny
-def test_built_file_holds_the_naive_tables(tmp_path: Path) -> None:
-    for encoding in ENCODINGS:
-        result = build_database(small_plan(tmp_path / f"{encoding}.h5", encoding=encoding))
-        with open_database(result.path) as database:
-            assert database.encoding == encoding
-            for index, pattern in enumerate(database.header.spec.partition.patterns):
-                table = database.table(index)
-                if encoding == "bytes":
-                    assert table.tolist() == naive.naive_additive_min(SIZE, GOAL, pattern.tiles)
-                else:
-                    assert table.tobytes() == naive.naive_bits(SIZE, GOAL, pattern.tiles)
+@pytest.mark.parametrize("kind", KINDS, ids=" ".join)
+def test_built_file_holds_the_naive_tables(tmp_path: Path, kind: Kind) -> None:
+    size = BoardSize(3, 3)
+    with open_database(build_database(small_plan(tmp_path / "a.h5", SMALL, "3x3", *kind)).path) as database:
+        assert (database.header.spec.encoding, database.header.spec.cost) == kind
+        for index, pattern in enumerate(database.header.spec.partition.patterns):
+            assert database.table(index).tobytes() == naive_search(size, database.goal, pattern.tiles, kind)[0]
+
+
+@pytest.mark.tiny
+def test_distances_in_which_every_move_counts_are_combined_by_maximum() -> None:
+    size, goal = BoardSize(3, 3), (1, 2, 3, 8, 0, 4, 7, 6, 5)
+    distances = {tiles: naive_every_move_distances(size, goal, tiles) for tiles in ((1, 2, 5), (3, 4))}
+    with open_database(table_file("1,2,5/3,4", "3x3", " ".join(map(str, goal)), "bits", "every-move")) as database:
+        boards = random_boards(size, goal, 50, seed=1)
+        batch = database.probe_batch(boards)
+    assert (batch.maximum == batch.sums.max(axis=1)).all()
+    expected = [
+        max(of[tuple(map(row.index, tiles)), row.index(0)] for tiles, of in distances.items())
+        for row in boards.tolist()
+    ]
+    assert batch.sums[:, 0].tolist() == expected
+
+
+def test_commands_build_and_describe_tables_in_which_every_move_counts(tmp_path: Path) -> None:
+    built = pdb("build", "1,2,4/3,6", "--size", "3x3", "--cost", "every-move", "--out", "a.h5", cwd=tmp_path)
+    assert built.returncode == 0, built.stderr
+    assert "every move counts" in pdb("info", "a.h5", cwd=tmp_path).stdout
+    assert "= max(" in pdb("query", "--db", "a.h5", BOARD, cwd=tmp_path).stdout
+    plan = pdb("build", "fringe", "--dry-run", cwd=tmp_path).stdout
+    assert "every move counts" in plan
+    assert "1,2,3,4,5,9,13" in plan

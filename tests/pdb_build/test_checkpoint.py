@@ -4,6 +4,7 @@ import errno
 import itertools
 import json
 import os
+import re
 import shutil
 import time
 from collections.abc import Callable
@@ -11,16 +12,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner
 
-from pdb_build import BuildPlan, BuildProgress, build_database, checkpoint, search
+from pdb_build import BuildProgress, build_database, checkpoint, search
 from pdb_build.checkpoint import BuildCheckpoints, refuse_checkpoint
-from pdb_build.level_search import level_search, whole_pattern
 from pdb_build.partial_folder import PartialFolder
 from pdb_build.search import SearchPosition
 from pdb_core.encoding import Cost, Encoding
 from pdb_core.errors import BuildRunningError, CheckpointMismatchError, OutputError
 from pdb_core.puzzle import blank_last, parse_size
+from tests.command_line import pdb, refused
 from tests.tables import SMALL, interrupt_at, small_plan, stopped
 
 pytestmark = pytest.mark.tiny
@@ -40,9 +40,7 @@ def expected(tmp_path_factory: pytest.TempPathFactory) -> bytes:
 
 CASES: list[tuple[str, str, Encoding, Cost]] = [
     (SMALL, "3x3", "bits", "additive"),
-    (SMALL, "3x3", "bytes", "additive"),
     ("1,2,3/4,5", "2x3", "bits", "every-move"),
-    ("1,2/3,6/4,7/5,8", "3x3", "bits", "additive"),
     ("1,2/3,6/4,7/5,8", "3x3", "bytes", "additive"),
 ]
 
@@ -64,6 +62,8 @@ def test_every_checkpoint_leads_to_the_same_file(
         patch.setattr(BuildCheckpoints, "keep", keep_and_copy)
         build_database(small_plan(tmp_path / "kept.h5", partition, size, encoding, cost), checkpoint_every_s=0)
     assert len(kept) == sum(len(search.states_per_depth) - 1 for search in whole.searches if search.seconds)
+    largest = max((folder / "checkpoint").stat().st_size for folder in kept)
+    assert whole.plan.checkpoint_bytes < 2 * largest < whole.plan.checkpoint_bytes + 5000
     for folder in kept:
         said: list[str] = []
         plan = small_plan(folder.with_suffix(""), partition, size, encoding, cost, n_threads=1)
@@ -91,15 +91,6 @@ def test_build_stopped_again_and_again_makes_the_same_file(tmp_path: Path, expec
     assert json.loads(result.report.read_text(encoding="utf-8"))["runs"] == n_runs
     assert f"{plan.out} continues from level 3 of pattern 2 of 3" in places
     assert plan.out.read_bytes() == expected
-
-
-def test_short_build_writes_no_checkpoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(checkpoint, "_write", lambda *_args: pytest.fail("a checkpoint"))
-    plan = small_plan(tmp_path / "a.h5")
-    with pytest.raises(KeyboardInterrupt):
-        build_database(plan, progress=interrupt_at(5))
-    assert list(tmp_path.iterdir()) == []
-    build_database(plan)
 
 
 def flip(path: Path) -> None:
@@ -168,53 +159,25 @@ def test_interrupted_level_of_a_long_run_is_finished_and_kept(
     assert plan.out.read_bytes() == expected
 
 
-def test_interrupt_while_the_file_is_closed_does_not_change_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, expected: bytes
-) -> None:
-    plan = small_plan(tmp_path / "a.h5")
-
-    def stop(*_args: object) -> None:
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as patch:
-        patch.setattr("pdb_build.writer._write_header", stop)
-        with pytest.raises(KeyboardInterrupt):
-            build_database(plan, checkpoint_every_s=0)
-    # HDF5 may have written anything around the tables by then.
-    with (tmp_path / "a.h5.partial" / "table.h5").open("r+b") as file:
-        file.write(b"nonsense")
-        file.seek(0, os.SEEK_END)
-        file.write(bytes(range(256)) * 100)
-    said: list[str] = []
-    build_database(plan, say=said.append)
-    assert said[0].startswith(f"{plan.out} continues from level")
-    assert plan.out.read_bytes() == expected
-
-
 @pytest.mark.parametrize(
-    ("plan_of", "match"),
+    ("options", "match"),
     [
-        (lambda out: small_plan(out, encoding="bytes"), "its encoding is bits, not bytes"),
-        (
-            lambda out: small_plan(out, "1,2/3,4,5/6,7,8"),
-            "its partition is 1,2,5/3,4,6/7,8, not 1,2/3,4,5/6,7,8; its name",
-        ),
-        (lambda out: small_plan(out, goal_text="blank-first"), "its goal is 1 2 3 4 5 6 7 8 0, not 0 1 2"),
-        (lambda out: small_plan(out, cost="every-move"), "its cost is additive, not every-move"),
-        (lambda out: small_plan(out, "1,2,3/4,5", "2x3"), "its size is 3x3, not 2x3"),
+        ({"encoding": "bytes"}, "its encoding is bits, not bytes"),
+        ({"partition": "1,2/3,4,5/6,7,8"}, "its partition is 1,2,5/3,4,6/7,8, not 1,2/3,4,5/6,7,8; its name"),
+        ({"goal_text": "blank-first"}, "its goal is 1 2 3 4 5 6 7 8 0, not 0 1 2"),
+        ({"cost": "every-move"}, "its cost is additive, not every-move"),
+        ({"partition": "1,2,3/4,5", "size_text": "2x3"}, "its size is 3x3, not 2x3"),
     ],
 )
-def test_checkpoint_of_other_options_is_refused(
-    tmp_path: Path, plan_of: Callable[[Path], BuildPlan], match: str
-) -> None:
+def test_checkpoint_of_other_options_is_refused(tmp_path: Path, options: dict[str, Any], match: str) -> None:
     out = tmp_path / "a.h5"
     folder = stopped(small_plan(out))
     before = {path.name: path.read_bytes() for path in folder.iterdir() if path.name != "lock"}
     with pytest.raises(CheckpointMismatchError, match=f"{match}.*--fresh"):
-        build_database(plan_of(out))
+        build_database(small_plan(out, **options))
     assert before == {path.name: path.read_bytes() for path in folder.iterdir() if path.name != "lock"}
-    build_database(plan_of(out), fresh=True)
-    assert out.read_bytes() == build_database(plan_of(tmp_path / "b.h5")).path.read_bytes()
+    build_database(small_plan(out, **options), fresh=True)
+    assert out.read_bytes() == build_database(small_plan(tmp_path / "b.h5", **options)).path.read_bytes()
     assert not folder.exists()
 
 
@@ -254,46 +217,42 @@ def test_build_on_a_cluster_refuses_the_checkpoint_of_a_local_one(tmp_path: Path
 
 def test_second_builder_of_a_file_gets_the_name_of_the_first(tmp_path: Path) -> None:
     plan = small_plan(tmp_path / "a.h5")
-    told: list[str] = []
+    owners = iter([f"process {os.getpid()} on ", "another process; wait"])
 
     def build_too(_progress: BuildProgress) -> None:
-        if not told:
-            with pytest.raises(BuildRunningError) as caught:
+        for owner in owners:
+            with pytest.raises(BuildRunningError, match=f"a.h5 is being built by {owner}"):
                 build_database(plan)
-            told.append(str(caught.value))
+            # The first had no room for its name.
+            os.truncate(tmp_path / "a.h5.partial" / "lock", 0)
 
     build_database(plan, progress=build_too)
-    assert told[0].startswith(f"{plan.out} is being built by process {os.getpid()} on ")
+    assert next(owners, None) is None
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.build.json", "a.h5"]
 
 
+def full_disk(*_args: object, **_options: object) -> None:
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+@pytest.mark.parametrize(
+    ("function", "patched", "reason"),
+    [
+        ("_write", full_disk, "No space left on device; the build continues without"),
+        # The table file has priority.
+        ("available_disk", lambda _folder: 100, "it needs 2 kB, the file .*100 B are free"),
+    ],
+)
 def test_build_continues_without_a_checkpoint_that_cannot_be_written(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, expected: bytes
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, expected: bytes, function: str, patched: Any, reason: str
 ) -> None:
-    def fail(*_args: object, **_options: object) -> None:
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-    monkeypatch.setattr(checkpoint, "_write", fail)
+    monkeypatch.setattr(checkpoint, function, patched)
     plan = small_plan(tmp_path / "a.h5")
     said: list[str] = []
-    build_database(plan, say=said.append, checkpoint_every_s=0)
-    assert said == [f"no checkpoint of {plan.out}: No space left on device; the build continues without"]
-    assert plan.out.read_bytes() == expected
-
-
-def test_checkpoint_leaves_the_disk_that_the_file_needs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    plan = small_plan(tmp_path / "a.h5")
-    monkeypatch.setattr(checkpoint, "available_disk", lambda _folder: plan.disk_bytes)
-    said: list[str] = []
-    build_database(plan, say=said.append, checkpoint_every_s=0)
-    # The empty file of so few tables is on the disk as a whole, or not at all, as the file system likes it.
-    assert said == [] or "the file" in said[0]
-    monkeypatch.setattr(checkpoint, "available_disk", lambda _folder: 100)
-    said.clear()
     build_database(plan, say=said.append, checkpoint_every_s=0)
     assert len(said) == 1
-    assert said[0].startswith(f"no checkpoint of {plan.out}: it needs 2 kB, the file")
-    assert "100 B are free" in said[0]
+    assert re.match(f"no checkpoint of {plan.out}: {reason}", said[0])
+    assert plan.out.read_bytes() == expected
 
 
 def test_slow_checkpoints_are_further_apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -314,19 +273,18 @@ def test_slow_checkpoints_are_further_apart(tmp_path: Path, monkeypatch: pytest.
     assert written_at == [60, 165]
 
 
-@pytest.mark.parametrize(
-    ("size", "n_tiles", "encoding", "cost"),
-    [("3x3", 4, "bits", "additive"), ("4x3", 5, "bytes", "additive"), ("3x3", 4, "bits", "every-move")],
-)
-def test_plan_counts_the_disk_of_two_checkpoints(
-    tmp_path: Path, size: str, n_tiles: int, encoding: Encoding, cost: Cost
+@pytest.mark.parametrize("shares", [(0.0, 0.7), (0.7, 0.0)])
+def test_checkpoint_does_not_depend_on_where_the_bits_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, expected: bytes, shares: tuple[float, float]
 ) -> None:
-    first, rest = range(1, n_tiles + 1), range(n_tiles + 1, parse_size(size).n_cells)
-    partition = "/".join(",".join(map(str, tiles)) for tiles in (first, [rest[0]], rest[1:]))
-    plan = small_plan(tmp_path / "a.h5", partition, size, encoding, cost)
-    spec = max((entry.spec for entry in plan.patterns), key=lambda spec: spec.n_tiles)
-    arrays = level_search(whole_pattern(spec), encoding).arrays()
-    assert plan.checkpoint_bytes == 2 * sum(array.nbytes for array in arrays)
+    """With a share of 0, the bits of the search are in a file, and the next run has them in memory; or the reverse."""
+    monkeypatch.setattr("pdb_build.level_search._SLAB_STATES", 100)
+    out = tmp_path / "a.h5"
+    monkeypatch.setattr("pdb_build.plan._MEMORY_SHARE", shares[0])
+    stopped(small_plan(out), n_calls=8)
+    monkeypatch.setattr("pdb_build.plan._MEMORY_SHARE", shares[1])
+    assert build_database(small_plan(out)).n_runs == 2
+    assert out.read_bytes() == expected
 
 
 def test_plan_counts_what_an_unfinished_build_holds_as_free(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -338,30 +296,12 @@ def test_plan_counts_what_an_unfinished_build_holds_as_free(tmp_path: Path, monk
     assert small_plan(tmp_path / "a.h5").available_disk >= 50_000
 
 
-def run(*arguments: str) -> tuple[int, str]:
-    """The command in this process: its exit code and what it says."""
-    from tilepdb.commands.main import app
-
-    result = CliRunner().invoke(app, ["build", *arguments])
-    return result.exit_code, result.stderr
-
-
-def test_command_continues_after_ctrl_c(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, expected: bytes) -> None:
-    monkeypatch.chdir(tmp_path)
-    command = (SMALL, "--size", "3x3", "--out", "a.h5")
-    with monkeypatch.context() as patch:
-        show = interrupt_at(9)
-        patch.setattr("tilepdb.progress.BuildLine.show_build", lambda _self, progress: show(progress))
-        code, said = run(*command, "--checkpoint-every", "0")
-    assert code == 130
-    assert "pdb: a.h5 is kept up to level 10 of pattern 1 of 3, in a.h5.partial; the same command continues it" in said
-    code, said = run(*command, "--goal", "blank-first")
-    assert code == 2
-    assert "its goal is 1 2 3 4 5 6 7 8 0, not 0 1 2 3 4 5 6 7 8. Give the same options to continue it" in said
-    code, said = run(*command)
-    assert code == 0
-    assert "pdb: a.h5 continues from level 10 of pattern 1 of 3" in said
-    assert Path("a.h5").read_bytes() == expected
+def test_command_continues_a_build_of_the_same_options(tmp_path: Path, expected: bytes) -> None:
+    stopped(small_plan(tmp_path / "a.h5"))
+    command = ("build", SMALL, "--size", "3x3", "--out", "a.h5")
+    refused(pdb(*command, "--goal", "blank-first", cwd=tmp_path), 2, "its goal is 1 2 3 4 5 6 7 8 0, not 0 1 2")
+    assert "pdb: a.h5 continues from level" in pdb(*command, cwd=tmp_path).stderr
+    assert (tmp_path / "a.h5").read_bytes() == expected
 
 
 def test_standard_table_that_another_process_builds_is_waited_for(
@@ -382,10 +322,3 @@ def test_standard_table_that_another_process_builds_is_waited_for(
         monkeypatch.setattr(standard.time, "sleep", finish)
         assert standard.standard_table(size, blank_last(size)) == path
         assert folder.path.exists()
-
-
-def test_lock_without_the_name_of_its_holder_is_respected(tmp_path: Path) -> None:
-    with PartialFolder(tmp_path / "a.h5") as folder:
-        (folder.path / "lock").write_bytes(b"")
-        with pytest.raises(BuildRunningError, match="is being built by another process; wait"):
-            build_database(small_plan(tmp_path / "a.h5"))

@@ -1,48 +1,32 @@
 """Clients that connect to clusters, and what is refused."""
 
-import os
 import re
-from concurrent.futures import CancelledError
-from typing import Any, cast
+import subprocess
+import threading
+from pathlib import Path
 
 import dask
 import pytest
 from distributed import Client
-from distributed.comm import CommClosedError
 
-from pdb_cluster import connect
-from pdb_cluster.connect import check_workers, connected, wait_for_workers, while_reachable
+from pdb_cluster import build_on_cluster, connect
+from pdb_cluster.connect import connected
 from pdb_cluster.solve_boards import ClusterProgress
 from pdb_core.errors import ClusterError
-from pdb_core.jit import program_version
 from pdb_core.puzzle import Board
 from solver import Iteration
 from solver.requests import Request
+from tests.command_line import BOARD, PROGRAM
+from tests.pdb_cluster.two_workers import WAIT_S, started_cluster, worker_without_package
+from tests.tables import small_plan
 from tilepdb.commands.progress import ClusterDisplay
 
-
-def test_workers_of_another_version_are_refused(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert check_workers(client) == client.nthreads()
-    real, pid = program_version(), os.getpid()
-
-    def other() -> tuple[str, str]:
-        return (real[0], "0" * 64) if os.getpid() != pid else real
-
-    monkeypatch.setattr(connect, "program_version", other)
-    match = r"worker at tcp://.* runs tile-pdb .* \(kernels 00000000\), this command .*gets no tasks; install the same"
-    with pytest.raises(ClusterError, match=match):
-        check_workers(client)
-
-
-@pytest.mark.parametrize("error", [CommClosedError("in <TCP>: Stream is closed"), CancelledError()])
-def test_lost_scheduler_is_reported(error: BaseException) -> None:
-    with pytest.raises(ClusterError, match="dropped the tasks or cannot be reached any more"), while_reachable():
-        raise error
+pytestmark = pytest.mark.xdist_group("clusters")
 
 
 @pytest.mark.parametrize(
     "address",
-    ["tcp://127.0.0.1:9", "nonsense", "http://127.0.0.1:8787", "tcp://host", "tcp://host:x", "", "tcp://a..b:8786"],
+    ["tcp://127.0.0.1:9", "http://127.0.0.1:8787", "tcp://host", "tcp://host:x", "", "tcp://a..b:8786"],
 )
 def test_scheduler_that_does_not_answer_is_reported(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connect, "_CONNECT_S", 1)
@@ -54,7 +38,7 @@ def test_scheduler_that_does_not_answer_is_reported(address: str, monkeypatch: p
 def test_missing_certificates_are_reported() -> None:
     with pytest.raises(ClusterError, match="names no certificates for TLS"), connected("tls://host:8786", print):
         pass
-    names = {"distributed.comm.tls.client.cert": "/no/such/file", "distributed.comm.tls.ca-file": "/no/such/file"}
+    names = dict.fromkeys(("distributed.comm.tls.client.cert", "distributed.comm.tls.ca-file"), "/no/such/file")
     with (
         dask.config.set(names),
         pytest.raises(ClusterError, match="No such file"),
@@ -63,51 +47,41 @@ def test_missing_certificates_are_reported() -> None:
         pass
 
 
-class EmptyClient:
-    """Client of a cluster whose first worker comes after a while, or whose scheduler ends before."""
-
-    def __init__(self, *n_workers: int) -> None:
-        self._n_workers = list(n_workers)
-        self.scheduler = self
-        self.address = "tcp://here:8786"
-
-    def nthreads(self) -> dict[str, int]:
-        if not self._n_workers:
-            raise OSError("gone")
-        return dict.fromkeys(map(str, range(self._n_workers.pop(0))), 1)
-
-
-def test_first_worker_is_awaited(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connect, "_POLL_S", 0)
-    said: list[str] = []
-    wait_for_workers(cast(Any, EmptyClient(2, 2)), said.append)
-    assert said == []
-    wait_for_workers(cast(Any, EmptyClient(0, 0, 0, 1)), said.append)
-    with pytest.raises(ClusterError, match="cannot be reached any more; start the command again"):
-        wait_for_workers(cast(Any, EmptyClient(0, 0)), said.append)
-    assert said == 2 * ["waiting for workers ... (dask worker tcp://here:8786 starts some)"]
+def test_command_waits_for_workers_and_ends_if_all_are_refused(small_table: str) -> None:
+    with started_cluster(0) as scheduler:
+        command = [*PROGRAM, "solve", "--db", small_table, BOARD, "--scheduler", scheduler.address]
+        with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+            stop = threading.Timer(WAIT_S, process.kill)
+            stop.start()
+            assert process.stderr is not None
+            start = f"pdb: waiting for workers ... (dask worker {scheduler.address} starts some)"
+            assert process.stderr.readline().strip() == start
+            with worker_without_package(scheduler.address):
+                told = process.stderr.read()
+            assert process.wait() == 1
+            stop.cancel()
+    assert re.fullmatch(r"pdb: the worker at tcp://.* has no tile-pdb of this version .*; install the same .*\n", told)
 
 
-def test_progress_is_logged_every_few_seconds(
+def test_build_without_workers_is_refused(tmp_path: Path) -> None:
+    with started_cluster(0) as scheduler, Client(scheduler.address, set_as_default=False) as client:
+        with pytest.raises(ClusterError, match="the cluster has no workers; start some"):
+            build_on_cluster(small_plan(tmp_path / "a.h5"), client)
+        assert list(tmp_path.iterdir()) == []
+
+
+def test_progress_and_lost_workers_are_logged(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seconds = 0.0
     monkeypatch.setattr("tilepdb.progress.time.monotonic", lambda: seconds)
     display, board = ClusterDisplay(), Request("b", Board("1 2 3 0"), (1, 2, 3, 0))
-    for seconds in (0.5, 2.0, 6.0, 7.0, 12.0):
+    for seconds, n_threads in ((0.5, 4), (2.0, 0), (6.0, 0), (7.0, 1), (12.0, 1)):
         at = Iteration(50, 1_000_000, 400_000, seconds)
-        display.show_progress(ClusterProgress(1, 2, int(seconds * 3e6), seconds, 4, ((board, at),)))
-    assert capsys.readouterr().err.splitlines() == [
-        "pdb: 1 of 2 boards, 4 threads, 3.0 million/s; board b: threshold 50, 1,000,000 nodes, 6 s",
-        "pdb: 1 of 2 boards, 4 threads, 3.0 million/s; board b: threshold 50, 1,000,000 nodes, 12 s",
-    ]
-
-
-def test_lost_workers_are_awaited_and_reported(capsys: pytest.CaptureFixture[str]) -> None:
-    display = ClusterDisplay()
-    for seconds, n_threads in enumerate((2, 0, 0, 0, 0, 0, 0, 0, 1, 1)):
-        display.show_progress(ClusterProgress(0, 1, 0, seconds, n_threads, ()))
+        display.show_progress(ClusterProgress(1, 2, int(seconds * 3e6), seconds, n_threads, ((board, at),)))
     assert capsys.readouterr().err.splitlines() == [
         "pdb: all workers are gone; waiting for workers ...",
+        "pdb: 1 of 2 boards, 0 threads, 3.0 million/s; board b: threshold 50, 1,000,000 nodes, 6 s",
         "pdb: 1 thread again, continuing",
+        "pdb: 1 of 2 boards, 1 thread, 3.0 million/s; board b: threshold 50, 1,000,000 nodes, 12 s",
     ]

@@ -2,24 +2,22 @@
 
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
-from dask.sizeof import sizeof
 from distributed import Client
 
 from pdb_build import BuildPlan, plan_build
 from pdb_build.word_layout import row_bytes
-from pdb_cluster.build_plan import PatternTask, Worker, by_size, check_disk, plan_task, shard_bytes, workers_of
-from pdb_cluster.sent_rows import SentRows
+from pdb_cluster.build_plan import PatternTask, Worker, _memory_of, by_size, check_disk, plan_task, shard_bytes
 from pdb_cluster.shard import Shard, divide
-from pdb_core.encoding import ENCODINGS, Encoding
+from pdb_core.encoding import Encoding
 from pdb_core.errors import DiskFullError, MemoryLimitError
 from pdb_core.pattern import Pattern, parse_partition
 from pdb_core.puzzle import BoardSize, blank_last
 from pdb_core.table_spec import TableSpec
-from tests.pdb_cluster.two_workers import started_cluster
 
 GB = 10**9
 
@@ -52,25 +50,11 @@ def test_pattern_too_large_for_each_worker_is_divided() -> None:
     assert tasks[0].memory_bytes < (alone - 0.05) * GB
 
 
-def test_workers_of_unknown_memory_take_any_pattern(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_worker_of_unknown_memory_takes_any_pattern(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pdb_cluster.build_plan.available_memory", lambda: None)
-
-    class Manager:
-        memory_limit = None
-
-    class DaskWorker:
-        memory_manager = Manager
-
-        class state:  # noqa: N801 (Dask's name)
-            nthreads = 1
-
-    class OneWorker:
-        def run(self, function: Any, workers: list[str], on_error: str) -> dict[str, Any]:
-            assert on_error == "ignore"
-            return {address: function(DaskWorker) for address in workers}
-
-    client: Any = OneWorker()
-    (worker,) = workers_of(client, ["tcp://0"])
+    dask_worker = SimpleNamespace(memory_manager=SimpleNamespace(memory_limit=None), state=SimpleNamespace(nthreads=1))
+    *_, available, limit = _memory_of(dask_worker)
+    worker = Worker("tcp://0", 1, min(available, limit))
     assert plan_task(plan("78", BoardSize(4, 4)), 0, (worker,)).n_shards == 1
 
 
@@ -88,8 +72,7 @@ def test_disk_for_the_file_is_planned() -> None:
         check_disk(replace(small, available_disk=small.disk_bytes - 1))
 
 
-@pytest.mark.parametrize("encoding", ENCODINGS)
-@pytest.mark.parametrize("n_shards", [2, 5])
+@pytest.mark.parametrize(("encoding", "n_shards"), [("bits", 2), ("bytes", 2), ("bits", 5)])
 def test_planned_memory_covers_the_shards(encoding: Encoding, n_shards: int) -> None:
     spec = TableSpec(BoardSize(4, 4), blank_last(BoardSize(4, 4)), Pattern((1, 2, 3, 4, 5, 6)), encoding)
     planned, row = shard_bytes(spec, n_shards, 200_000), row_bytes(6)
@@ -103,22 +86,19 @@ def test_planned_memory_covers_the_shards(encoding: Encoding, n_shards: int) -> 
         assert held + layout + halo * 4 <= 1.05 * planned
 
 
-def test_size_of_sent_rows_for_dask_includes_arrays() -> None:
-    marks = np.zeros(100, dtype=np.uint64)
-    sent = SentRows(0, np.zeros(100, dtype=np.int32), marks[50:], marks[50:])
-    assert 1200 < sizeof(sent) < 1400
+@pytest.mark.xdist_group("clusters")
+def test_memory_of_a_worker_is_what_dask_leaves_to_results(client: Client) -> None:
+    def offered(fraction: float, dask_worker: Any) -> Any:
+        """Runs on a worker."""
+        manager = dask_worker.memory_manager
+        limit, target = manager.memory_limit, manager.memory_target_fraction
+        manager.memory_limit, manager.memory_target_fraction = 10**10, fraction
+        try:
+            return _memory_of(dask_worker)[-1], target, manager.memory_pause_fraction
+        finally:
+            manager.memory_limit, manager.memory_target_fraction = limit, target
 
-
-def test_memory_of_a_worker_is_what_dask_leaves_to_results() -> None:
-    with (
-        started_cluster(1, processes=False, memory_limit=10**12) as cluster,
-        Client(cluster, set_as_default=False) as client,
-    ):
-        (worker,) = cluster.workers.values()
-        memory = worker.memory_manager
-        assert memory.memory_target_fraction < memory.memory_pause_fraction
-        for fraction in (memory.memory_target_fraction, 0.01, False):
-            memory.memory_target_fraction = fraction
-            memory.memory_limit = 10**10
-            (offered,) = workers_of(client, client.nthreads())
-            assert offered.memory_bytes < 10**10 * (fraction or memory.memory_pause_fraction)
+    for fraction in (0.6, 0.01, False):
+        for memory, target, pause in client.run(offered, fraction).values():
+            assert 0.6 == target < pause
+            assert memory < 10**10 * (fraction or pause)

@@ -1,25 +1,17 @@
 """Shards of a search, all in this process. Together they give the table of a local search."""
 
 import pickle
+from collections.abc import Callable
 
 import numpy as np
 import pytest
 
 from pdb_build.search import search_pattern
-from pdb_cluster.sent_rows import sent_rows
 from pdb_cluster.shard import LostError, Shard, divide
 from pdb_core.encoding import Cost, Encoding
 from pdb_core.pattern import Pattern
 from pdb_core.puzzle import parse_goal, parse_size
 from pdb_core.table_spec import TableSpec
-
-SMALL: list[tuple[str, str, tuple[int, ...], Encoding, Cost]] = [
-    ("2x2", "blank-last", (1, 2, 3), "bits", "additive"),
-    ("2x3", "blank-first", (1, 2, 3, 4, 5), "bytes", "additive"),
-    ("3x3", "blank-last", (1, 2, 4), "bits", "additive"),
-    ("3x3", "snail", (3, 6, 7), "bytes", "additive"),
-    ("3x3", "blank-last", (1, 2, 3), "bits", "every-move"),
-]
 
 
 def spec_of(
@@ -54,41 +46,37 @@ def check_search(spec: TableSpec, n_shards: int, n_portions: int, n_threads: int
 
 
 @pytest.mark.tiny
-@pytest.mark.parametrize(("n_shards", "n_portions"), [(1, 1), (2, 1), (3, 2)])
-@pytest.mark.parametrize(("size_text", "goal_text", "tiles", "encoding", "cost"), SMALL)
-def test_shards_give_the_table_of_a_local_search(
-    size_text: str,
-    goal_text: str,
-    tiles: tuple[int, ...],
-    encoding: Encoding,
-    cost: Cost,
-    n_shards: int,
-    n_portions: int,
-) -> None:
-    check_search(spec_of(size_text, tiles, encoding, goal_text, cost), n_shards, n_portions)
+@pytest.mark.parametrize(
+    ("spec", "n_shards", "n_portions"),
+    [
+        (spec_of("2x2", (1,)), 7, 2),  # more shards than cell sets
+        (spec_of("2x2", (1, 2, 3)), 1, 1),
+        (spec_of("2x3", (1, 2, 3, 4, 5), "bytes", "blank-first"), 2, 1),
+        (spec_of("3x3", (1, 2, 4)), 3, 2),
+        (spec_of("3x3", (3, 6, 7), "bytes", "snail"), 3, 2),
+        (spec_of("3x3", (1, 2, 3), "bits", cost="every-move"), 3, 2),
+    ],
+)
+def test_shards_give_the_table_of_a_local_search(spec: TableSpec, n_shards: int, n_portions: int) -> None:
+    check_search(spec, n_shards, n_portions)
 
 
 @pytest.mark.parametrize(
-    ("size_text", "tiles", "encoding", "n_shards", "n_portions"),
+    ("spec", "n_shards", "n_portions"),
     [
-        ("4x4", (1, 2, 3, 4, 5, 6), "bytes", 3, 2),
-        ("5x5", (1, 2, 6, 7), "bytes", 5, 3),
-        ("5x5", (1, 2, 3, 6, 7), "bits", 2, 4),
+        (spec_of("3x3", (1, 2, 3, 4, 5, 6, 7, 8)), 2, 3),  # words of 16 bits
+        (spec_of("4x4", (1, 2, 3, 4, 5, 6), "bytes"), 3, 2),
+        (spec_of("5x5", (1, 2, 3, 6, 7)), 2, 4),
     ],
 )
 def test_shards_of_larger_patterns_give_the_table_of_a_local_search(
-    size_text: str, tiles: tuple[int, ...], encoding: Encoding, n_shards: int, n_portions: int
+    spec: TableSpec, n_shards: int, n_portions: int
 ) -> None:
-    check_search(spec_of(size_text, tiles, encoding), n_shards, n_portions, n_threads=2)
+    check_search(spec, n_shards, n_portions, n_threads=2)
 
 
 @pytest.mark.tiny
-def test_some_of_many_shards_are_empty() -> None:
-    check_search(spec_of("2x2", (1,)), 7, 2)
-
-
-@pytest.mark.tiny
-@pytest.mark.parametrize("n_shards", [1, 2, 3, 10, 100])
+@pytest.mark.parametrize("n_shards", [2, 10, 100])
 def test_blocks_are_divided_evenly(n_shards: int) -> None:
     bounds = divide(spec_of("3x3", (1, 2, 4)), n_shards)
     assert (bounds[0], bounds[-1]) == (0, 84)
@@ -98,49 +86,26 @@ def test_blocks_are_divided_evenly(n_shards: int) -> None:
 
 
 @pytest.mark.tiny
-@pytest.mark.parametrize("dtype", [np.uint8, np.uint16])
-@pytest.mark.parametrize("n_integers", [1, 40])
-def test_rows_arrive_as_they_were_sent(dtype: type[np.uint8 | np.uint16], n_integers: int) -> None:
-    generator = np.random.default_rng(1)
-    bits = generator.random((200, n_integers * 64)) < generator.choice([0.0, 0.001, 0.1, 1.0], (200, 1))
-    rows = np.packbits(bits, axis=1, bitorder="little").view(dtype)
-    n_active = bits.sum(axis=1, dtype=np.int32)
-    chosen = np.arange(3, 200, 2)
-    sent = sent_rows(0, chosen, n_active, rows)
-    assert (sent.n_active == n_active[chosen]).all()
-    assert len(sent.words) == np.count_nonzero(rows[chosen]) + 1
-    received = np.full((len(chosen) + 2, rows.shape[1]), 7, dtype=dtype)
-    sent.write_to(received, 2)
-    for row, arrived in zip(chosen, received[2:], strict=True):
-        assert (arrived == (rows[row] if n_active[row] else 7)).all()
-
-
-@pytest.mark.tiny
 def test_shard_refuses_another_level_or_a_second_advance() -> None:
     spec = spec_of("3x3", (1, 2, 4))
     shards = [Shard(spec, divide(spec, 2), number) for number in range(2)]
     for shard in shards:
         shard.set_portions(1)
         shard.start()
+    shard, made_anew = shards[0], Shard(spec, divide(spec, 2), 0)
     received = [shards[1].rows_for(0, 1, 0)]
-    with pytest.raises(LostError, match="shard 0 was made anew, or got a task twice"):
-        shards[0].rows_for(1, 3, 0)
-    with pytest.raises(LostError):
-        shards[0].advance(2, 0, received)
-    shards[0].advance(1, 0, received)
-    with pytest.raises(LostError):
-        shards[0].advance(1, 0, received)  # a second time: its rows are of level 1 already
-    with pytest.raises(LostError):
-        shards[0].finish(4)
-    with pytest.raises(LostError):
-        shards[0].piece(0, 1)
-    shards[0].finish(1)
-    with pytest.raises(LostError):
-        shards[0].finish(1)
-    made_anew = Shard(spec, divide(spec, 2), 0)
-    for task in (lambda: made_anew.rows_for(1, 1, 0), lambda: made_anew.advance(1, 0, [])):
-        with pytest.raises(LostError):
-            task()
+
+    def check_refused(*tasks: Callable[[], object]) -> None:
+        for task in tasks:
+            with pytest.raises(LostError, match="shard 0 was made anew, or got a task twice"):
+                task()
+
+    check_refused(lambda: shard.rows_for(1, 3, 0), lambda: shard.advance(2, 0, received))
+    check_refused(lambda: made_anew.rows_for(1, 1, 0), lambda: made_anew.advance(1, 0, []))
+    shard.advance(1, 0, received)
+    check_refused(lambda: shard.advance(1, 0, received), lambda: shard.finish(4), lambda: shard.piece(0, 1))
+    shard.finish(1)
+    check_refused(lambda: shard.finish(1))
 
 
 @pytest.mark.tiny

@@ -1,33 +1,70 @@
-"""Dask clusters for the tests, and functions that watch and kill their workers."""
+"""Clusters of worker processes for the tests, and functions that watch and kill workers."""
 
+import asyncio
 import logging
 import os
 import signal
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
-from distributed import Client, LocalCluster
+from distributed import Client, Nanny, Scheduler
 
 from pdb_cluster.connect import event_loop
 
 N_WORKERS = 2
-WAIT_S = 60
+WAIT_S = 120
+# A worker on whose machine tile-pdb is not installed.
+_NO_PACKAGE = """
+import sys
+sys.modules["pdb_core"] = None
+from distributed.cli.dask_worker import main
+main([sys.argv[1], "--no-nanny", "--no-dashboard", "--nthreads", "1"])
+"""
 
 
 @contextmanager
-def started_cluster(n_workers: int, *, processes: bool = True, memory_limit: int = 0) -> Iterator[LocalCluster]:
-    """Start a cluster of worker processes of one thread each; or in this process, which is faster."""
-    with LocalCluster(
-        n_workers=n_workers,
-        threads_per_worker=1,
-        processes=processes,
-        silence_logs=logging.CRITICAL,
-        memory_limit=memory_limit,
-        dashboard_address="127.0.0.1:0",  # a free port
-        loop=event_loop(),
-    ) as started:
-        yield started
+def started_cluster(n_workers: int) -> Iterator[Scheduler]:
+    """Start a scheduler in this process, and worker processes of one thread each. Those that die are replaced."""
+
+    async def start() -> tuple[Scheduler, list[Nanny]]:
+        scheduler = await Scheduler(host="127.0.0.1", dashboard_address="127.0.0.1:0")  # free ports
+        # Without names, unlike those of a LocalCluster: Dask gives up a worker that restarts while the name of the
+        # killed one is still taken.
+        nannies = [
+            Nanny(scheduler.address, nthreads=1, memory_limit=0, silence_logs=logging.CRITICAL)
+            for _ in range(n_workers)
+        ]
+        return scheduler, list(await asyncio.gather(*nannies))
+
+    async def close() -> None:
+        await asyncio.gather(*(nanny.close() for nanny in nannies))
+        await scheduler.close()
+
+    scheduler, nannies = run_on_loop(start())
+    try:
+        yield scheduler
+    finally:
+        run_on_loop(close())
+
+
+def run_on_loop(coroutine: Any) -> Any:
+    """Return the result of a coroutine in the event loop of the clusters."""
+    return asyncio.run_coroutine_threadsafe(coroutine, event_loop().asyncio_loop).result(WAIT_S)  # type: ignore[attr-defined]
+
+
+@contextmanager
+def worker_without_package(address: str) -> Iterator[None]:
+    """Start a worker that cannot import tile-pdb."""
+    process = subprocess.Popen([sys.executable, "-c", _NO_PACKAGE, address], stderr=subprocess.DEVNULL)
+    try:
+        yield
+    finally:
+        process.kill()
+        process.wait()
 
 
 def worker_pids(client: Client) -> list[int]:
@@ -41,9 +78,9 @@ def kill(pid: int) -> None:
     os.kill(pid, signal.SIGKILL)
 
 
-def wait_until(condition: Callable[[], bool], what: str, timeout_s: float = WAIT_S) -> None:
+def wait_until(condition: Callable[[], bool], what: str) -> None:
     """Wait until a condition holds, for a limited time."""
-    end = time.monotonic() + timeout_s
+    end = time.monotonic() + WAIT_S
     while not condition():
-        assert time.monotonic() < end, f"no {what} within {timeout_s} s"
+        assert time.monotonic() < end, f"no {what} within {WAIT_S} s"
         time.sleep(0.02)

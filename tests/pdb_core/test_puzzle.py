@@ -1,19 +1,25 @@
-"""Boards: parsing, formatting, solvability, goals, random boards."""
+"""Boards: parsing, formatting, moves, pictures, solvability, goals, random boards."""
 
+import copy
 import itertools
 import pickle
+import xml.etree.ElementTree as ET
+from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, strategies as st
+from hypothesis import given
 
-from pdb_core.errors import BoardError, InputError
+from pdb_core.errors import BoardError, GoalError, InputError
+from pdb_core.pattern import Partition, Pattern, parse_partition
 from pdb_core.puzzle import (
+    NAMED_GOALS,
     Board,
     BoardSize,
+    Tiles,
+    as_goal,
     blank_first,
     blank_last,
-    draw_board,
     format_board,
     goal_name,
     is_solvable,
@@ -23,23 +29,20 @@ from pdb_core.puzzle import (
     snail,
     why_unsolvable,
 )
+from pdb_core.ranking import PatternIndex
+from pdb_study.space import explore_space
+from solver.graph_search.graph_search import GraphSolver
+from tests.fuzzing import boards
 from tests.naive import boards_and_tables as naive
 
 SIZES = [BoardSize(width, height) for width in range(2, 7) for height in range(2, 7)]
-S3 = BoardSize(3, 3)
-sizes = st.sampled_from(SIZES)
+S22, S23, S32, S33, S44 = (BoardSize(*sides) for sides in ((2, 2), (2, 3), (3, 2), (3, 3), (4, 4)))
 pytestmark = pytest.mark.tiny
-
-
-@st.composite
-def boards(draw: st.DrawFn) -> tuple[BoardSize, tuple[int, ...]]:
-    size = draw(sizes)
-    return size, tuple(draw(st.permutations(range(size.n_cells))))
 
 
 @pytest.mark.parametrize("text", ["4x4", "4X4", " 4 x 4 "])
 def test_size_is_parsed(text: str) -> None:
-    assert parse_size(text) == BoardSize(4, 4)
+    assert parse_size(text) == S44
 
 
 @pytest.mark.parametrize("text", ["", "4", "4x", "1x4", "33x2", "4x4x4", "-4x4", "٤x٤", "4" * 50 + "x4", "0x0"])
@@ -55,113 +58,170 @@ def test_neighbours_equal_naive(size: BoardSize) -> None:
         assert all(size.is_dark(near) != size.is_dark(cell) for near in size.neighbours[cell])
 
 
+# What users give for a board
+
+
 @pytest.mark.parametrize(
     "text",
     [
         "1 2 3 4 5 6 7 8 0",
         "1,2,3,4,5,6,7,8,0",
         "1, 2, 3\n4, 5, 6\n7, 8, 0\n",
-        "1 2 3/4 5 6/7 8 0",
         " 1 2 3 / 4 5 6 / 7 8 0 ",
         "1\t2 3\r\n4 5 6\r\n7 8 0",
         "01 2 3 4 5 6 7 8 00",
     ],
 )
 def test_board_is_parsed_in_every_form(text: str) -> None:
-    assert Board(text) == Board(text, BoardSize(3, 3)) == blank_last(BoardSize(3, 3))
-    assert Board(text).size == BoardSize(3, 3)
+    assert Board(text) == Board(text, S33) == blank_last(S33)
+    assert Board(text).size == S33
 
 
 @pytest.mark.parametrize(
-    ("text", "size", "match"),
-    [
-        ("", None, "a number is missing"),
-        (" \t\n", None, "a number is missing"),
-        (",", None, "a number is missing"),
-        ("1 2 3/4 5 6/7 8 0/", None, "a number is missing"),
-        ("1 2 3", None, "has 3 numbers, which is no square"),
-        ("0", None, "has 1 numbers, which is no square"),
-        (" ".join(map(str, range(48))), None, "has 48 numbers, which is no square"),
-        ("1 2 3\n4 5 0", None, "has 6 numbers, which is no square"),
-        ("1 2 3 4 5 6 7 8 9", None, "missing 0, twice or out of range 9"),
-        ("1 1 3 4 5 6 7 8 0", None, "missing 2, twice or out of range 1"),
-        ("1 2 3 4 5 6 7 8 -1", None, "'-1' is not a number"),
-        ("1 2 3 4 5 6 7 8 x", None, "'x' is not a number"),
-        ("1 2 3 4 5 6 7 8 99999", None, "'99999' is not a number"),
-        ("1 2 3 4 5 6 7 8 " + "9" * 5000, None, r"'9{17}\.\.\.9{20}' is not a number"),
-        ("1 2 3 4 5 6 7 8 1000", None, "missing 0, twice or out of range 1000"),
-        ("\u0661 2 3 4 5 6 7 8 0", None, "'\u0661' is not a number"),
-        ("\uff11 2 3 4 5 6 7 8 0", None, "'\uff11' is not a number"),
-        ("1 \u00b2 3 4 5 6 7 8 0", None, "'\u00b2' is not a number"),
-        ("+1 2 3 4 5 6 7 8 0", None, r"'\+1' is not a number"),
-        ("1 2 3 4 5 6 7 0x8 0", None, "'0x8' is not a number"),
-        ("1 2 3 4 5 6 7 1_0 0", None, "'1_0' is not a number"),
-        ("1;2;3;0", None, "'1;2;3;0' is not a number"),
-        ("1 2 3/4 5/6 7 8 0", None, "different lengths"),
-        ("1 2 3//4 5 6", None, "a number is missing"),
-        ("/".join(f"{2 * row} {2 * row + 1}" for row in range(33)), None, "board size 2x33 is not supported"),
-        ("1 2 3 4 5 6 7 8 0", BoardSize(4, 4), "9 numbers where a 4x4 board has 16"),
-        ("1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 0", BoardSize(3, 3), "16 numbers where a 3x3 board has 9"),
-        ("1 2 3/4 5 0", BoardSize(2, 3), r"rows of \[3, 3\] numbers where a 2x3 board is expected"),
-        ("1/2/3/0", None, "board size 1x4 is not supported"),
-        ("1 2 3 4 5 6 7 8 0.5", None, "is not a number"),
-    ],
+    "given",
+    ["1 2 3/4 0 5", [[1, 2, 3], [4, 0, 5]], [np.array([1, 2, 3]), (4, 0, 5)], np.array([[1, 2, 3], [4, 0, 5]], "u1")],
 )
-def test_bad_board_is_refused(text: str, size: BoardSize | None, match: str) -> None:
-    with pytest.raises(BoardError, match=match) as caught:
-        Board(text, size)
+def test_rows_give_the_size(given: Any) -> None:
+    board = Board(given)
+    assert (board, board.size) == ((1, 2, 3, 4, 0, 5), S32)
+    assert Board(board) is board
+    assert Board(given, "3x2") == board
+    with pytest.raises(BoardError, match="2x3 board is expected"):
+        Board(given, "2x3")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    {
+        "": "a number is missing",
+        "1 2 3/4 5 6/7 8 0/": "a number is missing",
+        "1 2 3//4 5 6": "a number is missing",
+        "1 2 3": "has 3 numbers, which is no square",
+        "1 2 3\n4 5 0": "has 6 numbers, which is no square",
+        "1 2 3 4 5 6 7 8 9": "missing 0, twice or out of range 9",
+        "1 1 3 4 5 6 7 8 0": "missing 2, twice or out of range 1",
+        "1 2 3 4 5 6 7 8 -1": "'-1' is not a number",
+        "1 2 3 4 5 6 7 8 99999": "'99999' is not a number",
+        "1 2 3 4 5 6 7 8 " + "9" * 5000: r"'9{17}\.\.\.9{20}' is not a number",
+        "1 2 3 4 5 6 7 8 1000": "missing 0, twice or out of range 1000",
+        "\u0661 2 3 4 5 6 7 8 0": "'\u0661' is not a number",
+        "1 \u00b2 3 4 5 6 7 8 0": "'\u00b2' is not a number",
+        "+1 2 3 4 5 6 7 8 0": r"'\+1' is not a number",
+        "1 2 3 4 5 6 7 1_0 0": "'1_0' is not a number",
+        "1;2;3;0": "'1;2;3;0' is not a number",
+        "1 2 3/4 5/6 7 8 0": "different lengths",
+        "1/2/3/0": "board size 1x4 is not supported",
+        "/".join(f"{2 * row} {2 * row + 1}" for row in range(33)): "board size 2x33 is not supported",
+    }.items(),
+)
+def test_bad_text_is_refused(text: str, message: str) -> None:
+    with pytest.raises(BoardError, match=message) as caught:
+        Board(text)
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("given", "size", "message"),
+    [
+        ("1 2 3 4 5 6 7 8 0", S44, "9 numbers where a 4x4 board has 16"),
+        ("1 2 3/4 5 0", S23, r"rows of \[3, 3\] numbers where a 2x3 board is expected"),
+        ([[1, 2], [3]], None, "rows of different lengths"),
+        (["1", "2", "3", "0"], None, "holds something else"),
+        ([1.0, 2.0, 3.0, 0.0], S22, "a 2x2 board is 4 integers"),
+        (7, None, "holds something else"),
+        ([], None, "0 numbers, which is no square"),
+        ([[], []], None, "board size 0x2 is not supported"),
+        ([1, 2, 3, -4], None, "out of range -4"),
+        (np.zeros((2, 2, 2), int), None, "holds something else"),
+    ],
+)
+def test_anything_else_is_refused(given: Any, size: BoardSize | None, message: str) -> None:
+    with pytest.raises(BoardError, match=message):
+        Board(given, size)
+
+
 @given(boards())
-def test_formatted_boards_are_read_back(given_board: tuple[BoardSize, tuple[int, ...]]) -> None:
-    size, board = given_board
+def test_boards_are_read_back_from_every_form(given_board: tuple[Tiles, BoardSize]) -> None:
+    board, size = given_board
+    rows = np.array(board).reshape(size.height, size.width)
     for read in (
         Board(format_board(board, size)),
         Board(format_board(board), size),
         Board(np.array(board), size),
-        Board(np.array(board).reshape(size.height, size.width)),
-        Board([list(row) for row in np.array(board).reshape(size.height, size.width)], str(size)),
+        Board(rows),
+        Board([list(row) for row in rows], str(size)),
         pickle.loads(pickle.dumps(Board(board, size))),
+        copy.deepcopy(Board(board, size)),
         eval(repr(Board(board, size))),
     ):
         assert type(read) is Board
-        assert (read, read.size) == (board, size)
+        assert (read, read.size, hash(read)) == (board, size, hash(board))
+
+
+# Moves and pictures
+
+
+def test_moves_lead_to_neighbours_and_back() -> None:
+    board = Board("1 2 3/4 0 5")
+    assert board.moves() == (2, 4, 5)
+    for tile in board.moves():
+        after = board.move(tile)
+        assert (after.size, after.index(0)) == (S32, board.index(tile))
+        assert after.move(tile) == board
+    with pytest.raises(BoardError, match="tile 1 is not next to the blank; tiles that can move: 2"):
+        board.move(1)
 
 
 def test_board_is_drawn_in_columns() -> None:
-    assert (
-        draw_board((10, 2, 0, 1, 3, 4, 5, 6, 7, 8, 9, 11), BoardSize(4, 3)) == "10  2  .  1\n 3  4  5  6\n 7  8  9 11"
-    )
+    assert str(Board("10 2 0 1/3 4 5 6/7 8 9 11")) == "10  2  .  1\n 3  4  5  6\n 7  8  9 11"
+
+
+class Tables:
+    """Stand-in for a database, with the one attribute that a picture needs."""
+
+    partition = parse_partition("1,2/3,4,5", S32)
+
+
+def test_picture_has_a_colour_for_each_pattern() -> None:
+    board = Board("1 2 3/4 0 5")
+    plain = ET.fromstring(board._repr_svg_())
+    assert [element.text for element in plain if element.tag.endswith("text")] == ["1", "2", "3", "4", "5"]
+    coloured = ET.fromstring(board.draw(Tables()).svg)
+    fills = [element.get("fill") for element in coloured if element.tag.endswith("rect")][1:]
+    assert fills[0] == fills[1] != fills[2] == fills[3] == fills[4]
+    assert "characters of SVG" in repr(board.draw())
+
+
+# Goals and solvability
 
 
 @pytest.mark.parametrize(
-    ("size", "board"),
+    "text",
     [
-        (BoardSize(4, 4), (1, 2, 3, 4, 12, 13, 14, 5, 11, 0, 15, 6, 10, 9, 8, 7)),
-        (BoardSize(3, 3), (1, 2, 3, 8, 0, 4, 7, 6, 5)),
-        (BoardSize(3, 5), (1, 2, 3, 12, 13, 4, 11, 14, 5, 10, 0, 6, 9, 8, 7)),
-        (BoardSize(5, 3), (1, 2, 3, 4, 5, 12, 13, 14, 0, 6, 11, 10, 9, 8, 7)),
-        (BoardSize(2, 2), (1, 2, 0, 3)),
-        (BoardSize(3, 2), (1, 2, 3, 0, 5, 4)),
-        (BoardSize(2, 3), (1, 2, 0, 3, 5, 4)),
+        "1 2 3 4/12 13 14 5/11 0 15 6/10 9 8 7",
+        "1 2 3/12 13 4/11 14 5/10 0 6/9 8 7",
+        "1 2 3 4 5/12 13 14 0 6/11 10 9 8 7",
+        "1 2/0 3",
+        "1 2 3/0 5 4",
+        "1 2/0 3/5 4",
     ],
 )
-def test_snail_winds_inwards(size: BoardSize, board: tuple[int, ...]) -> None:
-    assert snail(size) == board
+def test_snail_winds_inwards(text: str) -> None:
+    assert snail(Board(text).size) == Board(text)
 
 
-@pytest.mark.parametrize("size", SIZES, ids=str)
-def test_named_goals_are_boards_and_keep_their_names(size: BoardSize) -> None:
-    for name in ("blank-last", "blank-first", "snail"):
-        goal = parse_goal(name, size)
-        assert Board(goal, size) == goal
-        assert parse_goal(goal_name(goal, size), size) == goal
-    unnamed = (*range(2, size.n_cells), 0, 1)
-    assert goal_name(unnamed, size) == format_board(unnamed, size)
+def test_goals_are_names_or_boards() -> None:
+    for name, make in NAMED_GOALS.items():
+        assert as_goal(name, S32) == parse_goal(name, S32) == make(S32)
+        assert goal_name(make(S32), S32) == name
+    assert as_goal([[0, 1, 2], [3, 4, 5]], S32) == blank_first(S32)
+    assert Board("1 2 3/4 5 0").is_solvable()
+    assert not Board("2 1 3/4 5 0").is_solvable("blank-last")
+    with pytest.raises(GoalError, match="goal is not a 3x2 board"):
+        as_goal([1, 2, 3], S32)
 
 
-@pytest.mark.parametrize("size", [BoardSize(2, 2), BoardSize(3, 2), BoardSize(2, 3)], ids=str)
+@pytest.mark.parametrize("size", [S22, S32, S23], ids=str)
 def test_solvable_is_what_breadth_first_search_reaches(size: BoardSize) -> None:
     for goal in (blank_last(size), blank_first(size), snail(size), (2, 1, *range(3, size.n_cells), 0)):
         reached = naive.naive_distances(size, goal)
@@ -170,17 +230,47 @@ def test_solvable_is_what_breadth_first_search_reaches(size: BoardSize) -> None:
 
 
 def test_reason_for_swapped_14_and_15_names_both_parities() -> None:
-    size = BoardSize(4, 4)
-    reason = why_unsolvable((*range(1, 14), 15, 14, 0), blank_last(size), size)
+    reason = why_unsolvable((*range(1, 14), 15, 14, 0), blank_last(S44), S44)
     assert "the 16 pieces need an odd permutation" in reason
     assert "takes an even number of moves" in reason
 
 
+# Random boards, and the largest sizes: boards up to 32x32, tables and optimal searches up to 6x6
+
+
 def test_random_boards_are_uniform_over_the_solvable_ones() -> None:
-    size = BoardSize(2, 2)
-    goal = blank_last(size)
-    sample = random_boards(size, goal, 12_000, seed=1)
-    counts = {board: int((sample == board).all(axis=1).sum()) for board in naive.naive_distances(size, goal)}
-    assert sum(counts.values()) == 12_000
+    goal = blank_last(S22)
+    sample = random_boards(S22, goal, 12_000, seed=1)
+    counts = [(sample == board).all(axis=1).sum() for board in naive.naive_distances(S22, goal)]
+    assert sum(counts) == 12_000
     # 12 boards, 1000 each, with a standard deviation of 30.
-    assert all(abs(n - 1000) < 150 for n in counts.values())
+    assert all(abs(n - 1000) < 150 for n in counts)
+
+
+def test_random_boards_stay_the_same_for_a_seed() -> None:
+    assert [format_board(row) for row in random_boards(S44, "blank-last", 2, seed=1)] == [
+        "1 12 7 10 14 4 5 8 0 9 2 13 11 6 3 15",
+        "0 7 13 1 3 6 11 12 9 8 10 4 5 14 15 2",
+    ]
+
+
+@pytest.mark.parametrize("size", [BoardSize(16, 16), BoardSize(17, 16), BoardSize(32, 32)], ids=str)
+def test_random_boards_of_large_sizes_are_solvable_boards(size: BoardSize) -> None:
+    for row in random_boards(size, "snail", 3, seed=1).tolist():
+        board = Board(row, size)
+        assert board.is_solvable("snail")
+        assert Board(format_board(board, size)) == board
+        assert not is_solvable((*board[:-2], *board[:-3:-1]), snail(size), size) or 0 in board[-2:]
+
+
+def test_tables_and_searches_of_large_boards_are_refused() -> None:
+    size = BoardSize(7, 6)
+    for refusal in (
+        lambda: Partition("1", (Pattern((1,)),), size),
+        lambda: parse_partition("auto", size),
+        lambda: PatternIndex(size, 2),
+        lambda: GraphSolver(size, blank_last(size)),
+        lambda: explore_space(size, blank_last(size)),
+    ):
+        with pytest.raises(InputError, match="go to boards of 6x6, this board is 7x6"):
+            refusal()

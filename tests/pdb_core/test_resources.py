@@ -1,55 +1,61 @@
-"""Available memory, disk and cores, within the limits of control groups."""
+"""Available memory, disk, cores and threads, within the limits of control groups and of the process."""
 
 import os
 import resource
+import threading
+from collections.abc import Callable
 from pathlib import Path
+from threading import Thread
 
 import psutil
 import pytest
 
-from pdb_core import resources
+from pdb_core import resources, threads
+from pdb_core.threads import start_thread, thread_pool
 
-pytestmark = pytest.mark.tiny
 
-
-def test_cgroup_limits_are_counted(tmp_path: Path) -> None:
+@pytest.mark.tiny
+@pytest.mark.parametrize(
+    ("line", "folder", "limit_name", "usage_name", "no_limit"),
+    [
+        ("0::/user/job", "user/job", "memory.max", "memory.current", "max"),
+        ("9:memory:/user/job", "memory/user/job", "memory.limit_in_bytes", "memory.usage_in_bytes", str(1 << 62)),
+    ],
+    ids=["version 2", "version 1"],
+)
+def test_cgroup_limits_are_counted(
+    tmp_path: Path, line: str, folder: str, limit_name: str, usage_name: str, no_limit: str
+) -> None:
     membership = tmp_path / "cgroup"
-    membership.write_text("0::/user/job\n", encoding="utf-8")
-    group = tmp_path / "fs" / "user" / "job"
+    membership.write_text(f"4:cpu,cpuacct:/job\n{line}\n", encoding="utf-8")
+    group = tmp_path / "fs" / folder
     group.mkdir(parents=True)
 
-    def describe(folder: Path, limit: str, usage: int, inactive: int) -> None:
-        (folder / "memory.max").write_text(limit, encoding="ascii")
-        (folder / "memory.current").write_text(str(usage), encoding="ascii")
-        (folder / "memory.stat").write_text(f"anon 5\ninactive_file {inactive}\n", encoding="ascii")
+    def offers(limit: str, limit_of_parent: str) -> list[int]:
+        for at, text in ((group, limit), (group.parent, limit_of_parent)):
+            (at / limit_name).write_text(text, encoding="ascii")
+            (at / usage_name).write_text("700\n", encoding="ascii")
+            (at / "memory.stat").write_text("anon 5\ninactive_file 100\n", encoding="ascii")
+        return sorted(resources._cgroup_offers(tmp_path / "fs", membership))
 
-    describe(group, "max\n", 700, 100)
-    describe(group.parent, "1000\n", 700, 100)
-    assert resources._cgroup_offers(tmp_path / "fs", membership) == [400]
-    describe(group, "800\n", 700, 0)
-    assert sorted(resources._cgroup_offers(tmp_path / "fs", membership)) == [100, 400]
-
-
-def test_cgroup_version_1_limits_are_counted(tmp_path: Path) -> None:
-    membership = tmp_path / "cgroup"
-    membership.write_text("4:cpu,cpuacct:/job\n9:memory:/job\n", encoding="utf-8")
-    group = tmp_path / "fs" / "memory" / "job"
-    group.mkdir(parents=True)
-    for folder, limit in ((group, 5000), (group.parent, 1 << 62)):
-        (folder / "memory.limit_in_bytes").write_text(str(limit), encoding="ascii")
-        (folder / "memory.usage_in_bytes").write_text("2000", encoding="ascii")
-        (folder / "memory.stat").write_text("inactive_file 0\n", encoding="ascii")
-    assert resources._cgroup_offers(tmp_path / "fs", membership) == [3000]
+    assert offers(no_limit, "1000\n") == [400]
+    assert offers("800\n", "1000") == [200, 400]
+    assert offers(no_limit, no_limit) == []
 
 
-def test_resources_of_this_machine_are_positive(tmp_path: Path) -> None:
+@pytest.mark.tiny
+def test_resources_of_this_machine_are_positive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert (resources.available_memory() or 0) > 0
-    assert resources.available_cores() >= 1
     assert resources.available_disk(tmp_path / "not" / "there") > 0
-    assert resources.peak_memory() > 1_000_000
+    assert resources.available_cores() == len(os.sched_getaffinity(0))
+    monkeypatch.delattr(psutil.Process, "cpu_affinity")  # macOS
+    monkeypatch.setattr(os, "cpu_count", lambda: 77)
+    assert resources.available_cores() == 77
 
 
+@pytest.mark.tiny
 def test_system_without_proc_is_supported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert resources.peak_memory() > 1_000_000
     assert resources._cgroup_offers(tmp_path, tmp_path / "none") == []
     monkeypatch.setattr(resources.re, "search", lambda *_: None)
     assert resources.peak_memory() > 1_000_000
@@ -61,20 +67,13 @@ def test_system_without_proc_is_supported(tmp_path: Path, monkeypatch: pytest.Mo
     resources.raise_file_limit()
 
 
+@pytest.mark.tiny
 def test_limit_of_the_address_space_counts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(resource, "getrlimit", lambda _which: (psutil.Process().memory_info().vms + 12_345, -1))
-    available = resources.available_memory()
-    assert available is not None
-    assert 0 <= available <= 12_345
+    assert resources.available_memory() in range(12_346)
 
 
-def test_cores_of_a_system_without_affinity_are_all(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert resources.available_cores() == len(os.sched_getaffinity(0))
-    monkeypatch.delattr(psutil.Process, "cpu_affinity")
-    monkeypatch.setattr(os, "cpu_count", lambda: 77)
-    assert resources.available_cores() == 77
-
-
+@pytest.mark.tiny
 @pytest.mark.parametrize(("soft", "tried"), [(256, [1 << 60, 10_240]), (20_000, [1 << 60])])
 def test_limit_of_open_files_that_is_refused(monkeypatch: pytest.MonkeyPatch, soft: int, tried: list[int]) -> None:
     """macOS states no limit, and refuses more than a number that Python does not know."""
@@ -89,3 +88,29 @@ def test_limit_of_open_files_that_is_refused(monkeypatch: pytest.MonkeyPatch, so
     monkeypatch.setattr(resource, "setrlimit", set_limit)
     resources.raise_file_limit()
     assert limits == tried
+
+
+@pytest.mark.parametrize(("n_allowed", "n_wanted", "n_used"), [(3, 8, 3), (0, 4, 1), (9, 2, 2)])
+def test_pool_has_the_threads_that_the_system_starts(
+    limit_threads: Callable[[int], None], n_allowed: int, n_wanted: int, n_used: int
+) -> None:
+    limit_threads(n_allowed)
+    if n_allowed < n_wanted:
+        with pytest.warns(RuntimeWarning, match="the system starts no more threads, so fewer are used"):
+            pool = thread_pool(n_wanted)
+    else:
+        pool = thread_pool(n_wanted)
+    limit_threads(n_used)
+    with pool:
+        assert list(pool.map(abs, range(-20, 0))) == list(range(20, 0, -1))
+
+
+def test_thread_is_not_started_without_addresses_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Threads that take the last addresses would let the search fail."""
+    n_free = 3 * threads._THREAD_BYTES
+    monkeypatch.setattr(threads, "has_addresses", lambda n_bytes: n_bytes <= n_free)
+    before = threading.active_count()
+    with pytest.warns(RuntimeWarning, match="ulimit -u and -v"):
+        assert not start_thread(Thread(target=int), n_new=3)
+    assert threading.active_count() == before
+    assert start_thread(Thread(target=int), n_new=2)

@@ -1,28 +1,26 @@
-"""TableSpec: the sizes of tables, and the values that it rejects."""
+"""TableSpec: the sizes of tables, and the values that it rejects. tests/pdb_build/test_search.py compares layouts."""
 
 import pytest
 
-from pdb_core.encoding import ENCODINGS, Cost, Encoding
+from pdb_core.encoding import COSTS, Cost, Encoding
 from pdb_core.errors import BoardError, InputError, PartitionError
 from pdb_core.layout import block_transitions, pattern_blocks
-from pdb_core.pattern import Pattern, parse_partition
-from pdb_core.puzzle import BoardSize, blank_last
-from pdb_core.table_spec import DatabaseSpec, TableSpec
+from pdb_core.pattern import Pattern
+from pdb_core.puzzle import BoardSize, blank_last, parse_size
+from pdb_core.table_spec import TableSpec
 from tests.naive import boards_and_tables as naive
 from tests.naive.standard_tables import naive_every_move_distances
 
 SIZE = BoardSize(3, 3)
-GOAL = blank_last(SIZE)
 
 
 @pytest.mark.tiny
-@pytest.mark.parametrize("cost", ["additive", "every-move"])
-def test_sizes_equal_naive_counts(cost: Cost) -> None:
+@pytest.mark.parametrize("cost", COSTS)
+def test_sizes_of_tables_equal_naive_counts(cost: Cost) -> None:
     pattern = Pattern((1, 2, 5))
-    spec = TableSpec(SIZE, GOAL, pattern, "bits", cost)
-    distances = (naive.naive_pattern_distances if cost == "additive" else naive_every_move_distances)(
-        SIZE, GOAL, pattern.tiles
-    )
+    spec = TableSpec(SIZE, blank_last(SIZE), pattern, "bits", cost)
+    search = naive.naive_pattern_distances if cost == "additive" else naive_every_move_distances
+    distances = search(SIZE, spec.goal, pattern.tiles)
     assert spec.n_entries == spec.n_states == len(distances) == spec.n_blocks * 6
     assert spec.n_bytes == spec.n_blocks
     assert spec.n_sets == 84
@@ -32,32 +30,23 @@ def test_sizes_equal_naive_counts(cost: Cost) -> None:
 
 @pytest.mark.tiny
 @pytest.mark.parametrize(
-    ("tiles", "encoding", "cost", "error", "match"),
+    ("size", "goal_size", "tiles", "encoding", "cost", "error", "match"),
     [
-        ((7, 8, 9), "bits", "additive", PartitionError, "pattern 7,8,9 has tiles that are not on a 3x3 board"),
-        ((0, 1), "bits", "additive", PartitionError, "pattern 0,1 has tiles that are not on a 3x3 board"),
-        ((1, 2), "bytes", "every-move", InputError, "in bits, not in bytes"),
+        ("3x3", "3x3", (7, 8, 9), "bits", "additive", PartitionError, "has tiles that are not on a 3x3 board"),
+        ("3x3", "3x3", (0, 1), "bits", "additive", PartitionError, "has tiles that are not on a 3x3 board"),
+        ("3x3", "3x3", (1, 2), "bytes", "every-move", InputError, "in bits, not in bytes"),
+        ("3x3", "2x3", (1,), "bits", "additive", BoardError, "where a 3x3 board"),
+        ("7x7", "7x7", (1,), "bits", "additive", InputError, "6x6"),
     ],
 )
 def test_wrong_specs_are_rejected(
-    tiles: tuple[int, ...], encoding: Encoding, cost: Cost, error: type[InputError], match: str
+    size: str,
+    goal_size: str,
+    tiles: tuple[int, ...],
+    encoding: Encoding,
+    cost: Cost,
+    error: type[InputError],
+    match: str,
 ) -> None:
     with pytest.raises(error, match=match):
-        TableSpec(SIZE, GOAL, Pattern(tiles), encoding, cost)
-
-
-@pytest.mark.tiny
-def test_goal_of_another_size_is_rejected() -> None:
-    with pytest.raises(BoardError):
-        TableSpec(SIZE, blank_last(BoardSize(2, 3)), Pattern((1,)), "bits")
-    with pytest.raises(InputError, match="6x6"):
-        TableSpec(BoardSize(7, 7), blank_last(BoardSize(7, 7)), Pattern((1,)), "bits")
-
-
-@pytest.mark.tiny
-@pytest.mark.parametrize("encoding", ENCODINGS)
-def test_partition_has_a_table_for_each_pattern(encoding: Encoding) -> None:
-    partition = parse_partition("1,2,5/3,4,6/7,8", SIZE)
-    specs = DatabaseSpec(GOAL, partition, encoding).tables
-    assert [spec.pattern for spec in specs] == list(partition.patterns)
-    assert {(spec.size, spec.goal, spec.encoding, spec.cost) for spec in specs} == {(SIZE, GOAL, encoding, "additive")}
+        TableSpec(parse_size(size), blank_last(parse_size(goal_size)), Pattern(tiles), encoding, cost)

@@ -7,10 +7,11 @@ import subprocess
 import sys
 import time
 import tracemalloc
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import h5py
 import numpy as np
@@ -18,8 +19,8 @@ import pytest
 from hypothesis import given, strategies as st
 
 import pdb_query.table_file
-from pdb_build import build_database, plan_build
-from pdb_core.encoding import Cost, Encoding
+from pdb_build import build_database
+from pdb_core.encoding import ENCODINGS, Cost, Encoding
 from pdb_core.errors import (
     MemoryLimitError,
     PdbError,
@@ -29,23 +30,21 @@ from pdb_core.errors import (
     TableFileMissingError,
     TableFileVersionError,
 )
-from pdb_core.pattern import parse_partition
-from pdb_core.puzzle import BoardSize, blank_last
 from pdb_core.schema import MAX_HEADER_BYTES
 from pdb_query import open_database, read_table_header
 from pdb_query.table_file import LOAD_MODES, LoadMode, load_table_file
 from tests.fuzzing import changed_json, fuzz, sentence
-from tests.tables import rewrite_header, signed_block, table_file
+from tests.tables import rewrite_header, signed_block, small_plan, table_file
 
-PARTITION = "1,2,5/3,4,6/7,8"
+PARTITION, SHARED, CATALOGUE = "1,2,5/3,4,6/7,8", "1,2/3,6/4,7/5,8", "1,2,3,4/5,6,7,8+1,2,3,4/5,6/7,8"
 BOARD = (8, 6, 7, 2, 5, 4, 3, 0, 1)
 # (partition, size, encoding, cost): tables of both encodings and costs, shared tables, a catalogue.
 SAMPLES: tuple[tuple[str, str, Encoding, Cost], ...] = (
     ("1,2,3", "2x2", "bytes", "additive"),
     (PARTITION, "3x3", "bytes", "additive"),
-    ("1,2/3,6/4,7/5,8", "3x3", "bits", "additive"),
+    (SHARED, "3x3", "bits", "additive"),
     ("1,2/3,4", "3x3", "bits", "every-move"),
-    ("1,2,3,4/5,6,7,8+1,2,3,4/5,6/7,8", "3x3", "bits", "additive"),
+    (CATALOGUE, "3x3", "bits", "additive"),
 )
 
 
@@ -102,18 +101,9 @@ def test_open_database_does_not_import_h5py() -> None:
 
 
 @pytest.mark.tiny
-def test_missing_file_is_refused(tmp_path: Path) -> None:
-    assert_refused(tmp_path / "no.h5", TableFileMissingError, "make one with pdb build")
-
-
-@pytest.mark.tiny
-def test_folders_are_refused(tmp_path: Path) -> None:
-    assert_refused(tmp_path, TableFileError, "is a folder; name a table file made with pdb build")
-
-
-@pytest.mark.tiny
-def test_folders_and_pipes_are_refused_without_waiting(tmp_path: Path) -> None:
+def test_paths_that_are_no_file_are_refused_without_waiting(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
+    assert_refused(tmp_path / "no.h5", TableFileMissingError, "make one with pdb build")
     assert_refused(tmp_path / "pipe", TableFileError, "is not a plain file; name a table file made with pdb build")
     assert_refused(tmp_path, TableFileError, "is a folder; name a table file made with pdb build")
 
@@ -208,58 +198,94 @@ def test_every_changed_header_is_refused(
             database.probe_batch(np.array([database.goal], dtype=np.uint8))
 
 
-Change = Callable[[dict[str, Any]], object]
-
-
-def of_pattern(index: int, **changes: object) -> Change:
-    return lambda fields: fields["patterns"][index].update(changes)
+# Of each partition, the place of a field, its new value in JSON ("" removes it), and a part of the message.
+HEADERS = {
+    PARTITION: [
+        ("width", "", "'width'"),
+        ("width", '"3"', "'3' is not a natural number"),
+        ("width", "true", "True is not a natural number"),
+        ("width", "4", "9 numbers where a 4x3 board has 12"),
+        ("remark", '"seen"', "unknown, misplaced or"),
+        ("partitions", "[[0, 1, 2]]", "a catalogue is stored in bits only"),
+        ("partition", r'"a\nb"', "is not the name of a partition"),
+        ("partition", f'"{"x" * 201}"', "is not the name of a partition"),
+        ("encoding", '"nibbles"', "'nibbles' is none of bytes, bits"),
+        ("cost", '"odd-moves"', "'odd-moves' is none of additive, every-move"),
+        ("cost", '"every-move"', "written in bits, not in bytes"),
+        ("index_function", '"other"', "unknown, misplaced or"),
+        ("goal", "[1, 1, 2]", "3 numbers where a 3x3 board has 9"),
+        ("goal", '{"a": 1}', "is not a list"),
+        ("structure_sha256", f'"{"0" * 63}"', "is not a SHA-256 digest"),
+        ("patterns 2 sha256", f'"{"A" * 64}"', "is not a SHA-256 digest"),
+        ("patterns", "[]", "it has 0 patterns"),
+        ("patterns", json.dumps([{}] * 60), "it has 60 patterns"),
+        ("patterns 2", "", "tiles 7, 8 are in no pattern"),
+        ("patterns 0 tiles", "[]", "0 tiles"),
+        ("patterns 0 tiles", "[0, 1, 2]", "not on a 3x3 board"),
+        ("patterns 0 tiles", "[2, 1, 5]", "must ascend"),
+        ("patterns 0 tiles", "[1, 1, 2]", "twice"),
+        ("patterns 0 bytes", "503", "has 503 bytes instead of 504"),
+        ("patterns 0 bytes", "9" * 15, "and the file has"),
+        ("patterns 0 offset", "0", "overlaps other parts"),
+        ("patterns 0 offset", "9" * 18, "and the file has"),
+        ("patterns 1 offset", "OFFSET 0", "overlaps other parts"),
+        ("patterns 2 histogram", "[]", "not a list of 1 to 255 counts"),
+        ("patterns 2 histogram", "[72, 0]", "not a list of 1 to 255 counts"),
+        ("patterns 2 histogram", json.dumps([1] * 256), "not a list of 1 to 255 counts"),
+        ("patterns 2 histogram", "[73]", "has more than 72 entries"),
+        ("patterns 2 n_unreached", str(2**63), "contradictory"),
+    ],
+    SHARED: [
+        ("cost", '"every-move"', "bytes instead of"),
+        ("patterns 1 same_as", "1", "table of pattern 1, which is not before it"),
+        ("patterns 1 same_as", "-1", "-1 is not a natural number"),
+        ("patterns 2 same_as", "1", "pattern 4,7 uses the table of pattern 3,6, which has no table"),
+        ("patterns 1 cell_map", "[0, 1, 2, 3, 4, 5, 6, 7, 8]", "pattern 3,6 cannot use the table of pattern 1,2"),
+        ("patterns 1 cell_map", "[200, 1, 2, 3, 4, 5, 6, 7, 8]", "cannot use the table"),
+        ("patterns 1 tiles", "[3, 5]", "cannot use the table"),
+    ],
+    CATALOGUE: [
+        ("partitions", "[]", "in two patterns"),
+        ("partitions", '"0,1"', "not a list"),
+        ("partitions", "[[0, 1]]", "belong to no partition"),
+        ("partitions", "[[0, 1], [0, 2, 3], []]", "contradictory"),
+        ("partitions", "[[0, 1], [0, 3, 2]]", "contradictory"),
+        ("partitions", "[[0, 1], [0, 1], [0, 2, 3]]", "contradictory"),
+        ("partitions", "[[0, 1], [0, 2, 4]]", "out of range"),
+        ("partitions", "[[0, 1], [0, 2, -3]]", "not a natural number"),
+        ("partitions", "[[0, 2, 3], [1, 2, 3]]", "in two patterns"),
+    ],
+}
 
 
 @pytest.mark.tiny
 @pytest.mark.parametrize(
-    ("change", "match"),
-    [
-        (lambda fields: fields.pop("width"), "'width'"),
-        (lambda fields: fields.update(width="3"), "'3' is not a natural number"),
-        (lambda fields: fields.update(width=True), "True is not a natural number"),
-        (lambda fields: fields.update(width=3.0), "3.0 is not a natural number"),
-        (lambda fields: fields.update(width=4), "."),
-        (lambda fields: fields.update(remark="seen"), "unknown, misplaced or"),
-        (lambda fields: fields["patterns"][0].update(remark="seen"), "unknown, misplaced or"),
-        (lambda fields: fields.update(partitions=[[0, 1, 2]]), "a catalogue is stored in bits only"),
-        (lambda fields: fields.update(partition="a\nb"), "is not the name of a partition"),
-        (lambda fields: fields.update(partition="x" * 201), "is not the name of a partition"),
-        (lambda fields: fields.update(encoding="nibbles"), "'nibbles' is none of bytes, bits"),
-        (lambda fields: fields.update(index_function="other"), "unknown, misplaced or"),
-        (lambda fields: fields.update(goal=[1, 1, 2]), "."),
-        (lambda fields: fields.update(goal={"a": 1}), "is not a list"),
-        (lambda fields: fields.update(structure_sha256="0" * 63), "is not a SHA-256 digest"),
-        (lambda fields: fields.update(patterns=[]), "it has 0 patterns"),
-        (lambda fields: fields.update(patterns=fields["patterns"] * 20), "it has 60 patterns"),
-        (lambda fields: fields["patterns"].pop(), "tiles 7, 8 are in no pattern"),
-        (of_pattern(0, tiles=[]), "0 tiles"),
-        (of_pattern(0, tiles=[0, 1, 2]), "not on a 3x3 board"),
-        (of_pattern(0, tiles=[1, 2, 255]), "not on a 3x3 board"),
-        (of_pattern(0, tiles=[2, 1, 5]), "must ascend"),
-        (of_pattern(0, tiles=[1, 1, 2]), "twice"),
-        (of_pattern(0, bytes=503), "has 503 bytes instead of 504"),
-        (of_pattern(0, bytes=10**15), "and the file has"),
-        (of_pattern(0, offset=0), "overlaps other parts"),
-        (of_pattern(0, offset=10**18), "overlaps other parts|and the file has"),
-        (
-            lambda fields: fields["patterns"][1].update(offset=fields["patterns"][0]["offset"] + 1),
-            "overlaps other parts",
-        ),
-        (of_pattern(2, sha256="A" * 64), "is not a SHA-256 digest"),
-        (of_pattern(2, histogram=[]), "not a list of 1 to 255 counts"),
-        (of_pattern(2, histogram=[72, 0]), "not a list of 1 to 255 counts"),
-        (of_pattern(2, histogram=[73]), "has more than 72 entries"),
-        (of_pattern(2, n_unreached=2**63), "contradictory"),
-    ],
+    ("partition", "place", "value", "match"), [(of, *row) for of, rows in HEADERS.items() for row in rows]
 )
-def test_invalid_fields_are_refused(copy_of_table: Path, change: Change, match: str) -> None:
-    rewrite_header(copy_of_table, change)
-    assert_refused(copy_of_table, TableFileDamagedError, f"its header is invalid .*{match}")
+def test_invalid_fields_are_refused(tmp_path: Path, partition: str, place: str, value: str, match: str) -> None:
+    path = tmp_path / "a.h5"
+    path.write_bytes(next(sample(i) for i, of in enumerate(SAMPLES) if of[0] == partition).read_bytes())
+    *names, last = [int(name) if name.isdigit() else name for name in place.split()]
+
+    def change(fields: Any) -> None:
+        text = value.replace("OFFSET 0", str(fields["patterns"][0].get("offset", 0) + 1))
+        for name in names:
+            fields = fields[name]
+        if text:
+            fields[last] = json.loads(text)
+        else:
+            del fields[last]
+
+    rewrite_header(path, change)
+    assert_refused(path, TableFileDamagedError, f"its header is invalid .*{match}")
+
+
+@pytest.mark.tiny
+def test_more_than_a_megabyte_outside_the_tables_is_refused(copy_of_table: Path) -> None:
+    n_bytes = copy_of_table.stat().st_size + (1 << 20)
+    os.truncate(copy_of_table, n_bytes)
+    rewrite_header(copy_of_table, lambda fields: fields.update(file_bytes=n_bytes))
+    assert_refused(copy_of_table, TableFileDamagedError, "of the file are in no table")
 
 
 @pytest.mark.tiny
@@ -281,34 +307,25 @@ def test_header_without_an_end_is_read_only_in_part(copy_of_table: Path) -> None
 
 
 @pytest.mark.tiny
-def test_other_content_of_the_user_block_is_refused(copy_of_table: Path) -> None:
-    content = bytearray(copy_of_table.read_bytes())
-    content[content.index(b"\0")] = 1
-    copy_of_table.write_bytes(content)
-    assert_refused(copy_of_table, TableFileDamagedError, "misplaced or contradictory content")
-
-
-@pytest.mark.tiny
-@pytest.mark.parametrize("encoding", ["bytes", "bits"])
+@pytest.mark.parametrize("encoding", ENCODINGS)
 @pytest.mark.parametrize(
-    ("size", "tiles", "match"),
+    ("width", "height", "n_tiles", "match"),
     [
-        ((6, 6), range(1, 9), "has 504 bytes"),
-        ((6, 6), range(1, 11), "on a 6x6 board a pattern has at most 8"),
-        ((6, 6), range(1, 36), "35 tiles"),
-        ((32, 6), (1, 2), "32x6"),
-        ((1000, 1000), (1, 2), "1000x1000 is not supported"),
-        ((2**63 - 1, 2), (1, 2), "is not supported"),
+        (6, 6, 8, "has 504 bytes"),
+        (6, 6, 10, "on a 6x6 board a pattern has at most 8"),
+        (6, 6, 35, "35 tiles"),
+        (32, 6, 2, "32x6"),
+        (1000, 1000, 2, "1000x1000 is not supported"),
+        (2**63 - 1, 2, 2, "is not supported"),
     ],
 )
 def test_claims_of_large_boards_are_refused_before_they_are_counted(
-    copy_of_table: Path, size: tuple[int, int], tiles: Any, match: str, encoding: str
+    copy_of_table: Path, width: int, height: int, n_tiles: int, match: str, encoding: str
 ) -> None:
     def claim(fields: dict[str, Any]) -> None:
-        fields["width"], fields["height"] = size
-        fields["goal"] = [*range(1, min(size[0] * size[1], 200)), 0]
-        fields["encoding"] = encoding
-        fields["patterns"][0]["tiles"] = list(tiles)
+        goal = [*range(1, min(width * height, 200)), 0]
+        fields.update(width=width, height=height, goal=goal, encoding=encoding)
+        fields["patterns"][0]["tiles"] = [*range(1, n_tiles + 1)]
 
     rewrite_header(copy_of_table, claim)
     assert_refused(copy_of_table, TableFileDamagedError, match)
@@ -339,39 +356,23 @@ def test_failures_of_a_load_are_reported(
 ) -> None:
     path = table_file(PARTITION, "3x3")
 
-    def fail(*_args: object, **_options: object) -> None:
-        raise failure
-
-    monkeypatch.setattr("pdb_query.table_file." + ("mmap.mmap" if load == "map" else "private_memory"), fail)
+    name = "mmap.mmap" if load == "map" else "private_memory"
+    monkeypatch.setattr(f"pdb_query.table_file.{name}", Mock(side_effect=failure))
     with pytest.raises(error, match=match):
         open_database(path, load=load)
 
 
-@pytest.mark.tiny
-def test_systems_without_huge_pages_load_tables(monkeypatch: pytest.MonkeyPatch) -> None:
-    path = table_file(PARTITION, "3x3")
-    monkeypatch.delattr("pdb_query.table_file.mmap.MADV_HUGEPAGE")
-    with open_database(path, load="huge") as other, open_database(path) as mapped:
-        for index in range(3):
-            assert np.array_equal(other.table(index), mapped.table(index))
-
-
 # A file that changes while it is read.
-
-
-def build(path: Path, partition: str) -> None:
-    size = BoardSize(3, 3)
-    build_database(plan_build(size, blank_last(size), parse_partition(partition, size), path))
 
 
 @pytest.mark.tiny
 @pytest.mark.parametrize("load", LOAD_MODES)
 def test_open_database_keeps_its_answers_while_a_build_replaces_the_file(tmp_path: Path, load: LoadMode) -> None:
     path = tmp_path / "a.h5"
-    build(path, PARTITION)
+    build_database(small_plan(path, PARTITION))
     with open_database(path, load=load) as before:
         old = before.probe(BOARD)
-        build(path, "8")
+        build_database(small_plan(path, "8"))
         assert before.probe(BOARD) == old
         before.verify()
         with open_database(path, load=load) as after:

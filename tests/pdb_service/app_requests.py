@@ -13,6 +13,7 @@ from urllib.parse import urlencode
 
 import numpy as np
 from fastapi import FastAPI
+from prometheus_client import generate_latest
 
 from pdb_core.puzzle import Tiles, is_solvable, parse_size, random_boards
 from pdb_query import Database
@@ -37,17 +38,22 @@ def answer_for(board: Tiles) -> tuple[int, ...]:
 class HeldSolvers:
     """Stand-in for the solvers of a service, whose searches go on until `release` is set or their time is over.
 
-    begun   the boards of all searches
+    begun    the boards of all searches
+    seconds  their time limits
 
-    fail    raised by a search when it is released
-    wait_s  the seconds that searches of a board take, instead of waiting for `release`
+    fail     raised by a search when it is released
+    wait_s   the seconds that searches of a board take, instead of waiting for `release`
+    reports  what each search reports at its start; the last is repeated
     """
+
+    reports = (Iteration(threshold=3, generated=7, expanded=5, seconds=0.1),)
 
     def __init__(self) -> None:
         self.release = threading.Event()
         self.fail: Exception | None = None
         self.wait_s: Callable[[Tiles], float] | None = None
         self.begun: list[Tiles] = []
+        self.seconds: list[float] = []
         self._lock = threading.Lock()
         self._running: Counter[bool] = Counter()
         self.most_running: Counter[bool] = Counter()
@@ -59,6 +65,7 @@ class HeldSolvers:
         is_short = seconds <= 2
         with self._lock:
             self.begun.append(board)
+            self.seconds.append(seconds)
             self._running[is_short] += 1
             self.most_running[is_short] = max(self.most_running[is_short], self._running[is_short])
         try:
@@ -69,8 +76,10 @@ class HeldSolvers:
 
     def _search(self, board: Tiles, seconds: float, report: Any) -> Any:
         started = time.monotonic()
+        for progress in self.reports:
+            report(progress)
         while True:
-            report(Iteration(threshold=3, generated=7, expanded=5, seconds=0.1))
+            report(self.reports[-1])
             passed = time.monotonic() - started
             is_over = self.release.is_set() if self.wait_s is None else passed >= self.wait_s(board)
             if is_over and self.fail is not None:
@@ -94,6 +103,7 @@ class AppRequest:
     method   by default POST with a body, else GET
     headers  by default only Host
     query    the raw query string; by default the other parameters, encoded
+    reading  the client reads no more of the answer until this is set
 
     n_received  calls of `receive`
     """
@@ -108,6 +118,7 @@ class AppRequest:
         events: bool = False,
         headers: Iterable[tuple[str, str]] | None = None,
         query: bytes | None = None,
+        reading: asyncio.Event | None = None,
         **parameters: Any,
     ) -> None:
         named = [("Host", "localhost")] if headers is None else list(headers)
@@ -120,7 +131,7 @@ class AppRequest:
             "client": ("127.0.0.1", 1), "server": ("127.0.0.1", 2), "root_path": "",
             "asgi": {"version": "3.0", "spec_version": "2.3"},
         }  # fmt: skip
-        self._body = body or b""
+        self._body, self._reading = body or b"", reading
         self._is_read = False
         self.n_received = 0
         self._has_left = asyncio.Event()
@@ -138,6 +149,8 @@ class AppRequest:
     async def _send(self, message: Any) -> None:
         await asyncio.sleep(0)
         self.sent.append(message)
+        if self._reading is not None and message.get("body"):
+            await self._reading.wait()
 
     def leave(self) -> None:
         """Close the connection."""
@@ -151,6 +164,30 @@ class AppRequest:
         return Reply(start["status"], headers, b"".join(message.get("body", b"") for message in self.sent))
 
 
+def ask(
+    app: FastAPI, address: str, *headers: tuple[str, str | None], method: str | None = None, body: bytes | None = None
+) -> Reply:
+    """Return the answer to one request, in an event loop of its own.
+
+    Without a header Host, the request names localhost. A header without a value is left out.
+    """
+    path, _, query = address.partition("?")
+    named = headers if "Host" in dict(headers) else (("Host", "localhost"), *headers)
+    given = [(name, value) for name, value in named if value is not None]
+
+    async def work() -> Reply:
+        return await AppRequest(app, path, method=method, body=body, headers=given, query=query.encode()).reply()
+
+    return asyncio.run(work())
+
+
+def metrics(app: FastAPI) -> dict[str, float]:
+    """Return the value of each series of the metrics."""
+    lines = generate_latest(app.state.service.metrics.registry).decode().splitlines()
+    pairs = (line.rsplit(" ", 1) for line in lines if not line.startswith("#"))
+    return {name: float(value) for name, value in pairs}
+
+
 def ask_solve(app: FastAPI, board: Tiles, **named: Any) -> AppRequest:
     """Begin a request for a solve."""
     return AppRequest(app, "/v1/solve", board=" ".join(map(str, board)), **named)
@@ -161,9 +198,9 @@ def ask_moves(app: FastAPI, board: Tiles, **named: Any) -> AppRequest:
     return AppRequest(app, "/v1/moves", board=" ".join(map(str, board)), **named)
 
 
-def ready_app(database: Database, settings: ServiceSettings | None = None) -> FastAPI:
-    """Return an app that answers without its lifespan."""
-    app = create_app([database], settings)
+def ready_app(*databases: Database, **settings: Any) -> FastAPI:
+    """Return an app that answers without its lifespan; `settings` are fields of `ServiceSettings`."""
+    app = create_app(databases, ServiceSettings(**settings))
     app.state.service.loaded.set_result(None)
     return app
 

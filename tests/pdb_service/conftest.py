@@ -1,4 +1,4 @@
-"""A database and a running server that tests of the service share."""
+"""A database and running servers that tests of the service share."""
 
 from collections.abc import Iterator
 
@@ -7,6 +7,14 @@ import pytest
 from pdb_query import Database, open_database
 from tests.pdb_service.server import Server, serving
 from tests.tables import table_file
+
+STRICT = {
+    "max_body_bytes": 200_000,
+    "head_s": 0.5,
+    "request_s": 1.0,
+    "max_head_bytes": 8_192,
+    "max_connections": 100,
+}
 
 
 @pytest.fixture(scope="session")
@@ -19,4 +27,11 @@ def database() -> Iterator[Database]:
 def server() -> Iterator[Server]:
     files = table_file("663", "4x4"), table_file("8", "3x3"), table_file("1,2,5/3,4,6/7,8", "3x3", "blank-first")
     with serving(*files, options=["--grace", "0"]) as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def strict() -> Iterator[Server]:
+    """Yield a server with small limits."""
+    with serving(table_file("663", "4x4"), options=["--solves", "1", "--grace", "0"], settings=STRICT) as running:
         yield running

@@ -1,7 +1,7 @@
 """Malformed and hostile requests, made from a seed, and the answers of a server.
 
-They are sent as raw bytes: an HTTP library would correct half of them. test_fuzz_service.py has the odd values of
-parameters and bodies.
+They are sent as raw bytes: an HTTP library would correct half of them. test_schema.py has the odd values of parameters
+and bodies.
 """
 
 import contextlib
@@ -19,8 +19,8 @@ from typing import NamedTuple
 
 EASY = "1 2 3 4/5 6 7 8/9 10 11 12/13 14 0 15"
 PATHS = (
-    "/v1/databases", "/v1/lookup", "/v1/moves", "/v1/solve", "/v1/instances", "/v1/instances/korf100", "/healthz",
-    "/readyz", "/metrics", "/openapi.json", "/", "/page/index.html", "/page/", "/v1", "/v1/", "/docs", "/favicon.ico",
+    "/v1/databases", "/v1/lookup", "/v1/moves", "/v1/solve", "/v1/instances/korf100", "/metrics", "/openapi.json", "/",
+    "/page/", "/v1/", "/favicon.ico",
 )  # fmt: skip
 _STATUS = re.compile(rb"HTTP/1\.[01] (\d{3})[ \r]")
 # Longer than any answer may take.
@@ -98,89 +98,63 @@ def request(
     return "\r\n".join([*lines, *headers, "", ""]).encode("utf-8", "surrogateescape") + (body or b"")
 
 
-def _typed(media_type: str) -> str:
-    return f"Content-Type: {media_type}"
-
-
-_JSON, _BYTES = map(_typed, ("application/json", "application/octet-stream"))
+_JSON, _BYTES = "Content-Type: application/json", "Content-Type: application/octet-stream"
 _LEVEL = EASY.replace("/", " ").replace(" ", "+")
-
-
-def _good(rng: random.Random) -> bytes:
-    """Return a valid request; solves are short."""
-    list_text = f"[{EASY.replace('/', ' ').replace(' ', ',')}]".encode()
-    return rng.choice(
-        [
-            lambda: request(rng.choice(PATHS)),
-            lambda: request(f"/v1/lookup?board={_LEVEL}"),
-            lambda: request(f"/v1/moves?board={_LEVEL}&seconds=0.01"),
-            lambda: request(f"/v1/solve?board={_LEVEL}&seconds=0.01"),
-            lambda: request("/v1/solve", b'{"board": ' + list_text + b', "seconds": 0.01}', _JSON),
-            lambda: request("/v1/lookup", b'{"boards": [' + list_text + b"]}", _JSON),
-            lambda: request("/v1/lookup?size=4x4", bytes(range(16)) * rng.randrange(1, 40), _BYTES),
-        ]
-    )()
+_LIST = f"[{_LEVEL.replace('+', ',')}]".encode()
+# Valid requests; solves are short.
+_GOOD = (
+    *map(request, PATHS),
+    *(request(f"/v1/{name}?board={_LEVEL}&seconds=0.01") for name in ("lookup", "moves", "solve")),
+    request("/v1/solve", b'{"board": ' + _LIST + b', "seconds": 0.01}', _JSON),
+    request("/v1/lookup", b'{"boards": [' + _LIST + b"]}", _JSON),
+    request("/v1/lookup?size=4x4", bytes(range(16)) * 20, _BYTES),
+)
+_PIECES = (b"", b"\0", b"\r\n", b"\n", b"\xff", b"%", b",", b"[" * 50, b"9" * 40, b"a=b&" * 10)
+_HEADERS = (
+    "X: \x00", "X: \udcff\udcfe", "Host: b\r\nHost: c", "Host:", "Content-Encoding: gzip", "Content-Type: ;;;=",
+    "Content-Type: application/json; charset=utf-16", "Authorization: Bearer \udcff", "Range: bytes=0-1,9999999999-",
+    "Accept: " + "text/event-stream," * 2000, "If-None-Match: " + '"a",' * 3000, "Origin: " + "h" * 9000,
+    "Access-Control-Request-Method: FOO", "Transfer-Encoding: gzip",
+)  # fmt: skip
+_LENGTHS = ("-1", "", "5, 5", "9" * 40, "16000001", "0", "3", "12000000")
+_CHUNKS = (b"zz\r\nabc\r\n", b"5\r\nab", b"2\r\n{}\r\n0\r\n\r\n", b"1\r\n[\r\n" * 2000 + b"0\r\n\r\n")
 
 
 def _mutated(rng: random.Random) -> Hostile:
-    data = bytearray(_good(rng))
+    data = bytearray(rng.choice(_GOOD))
     for _ in range(rng.choice((1, 1, 2, 3, 8, 30))):
-        at = rng.randrange(len(data))
-        what = rng.randrange(5)
-        if what == 0:
-            data[at] ^= 1 << rng.randrange(8)
-        elif what == 1:
-            data[at] = rng.randrange(256)
-        elif what == 2:
-            del data[at : at + rng.choice((1, 2, 10))]
-        elif what == 3:
-            data[at:at] = rng.choice(
-                (b"\0", b"\r\n", b"\n", b"\xff", b"%", b",", b"[" * 50, b"9" * 40, rng.randbytes(8))
-            )
-        else:
-            data[at:at] = data[at : at + rng.randrange(1, 60)]
-        data = data or bytearray(b"x")
+        at, n_cut = rng.randrange(len(data) + 1), rng.choice((0, 1, 1, 2, 10))
+        data[at : at + n_cut] = rng.choice((*_PIECES, rng.randbytes(1), rng.randbytes(8), data[at : at + 40] * 2))
     # It may have become an incomplete request.
     return Hostile(bytes(data))
 
 
 def _cut(rng: random.Random) -> Hostile:
-    data = _good(rng)
+    data = rng.choice(_GOOD)
     return Hostile(data[: rng.randrange(1, len(data))], None)
 
 
 def _headers(rng: random.Random) -> Hostile:
-    header = rng.choice(
-        [
-            "X: \x00", "X: \udcff\udcfe", "Host: b\r\nHost: c", "Host:", "Content-Encoding: gzip",
-            "Content-Type: " + "a/" * 500, "Content-Type: ;;;=", "Content-Type:", "Authorization: Bearer \udcff",
-            "Content-Type: application/json; charset=utf-16", "Authorization:", "Range: bytes=0-1,9999999999-",
-            "Accept: " + "text/event-stream," * 2000, "If-None-Match: " + '"a",' * 3000, "Origin: null",
-            "Origin: " + "h" * 9000, "Access-Control-Request-Method: FOO", "Transfer-Encoding: gzip",
-        ]
-    )  # fmt: skip
     path = rng.choice([*PATHS, f"/v1/lookup?board={_LEVEL}"])
-    body = rng.choice((None, None, b"[1]", b"{}"))
-    return Hostile(request(path, body, header), 1.0)
+    return Hostile(request(path, rng.choice((None, None, b"[1]", b"{}")), rng.choice(_HEADERS)), 1.0)
 
 
 def _false_length(rng: random.Random) -> Hostile:
-    length = rng.choice(["-1", "", "5, 5", "9" * 40, "99999999999", "16000001", "0", "3", "100000", "12000000"])
-    path = rng.choice(("/v1/lookup?size=4x4", "/v1/solve", "/v1/databases", "/nowhere", "/v1/lookup"))
-    data = request(path, rng.randbytes(rng.choice((0, 3, 40))), rng.choice((_JSON, _BYTES)), length=length)
+    body, kind = rng.randbytes(rng.choice((0, 3, 40))), rng.choice((_JSON, _BYTES))
+    data = request(f"{rng.choice(PATHS)}?size=4x4", body, kind, length=rng.choice(_LENGTHS))
     return Hostile(data, rng.choice((None, _HASTE_S)))
 
 
 def _chunked(rng: random.Random) -> Hostile:
-    body = rng.choice([b"zz\r\nabc\r\n", b"5\r\nab", b"2\r\n{}\r\n0\r\n\r\n", b"1\r\n[\r\n" * 2000 + b"0\r\n\r\n"])
-    path = rng.choice(("/v1/lookup?size=4x4", "/v1/solve", "/v1/lookup", "/nowhere", "/v1/databases"))
-    head = request(path, None, "Transfer-Encoding: chunked", rng.choice((_JSON, _BYTES)), method="POST")
-    return Hostile(head + body)
+    kind = rng.choice((_JSON, _BYTES))
+    head = request(f"{rng.choice(PATHS)}?size=4x4", None, "Transfer-Encoding: chunked", kind, method="POST")
+    return Hostile(head + rng.choice(_CHUNKS))
 
 
 def _pipelined(rng: random.Random) -> Hostile:
-    requests = [_good(rng).replace(b"Connection: close\r\n", b"") for _ in range(rng.choice((2, 5, 40, 150)))]
-    return Hostile(b"".join(requests), rng.choice((None, _HASTE_S)))
+    requests = rng.choices(_GOOD, k=rng.choice((2, 5, 40, 150)))
+    data = b"".join(at.replace(b"Connection: close\r\n", b"") for at in requests)
+    return Hostile(data, rng.choice((None, _HASTE_S)))
 
 
 # The kinds of requests and their weights.

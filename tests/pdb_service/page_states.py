@@ -1,5 +1,6 @@
 """States of the page, and the check of accessibility by axe-core."""
 
+import json
 import re
 from collections.abc import Callable
 from typing import Any
@@ -88,7 +89,7 @@ def off_solution(visit: Visit) -> None:
 
 def busy(visit: Visit) -> None:
     board(visit)
-    _answer(visit, "", 503, "application/problem+json", '{"title": "Busy", "status": 503, "detail": "too many"}')
+    _refuse(visit, {"title": "Busy", "status": 503, "detail": "too many"})
     visit.tile(1).click()
     visit.at("#solve").click()
     expect(visit.at("#solution-problem")).to_contain_text("The server is busy")
@@ -104,7 +105,7 @@ def no_tables(visit: Visit) -> None:
 
 
 def token_wanted(visit: Visit) -> None:
-    _answer(visit, "", 401, "application/problem+json", '{"title": "Unauthorized", "status": 401}')
+    _refuse(visit, {"title": "Unauthorized", "status": 401})
     visit.open(FAR_ADDRESS)
     expect(visit.at("#token")).to_be_visible()
 
@@ -114,10 +115,13 @@ STATES: tuple[State, ...] = (
 )  # fmt: skip
 
 
-def _answer(visit: Visit, path: str, status: int, kind: str, body: str) -> None:
-    """Answer requests to a path of the API without the server."""
+def _refuse(visit: Visit, problem: dict[str, Any]) -> None:
+    """Answer requests to the API with a problem, without the server."""
     visit.page.route(
-        re.compile(f"/v1/{path}"), lambda route: route.fulfill(status=status, content_type=kind, body=body)
+        re.compile("/v1/"),
+        lambda route: route.fulfill(
+            status=problem["status"], content_type="application/problem+json", body=json.dumps(problem)
+        ),
     )
 
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-_START_S = 120  # kernels may have to be compiled
+_START_S = 300  # kernels may have to be compiled, and standard tables to be built
 # The environment has settings as JSON: pdb serve has no options for some.
 _PROGRAM = """
 import functools, json, os, signal
@@ -84,40 +84,27 @@ def serving(
     named = {"PYTHONWARNINGS": "error", "TEST_SERVICE_SETTINGS": json.dumps(settings or {})}
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env={**os.environ, **named})
     log: list[str] = []
+    # Without a reader, a full pipe would block the server.
     reader = threading.Thread(target=_read_log, args=(process, log))
+    reader.start()
     try:
-        url = _url(process)
-        # Without a reader, a full pipe would block the server.
-        reader.start()
-        server = Server(url, process, log)
         deadline = time.monotonic() + _START_S
-        while server.ask("/readyz").status != 200:
-            assert time.monotonic() < deadline, "the server is not ready"
+        while not (ready := [line for line in log if "ready: " in line]):
+            assert process.poll() is None, log
+            assert time.monotonic() < deadline, log
             time.sleep(0.05)
-        yield server
+        yield Server(ready[0].split("ready: ")[1].strip().rstrip("/"), process, log)
         if process.poll() is None:
             process.send_signal(signal.SIGTERM)
             assert process.wait(30) == 0
     finally:
         process.kill()
         process.wait()
-        if reader.ident is not None:
-            reader.join()
-        assert process.stderr is not None
-        process.stderr.close()
+        reader.join()
 
 
 def _read_log(process: subprocess.Popen[str], log: list[str]) -> None:
     assert process.stderr is not None
-    for line in process.stderr:
-        log.append(line)
-
-
-def _url(process: subprocess.Popen[str]) -> str:
-    assert process.stderr is not None
-    lines = []
-    for line in process.stderr:
-        lines.append(line)
-        if "listening on " in line:
-            return line.split("listening on ")[1].strip().rstrip("/")
-    raise AssertionError("the server did not start: " + "".join(lines))
+    with process.stderr:
+        for line in process.stderr:
+            log.append(line)

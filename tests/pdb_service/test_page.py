@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Route, expect
 
-from pdb_core.puzzle import Board, BoardSize, Tiles, is_solvable, parse_goal, random_boards
+from pdb_core.puzzle import Board, BoardSize, Tiles, format_board, is_solvable, parse_goal, random_boards
 from pdb_query import read_instances
-from tests import ROOT
 from tests.pdb_service.browsing import Visit, browser, visiting
 from tests.pdb_service.page_states import (
+    FAR_ADDRESS,
     STATES,
     State,
     details,
@@ -22,21 +22,15 @@ from tests.pdb_service.page_states import (
     unsolvable,
     violations,
 )
-from tests.pdb_service.server import serving
-from tests.tables import table_file
+from tests.pdb_service.server import Server
 
-PAGE = ROOT / "pdb_service" / "page"
+pytestmark = pytest.mark.xdist_group("browser")
 FAR = "8 6 7/2 5 4/3 0 1"  # 31 moves, the most there is
-FAR_ADDRESS = "#board=8,6,7/2,5,4/3,0,1"
+FAR_BOARD: Tiles = (8, 6, 7, 2, 5, 4, 3, 0, 1)
 SOLVED: Tiles = (1, 2, 3, 4, 5, 6, 7, 8, 0)
 NEAR: Tiles = (1, 2, 3, 4, 5, 6, 0, 7, 8)  # 7 and 8 slide left
-PHONE = {"width": 360, "height": 740}
-
-
-@pytest.fixture(scope="module")
-def url() -> Iterator[str]:
-    with serving(table_file("663", "4x4"), table_file("8", "3x3"), table_file("1,2,5/3,4,6/7,8", "3x3")) as server:
-        yield server.url
+NEAR_ADDRESS = "#board=1,2,3/4,5,6/0,7,8"
+HOSTILE = "<img src=x onerror=document.title='taken'>"
 
 
 @pytest.fixture(scope="module")
@@ -46,16 +40,12 @@ def chromium() -> Iterator[Browser]:
 
 
 @pytest.fixture
-def visit(chromium: Browser, url: str) -> Iterator[Visit]:
+def visit(chromium: Browser, server: Server) -> Iterator[Visit]:
     """Yield a visit; at its end there must be no complaint, and no request to another server."""
-    with visiting(chromium, url) as visit:
+    with visiting(chromium, server.url) as visit:
         yield visit
         assert visit.complaints == []
         assert visit.elsewhere == []
-
-
-def address_of(board: Tiles) -> str:
-    return "#board=" + "/".join(",".join(map(str, board[row : row + 3])) for row in (0, 3, 6))
 
 
 def stream(visit: Visit, *events: tuple[str, dict[str, Any]]) -> None:
@@ -64,38 +54,38 @@ def stream(visit: Visit, *events: tuple[str, dict[str, Any]]) -> None:
     visit.page.route(re.compile("/v1/solve"), lambda route: route.fulfill(content_type="text/event-stream", body=body))
 
 
-# -- the board --------------------------------------------------------------------------------------------------------
-
-
-def test_page_shows_a_random_board_with_its_lower_bound(visit: Visit) -> None:
-    visit.open()
-    expect(visit.at(".tile")).to_have_count(15)
-    expect(visit.at("#h")).to_have_text(re.compile(r"^\d+$"))
-    expect(visit.at(".sum:not(.bare)")).to_have_count(2)
-    expect(visit.at(".tile[data-pattern='0']")).to_have_count(6)
-    expect(visit.page).to_have_url(re.compile(r"#board=[\d,/]+$"))
-    expect(visit.at("#board")).to_have_attribute("aria-label", re.compile("4 by 4"))
-    expect(visit.tile(8)).to_have_attribute("aria-label", re.compile(r"^8, row \d, column \d"))
+# The board
 
 
 def test_typed_boards_are_read_in_any_form_or_explained(visit: Visit) -> None:
     visit.open()
+    expect(visit.at("#h")).to_have_text(re.compile(r"^\d+$"))
     for text in (FAR, "8,6,7,2,5,4,3,0,1", "8 6 7\n2 5 4\n3 0 1"):
         visit.choose("#size", "4x4")
         expect(visit.at(".tile")).to_have_count(15)
         visit.type_board(text)
-        visit.expect_board((8, 6, 7, 2, 5, 4, 3, 0, 1))
-        expect(visit.at("#h")).to_have_text("31")
+        visit.expect_board(FAR_BOARD)
     expect(visit.page).to_have_url(re.compile(re.escape(FAR_ADDRESS)))
-    for text, why in (("1 2 3/4 5 6/7 8 8", "8 is there twice"), ("1 2 x", "not a number"), ("1 2 3/4 5", "lengths")):
+    for text, why in (("1 2 3/4 5 6/7 8 8", "8 is there twice"), ("1 2 3/4 5", "lengths"), (HOSTILE, "<img")):
         visit.type_board(text)
         expect(visit.at("#why")).to_contain_text(why)
         expect(visit.at("#text")).to_have_attribute("aria-invalid", "true")
-    visit.expect_board((8, 6, 7, 2, 5, 4, 3, 0, 1))
+    visit.expect_board(FAR_BOARD)
+
+
+def test_hostile_text_is_shown_as_text(visit: Visit) -> None:
+    """Text in the address, and the texts of a server."""
+    visit.open(f"{FAR_ADDRESS}&goal={HOSTILE}&db={HOSTILE}")
+    expect(visit.at("#h")).to_have_text("31")
+    stream(visit, ("problem", {"title": HOSTILE, "status": 422, "detail": HOSTILE}))
+    visit.at("#solve").click()
+    expect(visit.at("#solution-problem")).to_contain_text(HOSTILE)
+    expect(visit.at("img")).to_have_count(0)
+    assert visit.page.title() != "taken"
 
 
 def test_clicks_and_arrow_keys_slide_tiles(visit: Visit) -> None:
-    visit.open(address_of(NEAR))
+    visit.open(NEAR_ADDRESS)
     visit.tile(8).click()  # slides 7 too
     visit.expect_board(SOLVED)
     expect(visit.at("#status")).to_have_text("Solved.")
@@ -103,49 +93,41 @@ def test_clicks_and_arrow_keys_slide_tiles(visit: Visit) -> None:
     visit.tile(1).click()  # not in line with the blank
     visit.expect_board(SOLVED)
     visit.at("#board").focus()
-    for key, board in (
-        ("ArrowRight", (1, 2, 3, 4, 5, 6, 7, 0, 8)),
-        ("ArrowDown", (1, 2, 3, 4, 0, 6, 7, 5, 8)),
-        ("ArrowLeft", (1, 2, 3, 4, 6, 0, 7, 5, 8)),
-        ("ArrowUp", (1, 2, 3, 4, 6, 8, 7, 5, 0)),
-        ("ArrowUp", (1, 2, 3, 4, 6, 8, 7, 5, 0)),
-    ):
+    for key in ("ArrowRight", "ArrowDown", "ArrowLeft", "ArrowUp", "ArrowUp"):
         visit.page.keyboard.press(key)
-        visit.expect_board(board)
-    visit.at("#text").press("ArrowLeft")  # there it moves the cursor
+    visit.expect_board((1, 2, 3, 4, 6, 8, 7, 5, 0))
+    visit.at("#text").press("ArrowRight")  # there it moves the cursor
     visit.expect_board((1, 2, 3, 4, 6, 8, 7, 5, 0))
 
 
 def test_letters_act_only_while_the_board_has_focus(visit: Visit) -> None:
     visit.open(FAR_ADDRESS)
     expect(visit.at("#h")).to_have_text("31")
-    for css in ("body", "#shuffle", "nav a", "#sums input >> nth=0"):
+    for css in ("body", "#shuffle", "#sums input >> nth=0"):
         visit.page.evaluate("document.activeElement.blur()")
         visit.at(css).focus()
-        for key in ("h", "H", ",", ".", *(() if css != "body" else ("Enter", " "))):
+        for key in ("h", ".", *(("Enter", " ") if css == "body" else ())):
             visit.page.keyboard.press(key)
-    assert visit.at("#hint").get_attribute("aria-busy") is None
     expect(visit.at("#hints")).to_be_hidden()
     expect(visit.at("#solution-text")).to_contain_text("Press Solve")
-    visit.expect_board((8, 6, 7, 2, 5, 4, 3, 0, 1))
+    visit.expect_board(FAR_BOARD)
     visit.tile(8).focus()
     visit.page.keyboard.press("H")
     expect(visit.at("#moves li")).to_have_count(3)
 
 
 def test_dragging_slides_tiles_and_a_short_drag_does_not(visit: Visit) -> None:
-    visit.open(address_of(NEAR))
+    visit.open(NEAR_ADDRESS)
     expect(visit.at("#h")).to_have_text("2")
     box = visit.tile(8).bounding_box()
     assert box is not None
     x, y, mouse = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2, visit.page.mouse
-    for share, board in ((-0.2, NEAR), (0.9, NEAR), (-0.7, SOLVED)):
+    for share, board in ((-0.2, NEAR), (-0.7, SOLVED)):
         mouse.move(x, y)
         mouse.down()
         mouse.move(x + share * box["width"], y, steps=4)
         mouse.up()
         visit.expect_board(board)
-    expect(visit.at("#status")).to_have_text("Solved.")
 
 
 def test_unsolvable_board_is_explained_and_repaired(visit: Visit) -> None:
@@ -154,7 +136,6 @@ def test_unsolvable_board_is_explained_and_repaired(visit: Visit) -> None:
     visit.at("#swap").click()
     expect(visit.at("#unsolvable")).to_be_hidden()
     visit.expect_board((2, 1, 3, 4, 5, 6, 8, 7, 0))
-    expect(visit.at("#h")).to_have_text(re.compile(r"^\d+$"))
 
 
 def test_address_holds_board_goal_and_database(visit: Visit) -> None:
@@ -166,51 +147,33 @@ def test_address_holds_board_goal_and_database(visit: Visit) -> None:
     visit.page.reload()
     expect(visit.at("#goal")).to_have_value("blank-first")
     expect(visit.at("#database")).to_have_value(str(name))
-    visit.expect_board((8, 6, 7, 2, 5, 4, 3, 0, 1))
+    visit.expect_board(FAR_BOARD)
     visit.page.evaluate("location.hash = 'board=1,2,3/4,5,6/7,0,8'")
     visit.expect_board((1, 2, 3, 4, 5, 6, 7, 0, 8))
     expect(visit.at("#goal")).to_have_value("blank-last")
-    expect(visit.at("#h")).to_have_text("1")
 
 
-# -- lower bounds, hints, instances, goals ----------------------------------------------------------------------------
+# Lower bounds, hints, instances, goals
 
 
-def test_patterns_are_coloured_and_follow_the_chosen_sum(visit: Visit) -> None:
-    visit.open(f"{FAR_ADDRESS}&db=unknown")  # then the first database of the size is used
-    expect(visit.at("#h")).to_have_text("31")
-    ids = visit.page.evaluate("fetch('/v1/databases').then(r => r.json()).then(d => d.databases.map(x => x.id))")
-    visit.choose("#database", ids[2])
-    answer = visit.page.evaluate(
-        "([board, db]) => fetch(`/v1/lookup?board=${board}&db=${db}`).then(r => r.json())", [FAR, ids[2]]
-    )
-    assert len(answer["sums"]) == 2
-    for index, letters in enumerate(("ABC", "ABC")):
+def test_patterns_are_coloured_and_follow_the_chosen_sum(visit: Visit, server: Server) -> None:
+    name = server.ask("/v1/databases").json["databases"][2]["id"]
+    visit.open(f"{FAR_ADDRESS}&db={name}")
+    sums = server.ask(f"/v1/lookup?board={FAR.replace(' ', '+')}&db={name}").json["sums"]
+    for index, expected in enumerate(sums):
         visit.at(f"#sums input[value='{index}']").check()
-        expect(visit.at(".sum").nth(index).locator("output")).to_have_text(str(answer["sums"][index]["h"]))
-        values = visit.at(".sum").nth(index).locator(".value").all_inner_texts()
-        assert [int(value) for value in values] == answer["sums"][index]["values"]
-        for pattern, tiles in enumerate(answer["sums"][index]["patterns"]):
-            for tile in tiles:
-                expect(visit.tile(tile)).to_have_attribute("data-pattern", str(pattern))
-                expect(visit.tile(tile).locator(".mark")).to_have_text(letters[pattern])
-    visit.at("#sums input[value='-1']").check()
-    expect(visit.at(".tile[data-pattern='']")).to_have_count(8)
+        expect(visit.at(".sum").nth(index).locator(".value")).to_have_text(list(map(str, expected["values"])))
+        for letter, tiles in zip("ABC", expected["patterns"], strict=True):
+            expect(visit.tile(tiles[0]).locator(".mark")).to_have_text(letter)
+    assert len(sums) == 2
 
 
 def test_hint_lists_the_moves_best_first_and_plays_them(visit: Visit) -> None:
     visit.open(FAR_ADDRESS)
-    visit.at("#board").focus()
-    visit.page.keyboard.press("h")
+    visit.at("#hint").click()
     expect(visit.at("#hints-text")).to_contain_text("31 moves from the goal")
-    expect(visit.at("#moves li")).to_have_count(3)
     expect(visit.at("#moves li").first).to_contain_text("distance 30")
-    first = visit.at("#moves button").first
-    first.hover()
-    tile = int(first.locator(".words").inner_text().split()[0])
-    expect(visit.tile(tile)).to_have_class(re.compile("ringed"))
-    expect(visit.at("#status")).to_contain_text("30 moves left after it")
-    first.click()
+    visit.at("#moves button").first.click()
     expect(visit.at("#hints")).to_be_hidden()
     expect(visit.at("#h")).to_have_text("30")
 
@@ -223,14 +186,13 @@ def test_instance_sets_are_chosen_and_keep_their_goals(visit: Visit) -> None:
     expect(visit.at("#goal")).to_have_value("blank-first")
     expect(visit.at("#status")).to_contain_text(f"known to take {korf.optimal_length} moves")
     visit.choose("#set", "hardest80")
-    expect(visit.at("#instance option")).to_have_count(17)
     visit.choose("#instance", "4")
     visit.expect_board(list(read_instances("hardest80", None))[4].board)
     expect(visit.at("#goal")).to_have_value("blank-last")
 
 
 def test_goals_by_name_and_typed_are_reset_to(visit: Visit) -> None:
-    visit.open(address_of(SOLVED))
+    visit.open(NEAR_ADDRESS)
     visit.choose("#goal", "blank-first")
     visit.at("#reset").click()
     visit.expect_board((0, 1, 2, 3, 4, 5, 6, 7, 8))
@@ -238,50 +200,34 @@ def test_goals_by_name_and_typed_are_reset_to(visit: Visit) -> None:
     visit.at("#goal-text").fill("8 7 6/5 4 3/2 1 0")
     visit.at("#goal-text").press("Enter")
     visit.at("#shuffle").click()
-    expect(visit.at("#unsolvable")).to_be_hidden()
     expect(visit.at("#solve")).to_be_enabled()
     visit.at("#reset").click()
     visit.expect_board((8, 7, 6, 5, 4, 3, 2, 1, 0))
     expect(visit.at("#h")).to_have_text("0")
-    expect(visit.at("#size optgroup")).to_have_count(2)
     visit.choose("#size", "6x6")  # no tables
-    expect(visit.at(".tile")).to_have_count(35)
     expect(visit.at("#bound-problem")).to_contain_text("pdb build auto --size 6x6")
 
 
-# -- solving ----------------------------------------------------------------------------------------------------------
+# Solving
 
 
-def test_solution_is_played_to_the_end(visit: Visit) -> None:
+def test_solution_is_stepped_scrubbed_and_played_to_the_end(visit: Visit) -> None:
     solution(visit)
-    visit.at("#speed").fill("5")
-    visit.at("#board").focus()
-    visit.page.keyboard.press(" ")
-    expect(visit.at("#play")).to_have_attribute("aria-label", "Pause")
-    expect(visit.at("#step")).to_have_text("31 / 31")
-    visit.expect_board(SOLVED)
-    expect(visit.at("#play")).to_have_attribute("aria-label", "Play")
-    expect(visit.at("#status")).to_have_text("Solved.")
-
-
-def test_solution_is_stepped_and_scrubbed_and_charted(visit: Visit) -> None:
-    solution(visit)
-    visit.at("#forward").click()
-    visit.at("#back").click()
     chart = visit.at("#chart svg")
     expect(chart).to_have_attribute("aria-valuetext", "step 1: 30 left, h 30")
     chart.focus()
     visit.page.keyboard.press("PageUp")
     expect(visit.at("#step")).to_have_text("11 / 31")
-    box = chart.bounding_box()
-    assert box is not None
-    visit.page.mouse.click(box["x"] + box["width"] - 5, box["y"] + 40)
-    expect(visit.at("#step")).to_have_text("31 / 31")
-    visit.at("#scrubber").fill("30")
-    expect(visit.at("#h")).to_have_text("1")
-    visit.at("#chart summary").click()
-    expect(visit.at("#chart tbody tr")).to_have_count(32)
-    expect(visit.at("#chart tbody tr").nth(30)).to_have_text(re.compile(r"30\s*1\s*1"))
+    visit.at("#back").click()
+    expect(visit.at("#step")).to_have_text("10 / 31")
+    visit.at("#scrubber").fill("28")
+    expect(visit.at("#h")).to_have_text("3")
+    visit.at("#board").focus()
+    visit.page.keyboard.press(" ")
+    expect(visit.at("#play")).to_have_attribute("aria-label", "Pause")
+    visit.expect_board(SOLVED)
+    expect(visit.at("#play")).to_have_attribute("aria-label", "Play")
+    expect(visit.at("#status")).to_have_text("Solved.")
 
 
 def test_solution_is_left_and_joined_again(visit: Visit) -> None:
@@ -294,12 +240,9 @@ def test_solution_is_left_and_joined_again(visit: Visit) -> None:
 def test_search_that_lasts_shows_progress_and_is_cancelled(visit: Visit) -> None:
     searching(visit)
     expect(visit.at("#nodes")).to_have_text(re.compile(r"\d"))
-    expect(visit.at("#rate")).to_have_text(re.compile(r"\d"))
-    expect(visit.at("#elapsed")).to_have_text(re.compile(r"\d s$"))
     visit.at("#cancel").click()
     expect(visit.at("#solution-text")).to_contain_text("Cancelled. Proved so far: every solution has at least")
     expect(visit.at("#search")).to_be_hidden()
-    expect(visit.at("#solve")).to_have_text("Solve")
     # Another solve does not wait for the cancelled one.
     visit.type_board(FAR)
     visit.at("#solve").click()
@@ -315,10 +258,7 @@ def test_time_limits_of_the_page_and_of_the_server(visit: Visit) -> None:
 
     visit.page.route(re.compile("/v1/databases"), limited)
     visit.open(FAR_ADDRESS)
-    expect(visit.at("#seconds option")).to_have_text(["10 s", "30 s", "1 min", "10 min"])
-    expect(visit.at("#seconds")).to_have_attribute("title", re.compile("server"))
     expect(visit.at("#seconds option:enabled")).to_have_text(["10 s", "30 s"])
-    expect(visit.at("#seconds")).to_have_value("30")
     result = {"solvable": True, "length": None, "moves": None, "optimal": False, "h": 21, "lower_bound": 27}
     counts = {"generated": 9, "expanded": 5, "seconds": 10.0, "thresholds": []}
     stream(visit, ("queued", {"ahead": 2}), ("result", {**result, **counts}))
@@ -327,13 +267,12 @@ def test_time_limits_of_the_page_and_of_the_server(visit: Visit) -> None:
     expect(visit.at("#solution-problem button")).to_be_hidden()
     visit.choose("#seconds", "10")
     visit.at("#solve").click()
-    expect(visit.at("#solution-problem button")).to_be_visible()
     visit.page.unroute_all()
     visit.at("#solution-problem button").click()
     expect(visit.at("#solution-text")).to_contain_text("31 moves")
 
 
-# -- failures ---------------------------------------------------------------------------------------------------------
+# Failures
 
 
 def test_busy_server_is_reported_and_tried_again(visit: Visit) -> None:
@@ -344,8 +283,6 @@ def test_busy_server_is_reported_and_tried_again(visit: Visit) -> None:
     visit.page.unroute_all()
     visit.at("#solution-problem button").click()
     expect(visit.at("#solution-text")).to_contain_text("31 moves")
-    assert [text for text in visit.complaints if "503" not in text] == []
-    visit.complaints.clear()
 
 
 def test_token_is_asked_for_once_and_kept_in_the_tab(visit: Visit) -> None:
@@ -362,113 +299,49 @@ def test_token_is_asked_for_once_and_kept_in_the_tab(visit: Visit) -> None:
         visit.at("#token").fill(token)
         visit.at("#token").press("Enter")
     expect(visit.at("#h")).to_have_text("31")
-    expect(visit.at("#token-dialog")).to_be_hidden()
     visit.page.reload()
     expect(visit.at("#h")).to_have_text("31")
     assert visit.page.evaluate("localStorage.length") == 0
-    visit.complaints.clear()
+    visit.complaints.clear()  # of the 401
 
 
-# -- looks ------------------------------------------------------------------------------------------------------------
+# Looks
 
 
-def test_dark_and_light_follow_the_system_and_the_button(chromium: Browser, url: str) -> None:
-    paper = "getComputedStyle(document.body).backgroundColor"
-    with visiting(chromium, url, color_scheme="dark") as visit:
-        visit.open()
-        dark = visit.page.evaluate(paper)
-        visit.at("#theme").click()
-        expect(visit.at("#theme")).to_have_attribute("aria-label", "Colours: light")
-        light = visit.page.evaluate(paper)
-        assert dark != light
-        visit.page.reload()
-        assert visit.page.evaluate(paper) == light
-        visit.at("#theme").click()
-        assert visit.page.evaluate(paper) == dark
-        assert visit.complaints == []
-
-
-def test_phone_shows_all_without_scrolling_sideways(chromium: Browser, url: str) -> None:
-    with visiting(chromium, url, viewport=PHONE, has_touch=True, is_mobile=True) as visit:
-        visit.open("#board=15,14,13,12/11,10,9,8/7,6,5,4/3,1,2,0")
-        expect(visit.at("#h")).to_have_text(re.compile(r"^\d+$"))
-        visit.tile(2).tap()
-        expect(visit.at("#idle")).to_have_text("1 move so far")
-        visit.type_board(FAR)
-        visit.at("#hint").tap()
-        expect(visit.at("#moves li").first).to_be_visible()
-        assert small_targets(visit) == []
-        visit.at("#solve").tap()
-        expect(visit.at("#chart .h-line")).to_be_visible()
-        visit.choose("#goal", "typed")
-        assert small_targets(visit) == []
-        for size in ("6x6", "2x6", "6x2", "4x4"):
-            visit.choose("#size", size)
-            assert visit.page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
-        assert visit.complaints == []
-
-
-def small_targets(visit: Visit) -> list[str]:
-    """Return the controls that are less than 40 pixels wide or high; for a radio button, its row counts."""
-    found: list[str] = visit.page.evaluate(
-        """() => [...document.querySelectorAll("button, select, textarea, summary, nav a, .sum, input[type=range]")]
-            .filter((element) => element.offsetParent !== null)
-            .map((element) => [element.id || element.className, element.getBoundingClientRect()])
-            .filter(([, box]) => box.width < 40 || box.height < 40)
-            .map(([name, box]) => `${name} ${box.width}x${box.height}`)"""
-    )
-    return found
-
-
-_LOOKS = {
+_LOOKS: dict[str, dict[str, Any]] = {
     "wide": {"viewport": {"width": 1280, "height": 860}},
     "narrow": {"viewport": {"width": 320, "height": 640}},
-    "phone": {"viewport": PHONE, "has_touch": True, "is_mobile": True},
+    "phone": {"viewport": {"width": 360, "height": 740}, "has_touch": True, "is_mobile": True},
 }
 
 
 @pytest.mark.parametrize("state", [details, *(pytest.param(state, marks=pytest.mark.slow) for state in STATES)])
-def test_no_state_of_the_page_violates_wcag(
-    chromium: Browser, url: str, state: State, request: pytest.FixtureRequest
+def test_no_state_of_the_page_violates_wcag_or_scrolls_sideways(
+    chromium: Browser, server: Server, state: State, request: pytest.FixtureRequest
 ) -> None:
     for looks in _LOOKS if request.config.getoption("--slow") else ["phone"]:
         for colours in ("light", "dark"):
             options = {**_LOOKS[looks], "color_scheme": colours, "reduced_motion": "reduce"}
-            with visiting(chromium, url, **options) as visit:
+            with visiting(chromium, server.url, **options) as visit:
                 state(visit)
                 assert violations(visit) == [], (looks, colours)
+                width = visit.page.evaluate("document.documentElement.scrollWidth")
+                assert width <= _LOOKS[looks]["viewport"]["width"], (looks, colours)
 
 
-def test_page_is_small_and_preloads_its_modules() -> None:
-    files = {path.name: path for path in PAGE.iterdir()}
-    assert sum(path.stat().st_size for path in files.values()) < 120_000
-    index = files["index.html"].read_text(encoding="utf-8")
-    for name in files:
-        if name.endswith(".js") and name != "theme_first.js":
-            assert f'"page/{name}"' in index
-    for path in files.values():
-        assert not re.search(r"(src|href)=\"(https?:)?//", path.read_text(encoding="utf-8")), path
-
-
-# -- board.js against Python ------------------------------------------------------------------------------------------
+# board.js against Python
 
 
 def test_boards_in_the_browser_are_those_of_python(visit: Visit) -> None:
     visit.open()
     cases = []
-    for width in range(2, 7):
-        for height in range(2, 7):
-            size = BoardSize(width, height)
-            goal = parse_goal("snail", size)
-            for row in random_boards(size, goal, 3, width * height).tolist():
-                swapped = [row[1], row[0], *row[2:]]
-                text = "/".join(
-                    " ".join(map(str, swapped[start : start + width])) for start in range(0, width * height, width)
-                )
-                assert Board(text) == tuple(swapped)
-                goals = [parse_goal(name, size) for name in ("blank-last", "blank-first", "snail")]
-                solvable = [is_solvable(tuple(swapped), each, size) for each in goals]
-                cases.append([text, swapped, [list(each) for each in goals], solvable])
+    for size in (BoardSize(width, height) for width in range(2, 7) for height in range(2, 7)):
+        for row in random_boards(size, parse_goal("snail", size), 3, size.n_cells).tolist():
+            swapped = (row[1], row[0], *row[2:])
+            text = format_board(swapped, size)
+            assert Board(text) == swapped
+            goals = [parse_goal(name, size) for name in ("blank-last", "blank-first", "snail")]
+            cases.append([text, swapped, goals, [is_solvable(swapped, each, size) for each in goals]])
     wrong = visit.page.evaluate(
         """async (cases) => {
           const { parseBoard, namedGoal, isSolvable, formatBoard, GOAL_NAMES } = await import("/page/board.js");

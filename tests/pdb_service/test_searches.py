@@ -6,15 +6,14 @@ import random
 from collections import Counter
 from collections.abc import Callable
 from functools import partial
+from itertools import product
 from typing import Any
-from unittest.mock import Mock
 
 import pytest
 from fastapi import FastAPI
 
-from pdb_query import Database
+from pdb_query import Database, open_database
 from pdb_service import solves
-from pdb_service.searches import Search
 from solver import Iteration
 from tests.pdb_service.app_requests import (
     BOARDS,
@@ -23,25 +22,24 @@ from tests.pdb_service.app_requests import (
     AppRequest,
     HeldSolvers,
     answer_for,
+    ask,
     ask_moves,
     ask_solve,
     in_event_loop,
+    metrics,
+    ready_app,
     run,
     running_app,
     until,
 )
-from tests.pdb_service.server import Reply
+from tests.tables import table_file
+
+ASKING = [ask_solve, partial(ask_solve, events=True), ask_moves]
 
 
 @pytest.fixture
 def solvers() -> HeldSolvers:
     return HeldSolvers()
-
-
-async def metrics(app: FastAPI) -> dict[str, float]:
-    text = (await AppRequest(app, "/metrics").reply()).body.decode()
-    pairs = (line.rsplit(" ", 1) for line in text.splitlines() if not line.startswith("#"))
-    return {name: float(value) for name, value in pairs}
 
 
 def searches(app: FastAPI) -> Any:
@@ -51,44 +49,44 @@ def searches(app: FastAPI) -> Any:
 # Clients that leave
 
 
-def result_of(reply: Reply) -> Any:
-    """The data of the last event, which must be the result."""
-    *_, name, data = reply.body.decode().strip().splitlines()
-    assert name == "event: result", reply.body
-    return json.loads(data.removeprefix("data: "))
-
-
 @in_event_loop
-@pytest.mark.parametrize("events", [False, True])
-async def test_search_ends_when_its_client_leaves(database: Database, solvers: HeldSolvers, events: bool) -> None:
+@pytest.mark.parametrize("request_", ASKING)
+async def test_search_ends_when_its_client_leaves(
+    database: Database, solvers: HeldSolvers, request_: Callable[..., AppRequest]
+) -> None:
     async with running_app(database, solvers, n_solves=1) as app:
-        running, waiting = (ask_solve(app, board, events=events) for board in BOARDS[:2])
+        running, waiting = (request_(app, board) for board in BOARDS[:2])
         await until(lambda: len(solvers.begun) == 1)
         for request in (waiting, running):
             request.leave()
             await request.task
-        last = ask_solve(app, BOARDS[2], events=events)
+        last = request_(app, BOARDS[2])
         await until(lambda: len(solvers.begun) == 2)
         solvers.release.set()
         assert (await last.reply()).status == 200
-        assert solvers.begun == [BOARDS[0], BOARDS[2]]
+        assert solvers.begun[:2] == [BOARDS[0], BOARDS[2]]
 
 
 @in_event_loop
-@pytest.mark.parametrize("ask", [ask_solve, partial(ask_solve, events=True), ask_moves])
 async def test_waiting_request_receives_only_once_more(
-    database: Database, solvers: HeldSolvers, ask: Callable[..., AppRequest], monkeypatch: pytest.MonkeyPatch
+    database: Database, solvers: HeldSolvers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The client may send requests behind this one. Each call of `receive` lets the server read more of them."""
     monkeypatch.setattr(solves, "_EVENT_S", 0.01)
     async with running_app(database, solvers) as app:
-        request = ask(app, BOARDS[0])
-        await until(lambda: searches(app).n_running == 1)
-        await asyncio.sleep(0.2)
+        plain, events = ask_solve(app, BOARDS[0]), ask_solve(app, BOARDS[1], events=True)
+        await until(lambda: len(events.sent) > 10)
         # The body, and the end of the connection.
-        assert request.n_received == 2
+        assert (plain.n_received, events.n_received) == (2, 2)
         solvers.release.set()
-        assert (await request.reply()).status == 200
+        assert {(await request.reply()).status for request in (plain, events)} == {200}
+
+
+@in_event_loop
+async def test_too_large_body_behind_the_head_of_a_search_is_refused(database: Database, solvers: HeldSolvers) -> None:
+    async with running_app(database, solvers, max_body_bytes=1000) as app:
+        request = ask_solve(app, BOARDS[0], method="GET", body=bytes(1001))
+        assert (await request.reply()).status == 413
 
 
 # Queues
@@ -96,7 +94,9 @@ async def test_waiting_request_receives_only_once_more(
 
 @in_event_loop
 @pytest.mark.parametrize("events", [False, True])
-async def test_wait_of_a_solve_is_bounded(database: Database, solvers: HeldSolvers, events: bool) -> None:
+async def test_wait_of_a_solve_is_bounded(
+    database: Database, solvers: HeldSolvers, events: bool, caplog: pytest.LogCaptureFixture
+) -> None:
     async with running_app(database, solvers, n_solves=1, wait_s=0.1) as app:
         running = ask_solve(app, BOARDS[0])
         await until(lambda: len(solvers.begun) == 1)
@@ -108,7 +108,9 @@ async def test_wait_of_a_solve_is_bounded(database: Database, solvers: HeldSolve
             else:
                 assert (reply.status, reply.headers["retry-after"]) == (503, "5")
                 assert "0.1 seconds" in reply.json["detail"]
-        counted = await metrics(app)
+                assert "request_id" not in reply.json
+        assert not caplog.records
+        counted = metrics(app)
         assert counted['tile_pdb_solve_refusals_total{queue="long",reason="waited"}'] == 2
         assert counted['tile_pdb_solve_wait_seconds_count{queue="long"}'] == 3
         assert counted['tile_pdb_solve_wait_seconds_sum{queue="long"}'] >= 0.1
@@ -125,7 +127,7 @@ async def test_full_queue_refuses_only_new_searches(database: Database, solvers:
         for events in (False, True):
             refused = await ask_solve(app, BOARDS[2], events=events).reply()
             assert (refused.status, refused.headers["retry-after"]) == (503, "5")
-        assert (await metrics(app))['tile_pdb_solve_refusals_total{queue="long",reason="full"}'] == 2
+        assert metrics(app)['tile_pdb_solve_refusals_total{queue="long",reason="full"}'] == 2
         solvers.release.set()
         assert {(await request.reply()).status for request in taken} == {200}
         assert len(solvers.begun) == 2
@@ -144,7 +146,7 @@ async def test_short_searches_do_not_wait_behind_long_ones(database: Database, s
         # These need no search and no turn.
         for reply in (await ask_solve(app, UNSOLVABLE).reply(), await ask_moves(app, UNSOLVABLE).reply()):
             assert (reply.status, reply.json["solvable"]) == (200, False)
-        assert result_of(await ask_solve(app, UNSOLVABLE, events=True).reply())["solvable"] is False
+        assert b'"solvable":false' in (await ask_solve(app, UNSOLVABLE, events=True).reply()).body
         assert (await ask_moves(app, GOAL).reply()).json["distance"] == 0
         assert (await ask_moves(app, BOARDS[0], seconds=0).reply()).json["distance"] is None
         solvers.wait_s = None
@@ -153,27 +155,80 @@ async def test_short_searches_do_not_wait_behind_long_ones(database: Database, s
 
 
 @in_event_loop
-async def test_events_report_the_number_of_searches_ahead(database: Database, solvers: HeldSolvers) -> None:
+async def test_events_report_the_nodes_of_all_thresholds_or_the_searches_ahead(
+    database: Database, solvers: HeldSolvers
+) -> None:
+    counts = ((10, 100), (10, 200), (12, 50), (12, 400), (14, 10))
+    solvers.reports = tuple(Iteration(at, generated, generated // 2, 0.1) for at, generated in counts)
     async with running_app(database, solvers, n_solves=1) as app:
         requests = [ask_solve(app, board, events=True) for board in BOARDS[:3]]
         await until(lambda: all(request.sent[1:] for request in requests))
-        events = [request.sent[1]["body"] for request in requests]
-        assert b"event: progress" in events[0]
-        assert [b'{"ahead":0}' in events[1], b'{"ahead":1}' in events[2]] == [True, True]
+        events = [request.sent[1]["body"].decode() for request in requests]
+        assert events[1:] == [f'event: queued\ndata: {{"ahead":{n_ahead}}}\n\n' for n_ahead in (0, 1)]
+        name, _, data = events[0].partition("\ndata: ")
+        progress = json.loads(data)
+        assert (name, progress["threshold"]) == ("event: progress", 14)
+        assert (progress["generated"], progress["expanded"]) == (610, 305)
+        assert progress["nodes_per_s"] > 0
         solvers.release.set()
         for request in requests:
             await request.reply()
 
 
-def test_progress_counts_the_nodes_of_all_thresholds() -> None:
-    search = Search(Mock())
-    search.started = 0.0
-    assert search.progress() is None
-    for threshold, generated in ((10, 100), (10, 200), (12, 50), (12, 400), (14, 10)):
-        search.report(Iteration(threshold, generated, generated // 2, 0.1))
-    progress = search.progress()
-    assert progress is not None
-    assert (progress.threshold, progress.generated, progress.expanded) == (14, 610, 305)
+@in_event_loop
+async def test_time_limit_is_at_most_that_of_the_server(database: Database, solvers: HeldSolvers) -> None:
+    solvers.release.set()
+    async with running_app(database, solvers, solve_s=5.0) as app:
+        for request, given, expected in (
+            (ask_solve, {}, 5),
+            (ask_solve, {"seconds": 4}, 4),
+            (ask_solve, {"seconds": 60}, 5),
+            (ask_solve, {"body": json.dumps({"board": BOARDS[0], "seconds": 60}).encode()}, 5),
+            (ask_moves, {}, 1),
+            (ask_moves, {"seconds": 4}, 4),
+            (ask_moves, {"seconds": 60}, 5),
+        ):
+            solvers.seconds.clear()
+            assert (await request(app, BOARDS[0], **given).reply()).status == 200
+            assert expected - 1 < solvers.seconds[0] <= expected, given
+
+
+# Hints
+
+
+def test_hints_are_exact_and_come_best_first(database: Database) -> None:
+    """First the moves that begin an optimal solution, then those of unknown distance, then longer ones; else by h."""
+    app = ready_app(database)
+    seen: Counter[str] = Counter()
+    with open_database(table_file("8", "3x3")) as exact:
+        for board, limits in product(BOARDS[:40], ("", "&seconds=0", "&nodes=400")):
+            answer = ask(app, f"/v1/moves?board={'+'.join(map(str, board))}{limits}").json
+            found, moves = answer["distance"], answer["moves"]
+            assert found == exact.probe(board).maximum or (found is None and limits)
+            for move in moves:
+                assert move["distance"] == exact.probe(move["board"]).maximum or (move["distance"] is None and limits)
+                assert (board[move["cell"]], board[move["blank"]]) == (move["tile"], 0)
+            # Without a distance of the board there is none of a move.
+            keys = [(found if move["distance"] is None else move["distance"], move["h"]) for move in moves]
+            assert keys == sorted(keys, key=lambda key: (key[0] or 0, key[1]))
+            distances = {move["distance"] for move in moves}
+            seen["different h"] += found is None and len({move["h"] for move in moves}) > 1
+            seen["different distances"] += len(distances - {None}) > 1
+            seen["unknown distances"] += len(distances) > 1 and None in distances
+    assert len(seen) == 3
+    assert min(seen.values()) > 5
+    answer = ask(app, "/v1/moves?board=1+2+3/4+5+6/7+8+0").json
+    assert (answer["distance"], [move["distance"] for move in answer["moves"]]) == (0, [1, 1])
+
+
+@in_event_loop
+async def test_search_of_a_move_that_leads_away_is_not_finished(database: Database, solvers: HeldSolvers) -> None:
+    solvers.reports = (Iteration(threshold=9, generated=7, expanded=5, seconds=0.1),)
+    solvers.release.set()
+    board = next(board for board in BOARDS if board.index(0) == 1)  # `answer_for` moves the tile of the first cell
+    async with running_app(database, solvers) as app:
+        answer = (await ask_moves(app, board).reply()).json
+    assert (answer["distance"], [move["distance"] for move in answer["moves"]]) == (5, [4, 6, 6])
 
 
 # The end of the service
@@ -196,7 +251,7 @@ async def test_running_searches_have_the_time_of_grace(
         assert (await running.reply()).status == (200 if grace_s else 503)
         assert (await waiting.reply()).status == 503
         assert solvers.begun == [BOARDS[0]]
-        assert (await metrics(app))['tile_pdb_solve_refusals_total{queue="long",reason="stopping"}'] == 2
+        assert metrics(app)['tile_pdb_solve_refusals_total{queue="long",reason="stopping"}'] == 2
 
 
 # Random requests
@@ -268,7 +323,7 @@ async def random_requests(database: Database, seed: int) -> None:
         for is_short in (False, True):
             assert solvers.most_running[is_short] <= n_solves
         await until(lambda: searches(app).n_running + searches(app).n_waiting == 0)
-        counted = await metrics(app)
+        counted = metrics(app)
         waits = sum(
             counted.get(f'tile_pdb_solve_wait_seconds_count{{queue="{name}"}}', 0) for name in ("short", "long")
         )

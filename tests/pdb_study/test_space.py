@@ -7,7 +7,7 @@ from collections import Counter
 import pytest
 
 from pdb_core.errors import GoalError
-from pdb_core.puzzle import BoardSize, Tiles, blank_first, blank_last, parse_goal, parse_size, snail
+from pdb_core.puzzle import BoardSize, Tiles, blank_last, parse_goal, parse_size
 from pdb_study.complete_search import complete_search_bytes
 from pdb_study.space import StateSpace, explore_space
 from tests import ROOT
@@ -17,26 +17,29 @@ S3 = BoardSize(3, 3)
 # The 15-puzzle with the blank in a corner: https://oeis.org/A089473.
 FIFTEEN = (1, 2, 4, 10, 24, 54, 107, 212, 446, 946, 1948, 3938, 7808, 15544, 30821, 60842, 119000)
 
-SMALL = [
-    pytest.param(BoardSize(2, 2), (0, 1, 2, 3), marks=pytest.mark.tiny),
-    pytest.param(BoardSize(2, 2), (1, 3, 0, 2), marks=pytest.mark.tiny),
-    pytest.param(BoardSize(3, 2), blank_last(BoardSize(3, 2)), marks=pytest.mark.tiny),
-    pytest.param(BoardSize(3, 2), (2, 0, 1, 5, 4, 3), marks=pytest.mark.tiny),
-    pytest.param(BoardSize(2, 3), blank_first(BoardSize(2, 3)), marks=pytest.mark.tiny),
-    pytest.param(BoardSize(2, 3), (2, 1, 3, 0, 5, 4), marks=pytest.mark.tiny),
-    (BoardSize(2, 4), snail(BoardSize(2, 4))),
-    (BoardSize(4, 2), (2, 1, 3, 4, 5, 0, 7, 6)),
-    (S3, (2, 1, 3, 8, 0, 4, 7, 6, 5)),
-    (S3, (1, 2, 3, 4, 5, 0, 7, 8, 6)),
-]
-
 
 def layers(size: BoardSize, goal: Tiles, n_threads: int = 1) -> StateSpace:
     """Search the whole space by layers, which is done if there is a limit of depth."""
     return explore_space(size, goal, max_depth=1000, n_threads=n_threads, max_antipodes=10**6)
 
 
-def check_against_naive(size: BoardSize, goal: Tiles) -> None:
+@pytest.mark.parametrize(
+    ("text", "goal_text"),
+    [
+        pytest.param("2x2", "1 3/0 2", marks=pytest.mark.tiny),
+        pytest.param("3x2", "2 0 1/5 4 3", marks=pytest.mark.tiny),
+        pytest.param("2x3", "blank-first", marks=pytest.mark.tiny),
+        ("2x4", "snail"),
+        ("4x2", "2 1 3 4/5 0 7 6"),
+        ("3x3", "2 1 3/8 0 4/7 6 5"),
+        ("3x3", "1 2 3/4 5 0/7 8 6"),
+        pytest.param("2x5", "blank-last", marks=pytest.mark.slow),
+        pytest.param("5x2", "blank-last", marks=pytest.mark.slow),
+    ],
+)
+def test_both_searches_equal_the_naive_one(text: str, goal_text: str) -> None:
+    size = parse_size(text)
+    goal = parse_goal(goal_text, size)
     distances = naive_distances(size, goal)
     counts = Counter(distances.values())
     expected = tuple(counts[distance] for distance in range(len(counts)))
@@ -44,17 +47,6 @@ def check_against_naive(size: BoardSize, goal: Tiles) -> None:
     for space in explore_space(size, goal, n_threads=2, max_antipodes=10**6), layers(size, goal):
         assert (space.counts, space.antipodes) == (expected, farthest)
         assert (space.is_complete, space.out_of_memory) == (True, False)
-
-
-@pytest.mark.parametrize(("size", "goal"), SMALL)
-def test_both_searches_equal_the_naive_one(size: BoardSize, goal: Tiles) -> None:
-    check_against_naive(size, goal)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("size", [BoardSize(2, 5), BoardSize(5, 2)])
-def test_both_searches_equal_the_naive_one_on_ten_cells(size: BoardSize) -> None:
-    check_against_naive(size, blank_last(size))
 
 
 def golden_spaces() -> list[tuple[str, str, list[int]]]:
@@ -89,9 +81,9 @@ def test_fifteen_puzzle_has_the_published_counts() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "depth"), [("4x4", 9), ("6x3", 8), ("5x4", 8), ("5x5", 8), ("5x6", 8), ("6x6", 8), ("6x4", 7)]
+    ("text", "depth", "blank"),
+    [("6x3", 8, 0), ("5x4", 8, 7), ("5x5", 8, 0), ("5x6", 8, 7), ("6x6", 8, 0), ("6x4", 7, 7)],
 )
-@pytest.mark.parametrize("blank", [0, 7])
 def test_large_boards_equal_the_naive_search(text: str, depth: int, blank: int) -> None:
     size = parse_size(text)
     tiles = list(range(size.n_cells - 1, 0, -1))
@@ -118,12 +110,12 @@ def test_complete_search_does_not_start_above_the_memory_limit() -> None:
 @pytest.mark.tiny
 def test_depth_above_the_maximum_is_the_whole_space() -> None:
     size = BoardSize(2, 2)
-    space = explore_space(size, blank_last(size), max_depth=10)
-    assert space.is_complete
-    assert space.counts == (1, 2, 2, 2, 2, 2, 1)
-    assert space.antipodes == ((0, 3, 2, 1),)
-    assert space.mean == 3
-    assert explore_space(size, blank_last(size), max_depth=6).counts == space.counts
+    for max_depth in (6, 10):
+        space = explore_space(size, blank_last(size), max_depth=max_depth)
+        assert space.is_complete
+        assert space.counts == (1, 2, 2, 2, 2, 2, 1)
+        assert space.antipodes == ((0, 3, 2, 1),)
+        assert space.mean == 3
 
 
 @pytest.mark.tiny

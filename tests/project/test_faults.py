@@ -1,72 +1,45 @@
-"""Kills, failing disks, power failures, small memory and hostile clients lose nothing.
-
-docs/fault-tolerance.md has the figures of `tests/faults`.
-"""
+"""The programs of `tests/faults` lose nothing. docs/fault-tolerance.md has their figures."""
 
 import json
 import subprocess
 import sys
-from typing import Any
 
 import pytest
 
 from tests import ROOT
 
 
-def outcome(program: str, *arguments: str) -> dict[str, Any]:
-    """Run a program of `tests/faults` in a separate process, because one of them forks, and return its report."""
-    result = subprocess.run(
-        [sys.executable, "-m", f"tests.faults.{program}", *arguments],
-        cwd=ROOT,
-        # stderr is shown if a test fails.
-        stdout=subprocess.PIPE,
-        text=True,
-        check=True,
-    )
-    counts: dict[str, Any] = json.loads(result.stdout)
-    return counts
+def slow(command: str, at_least: int) -> object:
+    return pytest.param(command, at_least, marks=pytest.mark.slow)
 
 
-def nothing_is_lost(counts: dict[str, Any], *, at_least: int) -> None:
-    """Check that all faults were survived."""
-    assert {fault: count["examples"] for fault, count in counts.items() if count["lost"]} == {}
-    assert all(count["survived"] == count["tried"] > 0 for count in counts.values())
-    assert sum(count["tried"] for count in counts.values()) >= at_least
-
-
-def test_builds_survive_kills_and_failing_disks() -> None:
-    nothing_is_lost(outcome("failing_builds", "--every", "101"), at_least=25)
-
-
-@pytest.mark.slow
-def test_builds_survive_every_kill_and_failing_call() -> None:
-    nothing_is_lost(outcome("failing_builds"), at_least=2000)
-
-
-def test_builds_survive_power_failures() -> None:
-    nothing_is_lost(outcome("lose_power", "--every", "11"), at_least=40)
-
-
-@pytest.mark.slow
-def test_builds_survive_a_power_failure_at_every_sync() -> None:
-    nothing_is_lost(outcome("lose_power"), at_least=500)
-
-
-@pytest.mark.slow
-def test_service_survives_hostile_clients() -> None:
-    nothing_is_lost(outcome("hostile_clients"), at_least=6)
-
-
-@pytest.mark.slow
-def test_killed_commands_continue() -> None:
-    nothing_is_lost(outcome("killed_commands", "--tried", "5"), at_least=15)
-
-
-@pytest.mark.slow
-def test_commands_in_two_containers_share_a_path() -> None:
-    nothing_is_lost(outcome("same_path", "--tried", "3"), at_least=12)
-
-
-@pytest.mark.slow
-def test_commands_survive_small_memory_and_few_threads() -> None:
-    nothing_is_lost(outcome("small_memory"), at_least=130)
+@pytest.mark.parametrize(
+    ("command", "at_least"),
+    [
+        ("failing_builds --every 101", 25),
+        ("lose_power --every 11", 40),
+        ("failing_search --tried 16 --interrupts 8", 24),
+        ("damaged_tables --tried 8 --samples 4", 130),
+        slow("failing_builds", 2000),
+        slow("lose_power", 500),
+        slow("failing_search --tried 2000 --interrupts 1000 --seed 2", 3000),
+        slow("damaged_tables --tried 2000 --seed 2", 30_000),
+        slow("NUMBA_BOUNDSCHECK=1 damaged_tables --tried 2000 --seed 2", 30_000),
+        slow("hostile_clients", 6),
+        slow("killed_commands --tried 5", 20),
+        slow("same_path --tried 3", 12),
+        slow("small_memory", 130),
+    ],
+)
+def test_nothing_is_lost(command: str, at_least: int) -> None:
+    words = command.split()
+    variables = [word for word in words if "=" in word]
+    program, *options = words[len(variables) :]
+    started = ["env", *variables, sys.executable, "-m", f"tests.faults.{program}", *options]
+    # stderr is shown if the test fails.
+    result = subprocess.run(started, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=False)
+    records = json.loads(result.stdout)
+    assert {fault: record["examples"] for fault, record in records.items() if record["lost"]} == {}
+    assert all(record["survived"] == record["tried"] > 0 for record in records.values())
+    assert sum(record["tried"] for record in records.values()) >= at_least
+    assert result.returncode == 0

@@ -1,45 +1,28 @@
-"""Fitted values: their tables, the values of boards, embedded boards, and the solutions that they lead to."""
+"""Fitted values: their tables, the values of boards, and the solutions that they lead to."""
 
 import itertools
 import math
 import random
+from collections.abc import Sequence
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 
 from pdb_core.puzzle import BoardSize, blank_last, random_boards
-from solver.large_boards.fitted_values import (
-    FITTED_SIZE,
-    embedding,
-    fitted_values,
-    no_fitted_values,
-    unfold,
-)
+from solver.large_boards.fitted_values import FITTED_SIZE, embedding, no_fitted_values
 from solver.large_boards.fitted_values_kernels import FittedValues, value_change, value_of_board
-from solver.large_boards.line_by_line import Pieces, geometry, in_pieces
-from solver.large_boards.lower_bound import manhattan_distance
+from solver.large_boards.line_by_line import Pieces, in_pieces
 from solver.large_boards.suboptimal import find_from_both_ends, fitted_aim
-from tests.naive.fitted_values import naive_unfold, naive_value
+
+Int16s = npt.NDArray[np.int16]
 
 
-@pytest.mark.tiny
-@pytest.mark.parametrize(("side", "n_classes"), [(2, 11), (3, 200)])
-def test_classes_are_unfolded_as_by_growing_them(side: int, n_classes: int) -> None:
-    classes = np.arange(1, n_classes + 1, dtype=np.int16)
-    values = unfold(classes, side)
-    expected = naive_unfold(classes.tolist(), side)
-    for pair in itertools.product(range(side * side), repeat=4):
-        assert values[pair] == expected.get(pair, 0)
-
-
-def test_file_has_one_value_for_each_class() -> None:
-    singles, pairs = fitted_values()
-    assert pairs.shape == (36, 36, 36, 36)
-    assert not pairs[range(36), :, :, range(36)].any()
-    assert not pairs[:, range(36), range(36), :].any()
-    # Two tiles exchanged in their line take more moves than their Manhattan distance.
-    assert singles[0, 0] < singles[0, 35] + 16 * 10
-    assert pairs[0, 1, 0, 1] > pairs[0, 0, 1, 1]
+def naive_value(singles: Int16s, pairs: Int16s, cells: Sequence[int], blank_piece: int) -> int:
+    """Return the value of the board `cells` by all its pieces and pairs."""
+    placed = [(piece, cell) for cell, piece in enumerate(cells) if piece != blank_piece]
+    value = sum(int(singles[piece, cell]) for piece, cell in placed)
+    return value + sum(int(pairs[p, c, d, q]) for (p, c), (q, d) in itertools.combinations(placed, 2))
 
 
 @pytest.mark.tiny
@@ -68,36 +51,15 @@ def test_values_of_boards_and_of_moves_equal_naive_ones() -> None:
     assert value_change(no_fitted_values(), pieces.cells, 1, 0, 1) == 0
 
 
-def test_paths_of_embedded_rectangles_solve_the_board() -> None:
-    size, rows, columns = BoardSize(8, 7), range(3, 7), range(2, 8)
-    inner = embedding(size, rows, columns)
-    goal = blank_last(BoardSize(6, 4))
-    board = in_pieces(tuple(random_boards(BoardSize(6, 4), goal, 1, seed=1)[0].tolist()), goal)
-    cells = np.arange(size.n_cells, dtype=np.int32)
-    inner_cells = inner.cell_of[inner.cell_of >= 0]
-    cells[inner_cells] = inner_cells[board.cells]
-    pieces = Pieces(cells, size.n_cells - 1)
-    found = find_from_both_ends(inner.embed(pieces), fitted_aim(inner), 200, 400, math.inf)
-    assert found is not None
-    path = inner.original_path(found)
-    here = pieces.blank_cell
-    for cell in path:
-        assert cell in size.neighbours[here]
-        here = cell
-    assert pieces.after(path).cells.tolist() == list(range(size.n_cells))
-
-
 def test_narrow_beams_find_short_solutions_of_6x6() -> None:
     goal = blank_last(FITTED_SIZE)
     aim = fitted_aim(embedding(FITTED_SIZE, range(6), range(6)))
-    ratios = []
-    for board in random_boards(FITTED_SIZE, goal, 4, seed=2):
-        pieces = in_pieces(tuple(board.tolist()), goal)
+    lengths = []
+    for board in random_boards(FITTED_SIZE, goal, 4, seed=2).tolist():
+        pieces = in_pieces(tuple(board), goal)
         found = find_from_both_ends(pieces, aim, 300, 500, math.inf)
         assert found is not None
         assert pieces.after(found).cells.tolist() == list(range(36))
-        assert find_from_both_ends(pieces, aim, 300, 500, math.inf) == found
-        assert find_from_both_ends(pieces, aim, 300, len(found) - 2, math.inf) in (None, found)
-        ratios.append(len(found) / manhattan_distance(pieces, geometry(FITTED_SIZE)))
-    # The mean is 1.38, and 2.17 without fitted values.
-    assert sum(ratios) / len(ratios) < 1.5
+        lengths.append(len(found))
+    # Any other value of a piece or a pair leads to other lengths. Without fitted values they are 1.6 times as long.
+    assert lengths == [192, 184, 177, 168]

@@ -1,99 +1,71 @@
 """Thresholds searched breadth first near the root: the same lengths as IDA*, whatever is kept in memory."""
 
+from functools import cache
+
 import pytest
 
-from pdb_core.puzzle import BoardSize, Tiles, blank_last
-from pdb_query import Database
-from solver import Checkpoint, Iteration, Limits, WorkerPool, replay
+from pdb_core.puzzle import Tiles, blank_last
+from solver import Checkpoint, Iteration, Limits, WorkerPool
 from solver.engine import search_memory as mem
 from solver.engine.database_engine import CATALOGUE, SCALAR, VECTOR, WIDE
 from solver.engine.engine import Engine
 from solver.engine.frontier import Frontier, FrontierLimits
 from solver.engine.frontier_kernels import FRONTIER_GENERATED
 from solver.engine.ida_star import IdaStar
+from solver.engine.stack import StackPool
 from tests.naive.boards_and_tables import naive_duplicates, naive_frontier
 from tests.solving import S3, S4, database_for, engine_for, hard_board, node_counts, share, solvable_boards
 
-S43 = BoardSize(4, 3)
-PARTITIONS = {S3: ("1,2,5/3,4,6/7,8", "3x3"), S43: ("1,2,3,5/4,6,7/8,9,10,11", "4x3"), S4: ("555", "4x4")}
+# About 20,000 nodes, in every threshold.
+LIMITS = FrontierLimits(2_400_000, previous_nodes=0, share=1)
 
 
-@pytest.fixture
-def small_thresholds(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No threshold is too small for slices."""
-    monkeypatch.setattr("solver.engine.stack._SLICE_NODES", 300)
-
-
-def frontier_engine(database: Database, kind: str = VECTOR, **options: int) -> Engine:
-    return engine_for([database], rounds=(kind, SCALAR), **options).engine
-
-
-def keeping(engine: Engine, n_nodes: int) -> FrontierLimits:
-    """Return limits with room for `n_nodes` nodes."""
-    return FrontierLimits(n_nodes * (4 * engine.tables.n_columns + 16), previous_nodes=0, share=1)
-
-
-def checked_length(ida_star: IdaStar, board: Tiles, pool: WorkerPool | None = None) -> int:
-    result = ida_star.search(board, pool=pool)
-    assert result.tiles is not None
-    assert replay(board, result.tiles, ida_star.engine.goal, ida_star.engine.size)
-    return len(result.tiles)
-
-
-def moves_to(frontier: Frontier, node: int) -> list[int]:
+def path_to(frontier: Frontier, node: int) -> str:
     """Return the blank's moves from the root to a node."""
-    moves = []
+    path = ""
     while node != 1:
         link = int(frontier.nodes[node, mem.LINK])
-        moves.append(link & 3)
-        node = link >> 2
-    return moves[::-1]
+        path, node = "ULRD"[link & 3] + path, link >> 2
+    return path
 
 
-def whole_frontier(engine: Engine, board: Tiles, threshold: int, least_slack: int, most_nodes: int) -> Frontier:
-    ida_star = IdaStar(engine)
-    with ida_star.stacks.borrowed() as stack:
+def whole_frontier(engine: Engine, board: Tiles, threshold: int, least_slack: int) -> Frontier:
+    with StackPool(engine).borrowed() as stack:
         stack.begin(engine.roots([board]), 0, threshold)
-        frontier = Frontier(engine, stack, most_nodes, least_slack)
+        frontier = Frontier(engine, stack, 100_000, least_slack)
         while not frontier.is_complete:
             frontier.expand(stack, int(frontier.counters[FRONTIER_GENERATED]) + 1, 1 << 40)
     return frontier
-
-
-def letters(moves: list[int]) -> str:
-    return "".join("ULRD"[move] for move in moves)
 
 
 @pytest.mark.tiny
 @pytest.mark.parametrize(("kind", "max_duplicate"), [(VECTOR, 8), (CATALOGUE, 2), (WIDE, 2), (SCALAR, 8)])
 def test_frontier_is_the_naive_one(kind: str, max_duplicate: int) -> None:
     duplicates = naive_duplicates(max_duplicate)
-    with database_for(*PARTITIONS[S3], encoding="bits") as database:
+    with database_for("1,2,5/3,4,6/7,8", "3x3", encoding="bits") as database:
+
+        @cache
+        def h(at: Tiles) -> int:
+            return database.probe(at).maximum
+
         for board in share(solvable_boards(S3, blank_last(S3), 2, 21), 2):
-            h = {}
-
-            def h_of(at: Tiles, known: dict[Tiles, int] = h) -> int:
-                return known.setdefault(at, database.probe(at).maximum)
-
-            for batch in (1, 64):
-                engine = frontier_engine(database, kind, batch=batch, max_duplicate=max_duplicate)
-                threshold = h_of(board) + 4
-                for least_slack in (1, 2):
-                    frontier = whole_frontier(engine, board, threshold, least_slack, 100_000)
-                    paths, unexpanded, generated = naive_frontier(
-                        board, S3, h_of, duplicates, threshold - 2 * least_slack, threshold
-                    )
-                    n_generated, _n_expanded = frontier.take_counts()
-                    assert n_generated == generated
-                    assert [letters(moves_to(frontier, node)) for node in range(1, len(paths) + 1)] == paths
-                    assert [letters(moves_to(frontier, node)) for node in frontier.ordered()[0].tolist()] == unexpanded
+            threshold = h(board) + 4
+            for batch, least_slack in ((1, 1), (64, 1), (64, 2)):
+                engine = engine_for([database], max_duplicate, rounds=(kind, SCALAR), batch=batch).engine
+                frontier = whole_frontier(engine, board, threshold, least_slack)
+                paths, unexpanded, generated = naive_frontier(
+                    board, S3, h, duplicates, threshold - 2 * least_slack, threshold
+                )
+                assert frontier.take_counts()[0] == generated
+                assert [path_to(frontier, node) for node in range(1, len(paths) + 1)] == paths
+                assert [path_to(frontier, node) for node in frontier.ordered()[0].tolist()] == unexpanded
 
 
-@pytest.mark.usefixtures("small_thresholds")
+@pytest.mark.usefixtures("tiny_slices")
 def test_complete_thresholds_have_at_most_the_nodes_of_ida_star() -> None:
-    with database_for(*PARTITIONS[S4], encoding="bits") as database:
-        engine = frontier_engine(database)
-        limited = IdaStar(engine, frontier_limits=keeping(engine, 20_000))
+    with database_for("555", "4x4", encoding="bits") as database:
+        engine = engine_for([database]).engine
+        limited = IdaStar(engine, frontier_limits=LIMITS)
         n_fewer = 0
         for board in solvable_boards(S4, blank_last(S4), 10, 8):
             counts = node_counts(IdaStar(engine).search(board).iterations)[:-1]
@@ -108,38 +80,28 @@ def test_complete_thresholds_have_at_most_the_nodes_of_ida_star() -> None:
         assert n_fewer
 
 
-@pytest.mark.usefixtures("small_thresholds")
-def test_limits_and_interrupts_end_the_search() -> None:
-    def interrupt(iteration: Iteration) -> None:
-        if iteration.threshold >= 60:
-            raise KeyboardInterrupt
-
-    with database_for(*PARTITIONS[S4], encoding="bits") as database:
-        engine = frontier_engine(database)
-        ida_star = IdaStar(engine, frontier_limits=keeping(engine, 20_000))
-        for limits in (Limits(nodes=100_000), Limits(nodes=150_000), Limits(seconds=0.05)):
-            result = ida_star.search(hard_board(), limits)
-            assert result.tiles is None
-            assert not result.rest
-            if limits.nodes is not None:
-                assert limits.nodes <= result.generated < limits.nodes + 4
-        for n_workers in (0, 2):
-            with WorkerPool(n_workers) as pool, pytest.raises(KeyboardInterrupt):
-                ida_star.search(hard_board(), report=interrupt, pool=pool if n_workers else None)
+@pytest.mark.usefixtures("tiny_slices")
+@pytest.mark.parametrize("limits", [Limits(nodes=100_000), Limits(seconds=0.05)])
+def test_limits_end_the_search(limits: Limits) -> None:
+    with database_for("555", "4x4", encoding="bits") as database:
+        engine = engine_for([database]).engine
+        ida_star = IdaStar(engine, frontier_limits=LIMITS)
+        result = ida_star.search(hard_board(), limits)
+        assert result.tiles is None
+        assert not result.rest
+        if limits.nodes is not None:
+            assert limits.nodes <= result.generated < limits.nodes + 4
+        # The stack that it leaves is empty.
         board = solvable_boards(S4, blank_last(S4), 1, 8)[0]
-        assert checked_length(ida_star, board) == checked_length(IdaStar(engine), board)
+        assert len(ida_star.search(board).tiles or ()) == len(IdaStar(engine).search(board).tiles or ()) > 0
 
 
-def interrupt(_: Iteration) -> None:
-    raise KeyboardInterrupt
-
-
-@pytest.mark.usefixtures("small_thresholds")
+@pytest.mark.usefixtures("tiny_slices")
 def test_checkpoint_records_subtrees_below_the_frontier(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("solver.engine.frontier._CHUNK", 32)
-    with database_for(*PARTITIONS[S4], encoding="bits") as database:
-        engine = frontier_engine(database)
-        ida_star = IdaStar(engine, frontier_limits=keeping(engine, 20_000))
+    with database_for("555", "4x4", encoding="bits") as database:
+        engine = engine_for([database]).engine
+        ida_star = IdaStar(engine, frontier_limits=LIMITS)
         board = hard_board()
         whole = ida_star.search(board, Limits(nodes=6_000_000))
         checkpoint, known = Checkpoint(), set()
@@ -148,21 +110,11 @@ def test_checkpoint_records_subtrees_below_the_frontier(monkeypatch: pytest.Monk
             known.add(checkpoint.share)
         assert len(known - {None}) > 2
         assert node_counts(result.iterations[:-1]) == node_counts(whole.iterations[:-1])
-        with pytest.raises(KeyboardInterrupt):
-            ida_star.search(board, report=interrupt, checkpoint=checkpoint)
-        last = result.iterations[-1]
-        assert checkpoint.finished[-1].threshold == last.threshold - 2
-        assert sum(at.generated for at in checkpoint.finished) == whole.generated - whole.iterations[-1].generated
 
 
-def test_frontier_plan_fits_its_limits() -> None:
+def test_frontier_fits_its_limits() -> None:
     finished = [Iteration(40 + 2 * i, 10 * 8**i, 5 * 8**i, 0.0) for i in range(5)]
-    limits = FrontierLimits(10**9, previous_nodes=1000, share=32)
     # 40,960 nodes in the threshold before: 1,280 are kept, and threshold 44 had 640.
-    assert limits.plan(finished, 50, 26) == (1280, 3)
-    assert FrontierLimits(700 * 120, 1000, 32).plan(finished, 50, 26) == (700, 3)
-    assert FrontierLimits(100 * 120, 1000, 32).plan(finished, 50, 26) == (100, 4)
-    assert FrontierLimits(9 * 120, 1000, 32).plan(finished, 50, 26) is None
-    assert FrontierLimits(10**9, 10**6, 32).plan(finished, 50, 26) is None
-    assert limits.plan(finished, 50, 26, speed=2.0) == (640, 3)
-    assert limits.plan([], 40, 26) is None
+    assert FrontierLimits(10**9, previous_nodes=1000, share=32).plan(finished, 50, 26) == (1280, 3)
+    assert FrontierLimits(100 * 120, previous_nodes=1000, share=32).plan(finished, 50, 26) == (100, 4)
+    assert FrontierLimits(10**9, previous_nodes=10**6, share=32).plan(finished, 50, 26) is None

@@ -1,4 +1,7 @@
-"""All functions that find the entry of a placement in a table agree with lists of all placements and blocks."""
+"""All functions that find the entry of a placement in a table agree with lists of all placements and blocks.
+
+States of patterns that move equal those computed anew. test_largest_patterns.py has larger patterns.
+"""
 
 import itertools
 import math
@@ -8,16 +11,14 @@ import numpy as np
 import pytest
 
 from pdb_core.encoding import Encoding
-from pdb_core.layout import pattern_blocks
 from pdb_core.puzzle import BoardSize, Tiles, parse_size
-from pdb_query import Database, open_database
+from pdb_query import Database
 from pdb_query.lookup import probe_boards
-from pdb_query.lookup_kernels import state_address
-from pdb_query.records import RECORD_FIELDS
+from pdb_query.lookup_kernels import move_state, state_address
+from pdb_query.records import MOVE_FIELDS, RECORD_FIELDS, move_numbers
 from solver.engine.unit_tables import DatabaseSums, sums_of, unit_tables
 from tests.naive import boards_and_tables as naive
-from tests.solving import solvable_boards
-from tests.tables import table_file
+from tests.solving import database_for, solvable_boards
 
 
 @lru_cache
@@ -37,7 +38,7 @@ def naive_entry(size: BoardSize, board: Tiles, tiles: tuple[int, ...], encoding:
     rank = naive.naive_rank(cells, size.n_cells)
     if encoding == "bytes":
         return rank
-    n_orders = int(np.prod(range(1, len(tiles) + 1)))
+    n_orders = math.factorial(len(tiles))
     region = min(naive.naive_region(board.index(0), cells, size))
     block = naive_blocks(size, len(tiles))[tuple(sorted(cells)), region]
     return block * 8 * -(-n_orders // 8) + rank % n_orders
@@ -56,7 +57,7 @@ def placed(database: Database, boards: list[Tiles]) -> np.ndarray:
 )
 def test_all_index_functions_agree(partition: str, size_text: str, encoding: Encoding) -> None:
     size = parse_size(size_text)
-    with open_database(table_file(partition, size_text, encoding=encoding)) as database:
+    with database_for(partition, size_text, encoding=encoding) as database:
         tables = database.lookup_tables
         units = unit_tables(size, sums_of([DatabaseSums(tables, database.views())]))
         boards = solvable_boards(size, database.goal, 20, 1)
@@ -65,17 +66,13 @@ def test_all_index_functions_agree(partition: str, size_text: str, encoding: Enc
             for index, entry in enumerate(database.header.patterns):
                 tiles = entry.pattern.tiles
                 expected = naive_entry(size, board, tiles, encoding)
-                cells = [board.index(tile) for tile in tiles]
-                # Step 1. Lookups, by addresses in the tables' memory, and searches, by absolute ones.
+                # Lookups by addresses in the tables' memory, and searches by absolute ones.
                 for read_by, first_byte in ((tables, 0), (units, tables.memory.ctypes.data)):
                     address = state_address(read_by, index * RECORD_FIELDS, int(states[row, index]), board.index(0))
                     first_bit = 8 * (first_byte + entry.offset)
                     assert address - first_bit == (expected if encoding == "bits" else 8 * expected)
-                # Step 2. The library, by placements or by blocks.
-                block, rank = pattern_blocks(size, len(tiles)).state_of(board, tiles)
-                if encoding == "bytes":
-                    assert database.index(index).rank([cells]).tolist() == [expected]
-                    assert rank == expected % math.factorial(len(tiles))
-                else:
-                    block_bits = 8 * entry.n_bytes // pattern_blocks(size, len(tiles)).n_blocks
-                    assert block * block_bits + rank == expected
+            for tile, after in naive.naive_moves(board, size):
+                (index,) = (i for i, entry in enumerate(database.header.patterns) if tile in entry.pattern.tiles)
+                move = move_numbers(size)[board.index(tile), board.index(0)] * MOVE_FIELDS
+                moved = move_state(tables, index * RECORD_FIELDS, move, int(states[row, index]))
+                assert moved == placed(database, [after])[0, index]

@@ -1,77 +1,58 @@
-"""Several threads search one board or many; callbacks."""
+"""Several threads search one board; limits, interrupts and callbacks."""
 
 import errno
 import gc
-import itertools
 import threading
 import time
-import weakref
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable
+from itertools import count, pairwise
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import pytest
 
-from pdb_core.encoding import ENCODINGS, Encoding
+from pdb_core.errors import InputError
 from pdb_core.puzzle import blank_last
-from pdb_query.lookup import Int64s
 from solver import Iteration, Limits, Solver, WorkerPool
 from solver.engine import stack
 from solver.engine.search_memory import FOUND, GENERATED, N_COUNTERS, PAUSED, SOLUTIONS
 from solver.engine.threshold import ThresholdSearch
-from solver.engine.work import Work
-from solver.engine.worker_pool import in_parallel, stream_in_parallel
-from tests.solving import S4, database_for, engine_for, hard_board, node_counts, solvable_boards
+from solver.engine.worker_pool import in_parallel
+from tests.solving import S4, database_for, hard_board, node_counts, solvable_boards
 
-
-@pytest.mark.usefixtures("tiny_slices")
-@pytest.mark.parametrize("encoding", ENCODINGS)
-@pytest.mark.parametrize("n_workers", [1, 3])
-def test_workers_change_neither_lengths_nor_finished_thresholds(n_workers: int, encoding: Encoding) -> None:
-    with database_for("663", "4x4", encoding=encoding) as database:
-        solver = Solver(database)
-        for board in solvable_boards(S4, blank_last(S4), 12, 14):
-            alone = solver.solve(board)
-            with WorkerPool(n_workers) as pool:
-                shared = solver.solve(board, pool=pool)
-            assert shared.length == alone.length
-            assert node_counts(shared.iterations[:-1]) == node_counts(alone.iterations[:-1])
+HARD = (8, 6, 7, 2, 5, 4, 3, 0, 1)
 
 
 @pytest.mark.tiny
-def test_new_solver_has_run_every_kernel_of_its_searches(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_new_solver_has_run_the_kernels_of_its_searches() -> None:
     """The seconds of the first board do not include compilation."""
-    called = set()
-
-    def noting(name: str, kernel: Callable[..., Any]) -> Callable[..., Any]:
-        def run(*args: Any) -> Any:
-            called.add(name)
-            return kernel(*args)
-
-        return run
-
-    names = {(stack, "split"), (stack, "search_boards")}
-    for module, name in names:
-        monkeypatch.setattr(module, name, noting(name, getattr(module, name)))
-    with database_for("3,5/2,4/1", "3x2") as database:
+    with (
+        database_for("3,5/2,4/1", "3x2") as database,
+        mock.patch.object(stack, "split", wraps=stack.split) as split,
+        mock.patch.object(stack, "search_boards", wraps=stack.search_boards) as search_boards,
+    ):
         Solver(database)
-    assert called == {name for _, name in names}
+    assert split.called
+    assert search_boards.called
 
 
 @pytest.mark.usefixtures("tiny_slices")
-def test_workers_do_search() -> None:
-    """Several threads run the kernel."""
+def test_workers_change_neither_lengths_nor_finished_thresholds(monkeypatch: pytest.MonkeyPatch) -> None:
     threads = set()
-    real = stack.search_boards
+    search_boards = stack.search_boards
 
     def noting(*args: Any) -> int:
         threads.add(threading.get_ident())
-        return real(*args)
+        return search_boards(*args)
 
-    with database_for("663", "4x4") as database, pytest.MonkeyPatch.context() as patch, WorkerPool(2) as pool:
+    with database_for("663", "4x4", encoding="bits") as database, WorkerPool(3) as pool:
         solver = Solver(database)
-        patch.setattr(stack, "search_boards", noting)
-        solver.solve(hard_board(), limits=Limits(nodes=3_000_000), pool=pool)
+        monkeypatch.setattr(stack, "search_boards", noting)
+        for board in solvable_boards(S4, blank_last(S4), 12, 14):
+            alone, shared = solver.solve(board), solver.solve(board, pool=pool)
+            assert shared.length == alone.length
+            assert node_counts(shared.iterations[:-1]) == node_counts(alone.iterations[:-1])
     assert len(threads) > 1
 
 
@@ -80,74 +61,15 @@ def test_workers_do_search() -> None:
 def test_search_goes_on_with_the_threads_that_the_system_starts(
     limit_threads: Callable[[int], None], n_allowed: int
 ) -> None:
-    board = solvable_boards(S4, blank_last(S4), 1, 14)[0]
+    boards = solvable_boards(S4, blank_last(S4), 3, 14)
     with database_for("663", "4x4") as database:
         solver = Solver(database)
-        alone = solver.solve(board)
+        lengths = [solver.solve(board).length for board in boards]
         limit_threads(n_allowed)
-        with WorkerPool(64) as pool, pytest.warns(RuntimeWarning, match="starts no more threads") as warned:
-            shared = [solver.solve(board, pool=pool) for _ in range(3)]
-    assert {solution.length for solution in shared} == {alone.length}
+        with pytest.warns(RuntimeWarning, match="starts no more threads") as warned:
+            found = list(in_parallel(boards, lambda at, _, pool: solver.solve(at, pool=pool).length, n_threads=16))
+    assert found == lengths
     assert len(warned) == 1
-
-
-@pytest.mark.parametrize("n_allowed", [0, 2])
-def test_items_are_done_with_the_threads_that_the_system_starts(
-    limit_threads: Callable[[int], None], n_allowed: int
-) -> None:
-    limit_threads(n_allowed)
-    with pytest.warns(RuntimeWarning, match="starts no more threads") as warned:
-        assert list(in_parallel(range(60), lambda item, *_: item * item, n_threads=16)) == [i * i for i in range(60)]
-    assert len(warned) == 1
-
-
-@pytest.mark.usefixtures("tiny_slices")
-@pytest.mark.parametrize("end", ["solution", "limit", "interrupt"])
-def test_stacks_of_a_search_that_ends_early_are_used_again(end: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    stacks: weakref.WeakSet[stack.Stack] = weakref.WeakSet()
-    n_made, reports = 0, itertools.count(1)
-    allocate = stack.Stack._allocate
-
-    def noting(made: stack.Stack, *sizes: int) -> None:
-        nonlocal n_made
-        n_made += 1
-        stacks.add(made)
-        allocate(made, *sizes)
-
-    def interrupt(_at: Iteration) -> None:
-        if next(reports) % 40 == 0:
-            raise KeyboardInterrupt
-
-    with database_for("663", "4x4") as database, WorkerPool(3) as pool:
-        solver = Solver(database)
-        monkeypatch.setattr(stack.Stack, "_allocate", noting)
-        gc.disable()
-        try:
-            for _ in range(12):
-                if end == "solution":
-                    solver.solve(solvable_boards(S4, blank_last(S4), 1, 14)[0], pool=pool)
-                elif end == "limit":
-                    solver.solve(hard_board(), limits=Limits(nodes=60_000), pool=pool)
-                else:
-                    with pytest.raises(KeyboardInterrupt):
-                        solver.solve(hard_board(), report=interrupt, pool=pool)
-            n_kept = len(stacks)
-        finally:
-            gc.enable()
-    # Four threads, and shares that no thread had taken yet. After an exception the owner's stack is dropped.
-    assert n_kept <= 8
-    assert n_made <= (20 if end == "interrupt" else 8)
-
-
-def test_stack_that_has_grown_is_not_kept() -> None:
-    with database_for("663", "4x4") as database:
-        stacks = engine_for([database]).stacks
-        with stacks.borrowed() as usual:
-            pass
-        with stacks.borrowed() as large:
-            large.grow()
-        assert large is usual
-        assert stacks.take() is not large
 
 
 @pytest.mark.usefixtures("tiny_slices")
@@ -163,149 +85,111 @@ def test_thread_without_memory_for_its_stack_leaves_the_work_to_others(monkeypat
         assert solver.solve(board, pool=pool).length == alone.length
 
 
-# Many at once
+@pytest.mark.usefixtures("tiny_slices")
+def test_searches_that_are_interrupted_keep_no_memory() -> None:
+    n_reports = count(1)
 
+    def interrupt(_at: Iteration) -> None:
+        if next(n_reports) % 40 == 0:
+            raise KeyboardInterrupt
 
-@pytest.mark.parametrize("n_threads", [1, 2, 5])
-def test_outcomes_come_in_the_order_of_the_items(n_threads: int) -> None:
-    def work(item: int, _report: Callable[[Iteration], None], _pool: WorkerPool | None) -> int:
-        time.sleep(0.002 * (item % 5))
-        return item * item
+    def n_stacks() -> int:
+        return sum(isinstance(found, stack.Stack) for found in gc.get_objects())
 
-    assert list(in_parallel(range(60), work, n_threads=n_threads)) == [item * item for item in range(60)]
-
-
-def test_one_thread_takes_an_item_only_when_the_one_before_is_answered() -> None:
-    taken: list[int] = []
-
-    def items() -> Iterator[int]:
-        for item in range(3):
-            taken.append(item)
-            yield item
-
-    answers = in_parallel(items(), lambda item, _report, _pool: item, n_threads=1)
-    assert next(answers) == 0
-    assert taken == [0]
-
-
-@pytest.mark.parametrize("n_threads", [1, 2])
-def test_outcomes_come_before_their_item_is_finished(n_threads: int) -> None:
-    is_seen, ended = threading.Event(), threading.Event()
-
-    def work(
-        item: int, _report: Callable[[Iteration], None], _pool: WorkerPool | None
-    ) -> Generator[tuple[int, int], None, None]:
+    with database_for("663", "4x4") as database, WorkerPool(3) as pool:
+        solver = Solver(database)
+        gc.collect()
+        n_before = n_stacks()
+        gc.disable()
         try:
-            yield item, 0
-            assert is_seen.wait(10)
-            yield item, 1
-            while True:
-                yield item, 2
+            for _ in range(12):
+                with pytest.raises(KeyboardInterrupt):
+                    solver.solve(hard_board(), report=interrupt, pool=pool)
+            # Stacks of four threads, and of shares that no thread had taken yet.
+            assert 0 < n_stacks() - n_before < 8
         finally:
-            ended.set()
-
-    answers = stream_in_parallel(iter([7]), work, n_threads=n_threads)
-    assert next(answers) == (7, 0)
-    is_seen.set()
-    assert next(answers) == (7, 1)
-    answers.close()  # type: ignore[attr-defined]
-    assert ended.is_set()
+            gc.enable()
 
 
-@pytest.mark.parametrize("n_threads", [1, 2])
-def test_error_of_the_source_comes_after_the_outcomes_before(n_threads: int) -> None:
-    def items() -> Iterator[int]:
-        yield 1
-        yield 2
-        raise ValueError("no item 3")
-
-    def work(item: int, _report: Callable[[Iteration], None], _pool: WorkerPool | None) -> int:
-        time.sleep(0.02)
-        return item
-
-    answers = in_parallel(items(), work, n_threads=n_threads)
-    assert [next(answers), next(answers)] == [1, 2]
-    with pytest.raises(ValueError, match="no item 3"):
-        next(answers)
+# Limits and interrupts
 
 
-def test_error_of_one_item_ends_the_others() -> None:
-    stopped = threading.Event()
-
-    def work(item: int, report: Callable[[Iteration], None], _pool: WorkerPool | None) -> int:
-        if item == 1:
-            time.sleep(0.05)
-            raise ValueError("item 1")
-        if item == 0:
-            return 0
-        try:
-            while True:
-                report(Iteration(0, 0, 0, 0.0))
-                time.sleep(0.005)
-        except BaseException:
-            stopped.set()
-            raise
-
-    with pytest.raises(ValueError, match="item 1"):
-        list(in_parallel(range(100), work, n_threads=2))
-    assert stopped.wait(2.0)
+@pytest.mark.tiny
+@pytest.mark.parametrize(("seconds", "nodes"), [(-0.1, None), (float("nan"), None), (None, -1)])
+def test_limits_below_zero_are_refused(seconds: float | None, nodes: int | None) -> None:
+    with pytest.raises(InputError, match=r"=(-0\.1|nan|-1): a limit of a search must be 0 or more"):
+        Limits(seconds, nodes)
 
 
-# Callbacks: slow ones delay neither the time limit nor the other threads
+@pytest.mark.usefixtures("tiny_slices")
+@pytest.mark.parametrize("n_workers", [0, 2])
+@pytest.mark.parametrize("limits", [Limits(nodes=50_000), Limits(seconds=0.3)])
+def test_limits_end_a_search_with_a_lower_bound(limits: Limits, n_workers: int) -> None:
+    with database_for("663", "4x4", encoding="bits") as database, WorkerPool(n_workers) as workers:
+        solver, pool = Solver(database), workers if n_workers else None
+        start = time.perf_counter()
+        found = solver.solve(hard_board(), limits=limits, pool=pool)
+        all_found = solver.solve_all(hard_board(), limits=limits, pool=pool)
+        assert time.perf_counter() - start < 3
+    assert not found.is_optimal
+    assert not all_found.is_complete
+    for solution in (found, all_found):
+        assert solution.tiles is solution.length is None
+        assert solution.h <= solution.lower_bound <= 80
+        if limits.nodes is not None:
+            assert limits.nodes <= solution.generated < limits.nodes + (3000 if n_workers else 4)
 
 
-HARD = (8, 6, 7, 2, 5, 4, 3, 0, 1)
+def test_report_gets_rising_thresholds_and_can_end_the_search_soon() -> None:
+    reports: list[Iteration] = []
+
+    def report(iteration: Iteration) -> None:
+        reports.append(iteration)
+        if len({at.threshold for at in reports}) == 2:
+            raise KeyboardInterrupt
+
+    with database_for("555", "4x4") as database, pytest.raises(KeyboardInterrupt):
+        Solver(database).solve(hard_board(), report=report)
+    thresholds = [at.threshold for at in reports]
+    assert thresholds == sorted(thresholds)
+    # A million nodes take 10 to 30 ms, so Ctrl-C acts at once.
+    assert all(later.generated - at.generated < 1_100_000 for at, later in pairwise(reports))
 
 
-class EndlessWork(Work):
-    """Work without end: with solutions only, or without any."""
+# Callbacks
 
-    slice_nodes = 8
 
-    def __init__(self, status: int) -> None:
-        self._status = status
-        self._counters = np.zeros(N_COUNTERS, dtype=np.int64)
+def endless_work(status: int) -> Any:
+    """Return `Work` without end: with solutions only, or without any."""
+    counters = np.zeros(N_COUNTERS, dtype=np.int64)
 
-    @property
-    def counters(self) -> Int64s:
-        return self._counters
-
-    def search(self, _pause_at: int, _max_nodes: int, *, counts_goals: bool) -> int:  # noqa: ARG002
+    def search(*_limits: int, **_options: bool) -> int:
         time.sleep(0.0001)
-        self._counters[GENERATED] += 1
-        self._counters[SOLUTIONS] += self._status == FOUND
-        return self._status
+        counters[[GENERATED, SOLUTIONS]] += 1, status == FOUND
+        return status
 
-    def split(self) -> Work | None:
-        return EndlessWork(FOUND)
-
-    def pause(self) -> None:
-        pass
-
-    def release(self) -> None:
-        pass
-
-    def tiles(self) -> tuple[int, ...]:
-        return (1,)
+    return mock.Mock(
+        slice_nodes=8, counters=counters, search=search, split=lambda: endless_work(FOUND), tiles=lambda: (1,)
+    )
 
 
 @pytest.mark.tiny
 def test_slow_listing_keeps_the_time_limit() -> None:
     """Workers find solutions faster than the callback takes them."""
-    n_listed = 0
+    listed: list[tuple[int, ...]] = []
 
-    def list_slowly(_tiles: tuple[int, ...]) -> None:
-        nonlocal n_listed
-        n_listed += 1
-        assert n_listed < 1000, "the time limit is not looked at"
+    def list_slowly(tiles: tuple[int, ...]) -> None:
+        listed.append(tiles)
+        # 100 in 0.2 s, and 16 that wait, with one of each thread.
+        assert len(listed) < 120
         time.sleep(0.002)
 
     search = ThresholdSearch(31, None, finds_all=True, listed=list_slowly)
     with WorkerPool(2) as pool:
-        search.search(EndlessWork(PAUSED), Limits(seconds=0.2), time.perf_counter(), pool=pool)
+        search.search(endless_work(PAUSED), Limits(seconds=0.2), time.perf_counter(), pool=pool)
     assert search.status == PAUSED
-    # Each of those found is listed, and counted once.
-    assert 0 < n_listed == search.n_solutions
+    # Each that is found is listed, and counted once.
+    assert 0 < len(listed) == search.n_solutions
 
 
 @pytest.mark.usefixtures("tiny_slices")

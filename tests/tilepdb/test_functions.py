@@ -1,17 +1,13 @@
-"""`tilepdb.solve`, `build` and `Solver`, and the bars of progress."""
+"""`tilepdb.solve`, `build` and `Solver`."""
 
-import io
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import tilepdb
-from pdb_build import BuildPlan, BuildProgress
+from pdb_build import BuildProgress
 from pdb_core.errors import BoardError, InputError, PartitionError
-from tilepdb import progress as progress_module
-from tilepdb.named_build import named_plan
 
 TWO = "1,2,3,4/5,6,7,8"
 
@@ -62,57 +58,3 @@ def test_standard_tables_serve_goals_and_refuse_large_boards() -> None:
     assert solution.boards()[-1] == solution.goal
     with pytest.raises(InputError, match="go to boards of 6x6"):
         tilepdb.solve(list(range(49)))
-
-
-class Terminal(io.StringIO):
-    """Stream that is a terminal."""
-
-    def isatty(self) -> bool:
-        return True
-
-
-def progress_of(plan: BuildPlan) -> list[BuildProgress]:
-    return [BuildProgress(index, entry.pattern, 1, 1, 2) for index, entry in enumerate(plan.patterns)]
-
-
-def test_bar_in_a_terminal_is_removed_at_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    stream = Terminal()
-    monkeypatch.setattr(sys, "stderr", stream)
-    monkeypatch.setenv("TERM", "xterm")
-    plan = named_plan(TWO)
-    with progress_module.BuildLine(plan) as line:
-        for progress in progress_of(plan):
-            line.show_build(progress)
-    assert "pattern 1 of 2" in stream.getvalue()
-    assert stream.getvalue().rstrip().endswith("\x1b[2K")
-
-
-def test_bar_in_a_log_is_silent(capsys: pytest.CaptureFixture[str]) -> None:
-    plan = named_plan(TWO)
-    with progress_module.BuildLine(plan) as line:
-        for progress in progress_of(plan):
-            line.show_build(progress)
-    assert capsys.readouterr() == ("", "")
-
-
-def test_bar_in_a_notebook_is_that_of_ipython(monkeypatch: pytest.MonkeyPatch) -> None:
-    shown: list[int] = []
-
-    class Bar:
-        def __init__(self, total: int) -> None:
-            assert total == 100
-
-        def display(self) -> None:
-            shown.append(0)
-
-        def __setattr__(self, name: str, value: int) -> None:
-            assert name == "progress"
-            shown.append(value)
-
-    monkeypatch.setattr("IPython.display.ProgressBar", Bar)
-    monkeypatch.setattr(progress_module, "_is_notebook", lambda: True)
-    plan = named_plan(TWO)
-    with progress_module.BuildLine(plan) as line:
-        for progress in progress_of(plan):
-            line.show_build(progress)
-    assert shown == [0, 25, 75]

@@ -91,8 +91,9 @@ def read_boards(
     from pdb_query import Instance, read_instances
 
     files, texts = split_arguments(arguments)
-    if len(texts) > 1 and all(text.isdigit() for text in texts):
-        texts = [" ".join(texts)]  # a board typed without quotes
+    # No board is one number: it is a board typed without quotes.
+    if len(texts) > 1 and any(text.isdigit() for text in texts) and all(re.fullmatch(r"[\d,/]+", t) for t in texts):
+        texts = [" ".join(texts)]
     boards = [Board(text if names is None else names.numbered(text), size) for text in texts]
     tile_number = None if names is None else names.number
     for path in files:

@@ -1,10 +1,6 @@
 """`pdb label`: sources, formats, Ctrl-C, options that exclude each other."""
 
 import json
-import os
-import signal
-import subprocess
-import time
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +10,12 @@ import pytest
 from pdb_core.errors import InputError
 from pdb_core.puzzle import blank_last
 from pdb_study.labels import RandomBoards, RandomWalks
-from tests.command_line import BOARD, PROGRAM, UNSOLVABLE, pdb, refused
+from tests.command_line import BOARD, UNSOLVABLE, pdb, refused
 from tests.naive.boards_and_tables import naive_distances
 from tests.pdb_study.labels.deepcubea import pickled
 from tests.solving import S3
-from tests.tables import table_file
 from tilepdb.commands.label import parse_lengths
+from tilepdb.commands.progress import LabelDisplay
 
 
 def loaded(path: Path) -> dict[str, Any]:
@@ -68,14 +64,6 @@ def test_given_boards_of_a_command(tmp_path: Path, small_table: str) -> None:
     assert loaded(out)["distance"].tolist() == [31]
 
 
-def test_standard_table_is_used_without_db(tmp_path: Path, own_cache: str) -> None:
-    out = tmp_path / "a.csv"
-    result = pdb("label", "--random", "3", "--size", "3x3", "--out", str(out), TILE_PDB_CACHE=own_cache)
-    assert result.returncode == 0, result.stderr
-    assert "building 8 for 3x3 once" in result.stderr
-    assert out.read_text(encoding="utf-8").count("\n") == 5
-
-
 @pytest.mark.tiny
 def test_lengths_of_walks() -> None:
     assert parse_lengths("10,20,50") == (10, 20, 50)
@@ -85,42 +73,29 @@ def test_lengths_of_walks() -> None:
             parse_lengths(text)
 
 
-def test_command_continues_after_ctrl_c(tmp_path: Path) -> None:
-    table = str(table_file("663", "4x4", encoding="bits"))
-    command = ["label", "--db", table, "--random", "400", "--chunk", "20", "--distances-only"]
-    out, partial = tmp_path / "a.npz", tmp_path / "a.npz.partial"
-    process = subprocess.Popen(
-        [*PROGRAM, *command, "--out", str(out)], stderr=subprocess.PIPE, text=True, env=os.environ
-    )
-    end = time.monotonic() + 60
-    while (
-        time.monotonic() < end and process.poll() is None and not (partial.exists() and partial.stat().st_size > 5000)
-    ):
-        time.sleep(0.01)
-    process.send_signal(signal.SIGINT)
-    _, errors = process.communicate(timeout=60)
-    assert process.returncode == -signal.SIGINT, errors
-    assert "interrupted" in errors
-    assert partial.exists()
-    refused(pdb(*command, "--seed", "2", "--out", str(out)), 2, "is of another command: boards seed 1, not 2")
-    result = pdb(*command, "--out", str(out))
-    assert result.returncode == 0, result.stderr
-    assert "a.npz continues after" in result.stderr
-    assert len(set(map(tuple, loaded(out)["board"].tolist()))) == 400
+def test_command_continues_after_ctrl_c_or_starts_over(
+    tmp_path: Path, small_table: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = tmp_path / "a.npz"
+    command = ["label", "--db", small_table, "--random", "400", "--chunk", "20", "--out", str(out)]
 
+    def interrupt(_display: LabelDisplay, n_done: int) -> None:
+        if n_done >= 40:
+            raise KeyboardInterrupt
 
-@pytest.mark.slow
-def test_5000_labels_of_78_are_the_lengths_of_pdb_solve(tmp_path: Path) -> None:
-    table = str(table_file("78", "4x4", encoding="bits"))
-    out = tmp_path / "a.csv"
-    result = pdb("label", "--db", table, "--random", "5000", "--seed", "3", "--out", str(out))
-    assert result.returncode == 0, result.stderr
-    solved = pdb("solve", "--db", table, "--instances", str(out), "--format", "ndjson")
-    assert solved.returncode == 0, solved.stderr
-    lengths = [json.loads(line)["length"] for line in solved.stdout.splitlines()]
-    rows = [line.split(",") for line in out.read_text(encoding="utf-8").splitlines()[2:]]
-    assert [int(row[1]) for row in rows] == lengths
-    for _board, distance, first_moves, *after in rows:
-        begins = [int(number) == int(distance) - 1 for number in after]
-        assert int(first_moves) == sum(1 << k for k in range(4) if begins[k])
-        assert all(int(number) in (-1, int(distance) - 1, int(distance) + 1) for number in after)
+    def stop() -> None:
+        with monkeypatch.context() as patch:
+            patch.setattr(LabelDisplay, "show_labels", interrupt)
+            refused(pdb(*command), 130, "interrupted")
+
+    stop()
+    other = [*command, "--seed", "2"]
+    refused(pdb(*other), 2, "is of another command: boards seed 1, not 2; .* give --fresh")
+    result = pdb(*command)
+    assert "a.npz continues after 40 boards of 400" in result.stderr
+    assert np.array_equal(loaded(out)["board"], next(RandomBoards(S3, blank_last(S3), 400, 1).blocks()))
+    for fresh, seed in ((other, 2), (command, 1)):
+        stop()
+        result = pdb(*fresh, "--fresh")
+        assert (result.returncode, "continues after" in result.stderr) == (0, False)
+        assert np.array_equal(loaded(out)["board"], next(RandomBoards(S3, blank_last(S3), 400, seed).blocks()))

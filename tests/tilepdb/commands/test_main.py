@@ -1,10 +1,7 @@
-"""The program as a whole: help, version, signals, and scripts meant for Python's debugger."""
+"""The program as a whole: help, version, completion, and scripts meant for Python's debugger."""
 
-import contextlib
-import os
 import re
 import shlex
-import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -14,7 +11,11 @@ import pytest
 import typer.main
 
 from pdb_core import __version__
-from tests.command_line import BOARD, PROGRAM, pdb, refused
+from pdb_core.pattern import named_partitions
+from pdb_query import instance_sets
+from solver.algorithms import ALGORITHMS
+from solver.heuristics import HEURISTICS
+from tests.command_line import pdb, refused, started_pdb
 from tilepdb.commands.main import COMMANDS, STUDIES, app
 
 
@@ -43,20 +44,13 @@ def test_help_of_a_command_has_groups_and_an_example() -> None:
         assert re.search(r"Tables:\n  --db FILE", shown)
 
 
-def test_help_of_the_program_shortens_no_sentence() -> None:
+def test_help_shortens_no_sentence_and_names_the_values_of_options() -> None:
     for words in ((), ("study",)):
-        shown = pdb(*words, "--help").stdout
-        assert "..." not in shown.partition("Commands:\n")[2]
-
-
-def test_usage_marks_optional_and_repeated_arguments() -> None:
+        assert "..." not in pdb(*words, "--help").stdout.partition("Commands:\n")[2]
+    for words in [(function.__name__,) for function, _ in COMMANDS] + [("study", at.__name__) for at, _ in STUDIES]:
+        assert not re.search(r"<(int|float|list|str)\b", pdb(*words, "--help").stdout), words
     for command, usage in (("solve", "solve [OPTIONS] [BOARD]..."), ("info", "info [OPTIONS] FILE...")):
         assert pdb(command, "--help").stdout.splitlines()[0].endswith(usage)
-
-
-def test_every_option_with_a_value_names_it() -> None:
-    for words in [[function.__name__] for function, _ in COMMANDS] + [["study", at.__name__] for at, _ in STUDIES]:
-        assert not re.search(r"<(int|float|list|str)\b", pdb(*words, "--help").stdout), words
 
 
 @pytest.mark.parametrize("example", [example for _, examples in (*COMMANDS, *STUDIES) for example in examples])
@@ -76,50 +70,29 @@ def test_version_is_printed() -> None:
 
 
 def test_scripts_are_for_the_debugger(tmp_path: Path) -> None:
-    refused(pdb("script.py"), 2, "python -m pdb script.py")
     (tmp_path / "script").write_text("print()", encoding="utf-8")
-    refused(pdb("script", cwd=tmp_path), 2, "python -m pdb script")
+    for name in ("script.py", "script"):
+        refused(started_pdb(name, cwd=tmp_path), 2, f"python -m pdb {name}")
 
 
-@pytest.mark.parametrize("name", ["SIGHUP", "SIGINT"])
-def test_ignored_signal_stays_ignored(name: str) -> None:
-    """As `nohup` starts a command, and as a shell starts one in the background."""
-    program = f"""
-import signal, typer
-from tilepdb.commands.process import command
-
-signal.signal(signal.{name}, signal.SIG_IGN)
-
-@command
-def work():
-    signal.raise_signal(signal.{name})
-    print("done")
-
-typer.run(work)
-"""
-    result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=20)
-    assert (result.returncode, result.stdout, result.stderr) == (0, "done\n", "")
-
-
-def test_ctrl_c_ends_a_loop_of_a_shell(small_table: str) -> None:
-    loop = f"for i in 1 2 3; do {shlex.join([*PROGRAM, 'query', '--db', small_table, '--instances', '-'])}; done"
-    start = "import os, signal, sys; signal.signal(signal.SIGINT, signal.SIG_DFL); os.execvp('bash', sys.argv[1:])"
-    with subprocess.Popen(
-        [sys.executable, "-c", start, "bash", "-c", loop],
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
-    ) as process:  # fmt: skip
-        try:
-            assert process.stdin is not None
-            assert process.stdout is not None
-            process.stdin.write(f"{BOARD}\n")
-            process.stdin.flush()
-            assert process.stdout.readline()
-            # As a terminal does: to all processes. The input stays open.
-            os.killpg(process.pid, signal.SIGINT)
-            process.wait(30)
-        finally:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
-        _, said = process.communicate()
-    assert (process.returncode, said.splitlines()[-1]) == (-signal.SIGINT, "pdb: interrupted")
-    assert said.count("interrupted") == 1
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("pdb ", {function.__name__ for function, _ in COMMANDS} | {"study"}),
+        ("pdb build ", {*named_partitions(), "auto"}),
+        ("pdb build 663 24", {"24-small", "24-large"}),
+        ("pdb bench 7", {name for name in named_partitions() if name.startswith("7")}),
+        ("pdb solve --instances ", set(instance_sets())),
+        ("pdb bench --set kor", {name for name in instance_sets() if name.startswith("kor")}),
+        ("pdb solve --goal ", {"blank-last", "blank-first", "snail"}),
+        ("pdb search --algorithm ", set(ALGORITHMS)),
+        ("pdb search --heuristic ", {*HEURISTICS, "db"}),
+        ("pdb study compare --algorithm b", {"breadth-first", "bidirectional"}),
+        ("pdb study heuristics --heuristic wa", {"walking-distance"}),
+        ("pdb solve --frontier", {"--frontier-memory"}),
+    ],
+)
+def test_names_are_completed(line: str, expected: set[str]) -> None:
+    """By the protocol of bash."""
+    words = {"_PDB_COMPLETE": "complete_bash", "COMP_WORDS": line, "COMP_CWORD": str(len(line.split(" ")) - 1)}
+    assert set(pdb(**words).stdout.split()) == expected

@@ -2,15 +2,12 @@
 
 import re
 import shlex
-import subprocess
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
-from tests.command_line import PROGRAM, pdb, refused
+from tests.command_line import pdb
 from tests.tables import table_file
-from tilepdb.commands.main import app
 
 # Exit code | command | a part of the message, in which ... is any text.
 REFUSALS = """
@@ -35,6 +32,13 @@ REFUSALS = """
 2 | solve --instances - --shard 0/3 | shard 0/3 does not exist; give --shard I/N with I from 1 to N
 2 | solve --instances - --shard 1/\u0663 | is not of the form I/N; give one such as 2/8
 2 | solve --tiles letters --goal _ _ | which is no square from 2x2 to 32x32
+2 | solve --tiles letters --goal "a b/a _" "a b/a _" | tile 'a' twice
+2 | solve --tiles letters --goal "a b/c d" "a b/c d" | 0 blanks
+2 | solve --tiles letters --goal "a _/b ." "a _/b ." | 2 blanks
+2 | solve --tiles letters --goal "a b/c _" "b d/a _" | 'd' is no tile of the goal
+2 | solve --tiles letters --goal "a b/c _" words.dat | words.dat line 3: 'zebra' is no tile
+2 | solve 8 6 7 2 5 4 3 0 | board '8 6 7 2 5 4 3 0' has 8 numbers
+2 | solve 8 6 7/2 5 4/3 0 | board '8 6 7/2 5 4/3 0'
 2 | approximate "1 2 3" | no square from 2x2 to 32x32
 2 | approximate --from "1 2/0 3" | are only valid together
 2 | approximate --from "1 2/0 3" --to "1 2/3 0" "1 2/0 3" | cannot be combined with other boards
@@ -63,7 +67,8 @@ REFUSALS = """
 2 | build 8 --threads 2 --scheduler tcp://127.0.0.1:9 | --threads is for this machine
 2 | build 663 --goal "1 2 3 4/5 0 6 7/8 9 10 11/12 13 14 15" | blank in the corner
 2 | build 8 --out no/where/8.h5 | cannot write no/where/8.h5: No such file or directory
-2 | build 8 78 --out a.h5 | --out
+2 | build 8 1,2,3,4/5,6,7,8 --out a.h5 | --out names one file for 2 partitions; leave it out
+2 | build 8 --shards 2 | --shards needs a cluster; give --scheduler, too
 2 | build 8 --out b.txt | b.txt is no table file ... --force
 2 | build 8 --out b.txt --dry-run | b.txt is no table file ... --force
 2 | build 1,2 --size 3x3 | in no pattern...--cost every-move
@@ -132,6 +137,7 @@ FILES = {
     "snake.csv": "board,goal\n1 2 3 4 5 6 7 8 0,snake\n",
     "goals.csv": 'id,board,goal\na,1 2 3/4 5 6/7 8 0,blank-last\nb,1 2 3/4 5 6/7 8 0,"0 1 2/3 4 5/6 7 8"\n',
     "empty.csv": "id,board\n",
+    "words.dat": "2\nb a\n_ zebra\n",
     **dict.fromkeys(("b.txt", "b.dat", "b.csv"), "1 2 3/4 5 6/7 0 8\n"),
 }
 
@@ -154,29 +160,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory, small_table: str) -> Path:
 @pytest.mark.parametrize("row", [row for row in REFUSALS.splitlines() if row])
 def test_command_refuses(row: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(folder)
-    monkeypatch.setenv("COLUMNS", "300")
     before = {path.name: path.is_file() and path.read_bytes() for path in folder.iterdir()}
     code, words, told = (cell.strip() for cell in row.split(" | "))
-    result = CliRunner().invoke(app, shlex.split(words))
-    assert result.exit_code == int(code), result.stderr
+    result = pdb(*shlex.split(words), COLUMNS="300")
+    assert result.returncode == int(code), result.stderr
     assert re.search(re.escape(told).replace(r"\.\.\.", ".*"), result.stderr), result.stderr
     # Errors in the usage of options are shown by Click, in a frame.
     assert len(result.stderr.splitlines()) == 1 or "Usage: " in result.stderr
     assert {path.name: path.is_file() and path.read_bytes() for path in folder.iterdir()} == before
-
-
-def test_output_over_standard_input_is_refused(folder: Path) -> None:
-    with (folder / "b.txt").open(encoding="utf-8") as boards:
-        result = subprocess.run(
-            [*PROGRAM, "approximate", "--out", "b.txt"], stdin=boards, capture_output=True, text=True, cwd=folder,
-            timeout=120,
-        )  # fmt: skip
-    refused(result, 2, "would overwrite")
-    assert (folder / "b.txt").read_text(encoding="utf-8") == FILES["b.txt"]
-
-
-def test_devices_are_inputs_and_outputs_at_once() -> None:
-    for out in ("/dev/stdout", "/dev/null"):
-        result = pdb("approximate", "--instances", "/dev/stdin", "--out", out, stdin=FILES["b.txt"])
-        assert result.returncode == 0, result.stderr
-        assert result.stdout == ("1\n1 2 3\n4 5 6\n7 0 8\n\n1 2 3\n4 5 6\n7 8 0\n" if out == "/dev/stdout" else "")

@@ -1,22 +1,64 @@
-"""`pdb solve`."""
+"""`pdb solve`: boards and goals, batches, logs and checkpoints, files of solutions."""
 
 import json
+import os
 import re
 import signal
 import subprocess
+import sys
 import time
 from pathlib import Path
+from threading import Timer
+from typing import Any
 
-import psutil
 import pytest
 
-from tests.command_line import BOARD, PROGRAM, UNSOLVABLE, on_terminal, pdb
+from pdb_core.durable_files import written_safely
+from pdb_core.puzzle import BoardSize, blank_first, blank_last, format_board
+from tests.command_line import BOARD, UNSOLVABLE, on_terminal, pdb, start
+from tests.solving import S3, solvable_boards
 from tests.tables import table_file
+from tilepdb.commands.board_input import split_arguments
+from tilepdb.commands.positions import positions_written
+
+NEAR = "1 2 3/4 5 6/7 0 8"
+HARDEST = "0 12 9 13/15 11 10 14/3 7 2 5/4 8 6 1"
+# More boards than a batch can have.
+_N_BOARDS = 150
+# A limit that no board reaches: each board is then searched by itself.
+_SINGLE = ("--max-nodes", "1000000000")
+# The command with thresholds that are divided early, and checkpoints that are written at once, but slowly: so that a
+# signal comes in time.
+DIVIDED_EARLY = """
+import signal, time, solver.checkpoint, solver.engine.ida_star
+from solver import answer_log
+from solver.engine.frontier import FrontierLimits
+solver.checkpoint.DIVIDE_ABOVE = 20_000
+solver.engine.ida_star.DIVISION = FrontierLimits(1 << 20, previous_nodes=0, share=100)
+answer_log._WRITE_S = 0.0
+write_subtrees = answer_log._LoggedCheckpoint._write_subtrees
+def write_slowly(self):
+    time.sleep(0.005)
+    write_subtrees(self)
+answer_log._LoggedCheckpoint._write_subtrees = write_slowly
+signal.signal(signal.SIGINT, signal.default_int_handler)
+from tilepdb.commands.main import run
+run()
+"""
 
 
-def test_solve_record_has_the_documented_fields(small_table: str) -> None:
-    result = pdb("solve", "--db", small_table, BOARD, "--format", "ndjson")
-    record = json.loads(result.stdout)
+def records(result: subprocess.CompletedProcess[str]) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in result.stdout.splitlines()]
+
+
+def record_of(*arguments: str, **environment: str) -> dict[str, Any]:
+    """Return the record of the only board."""
+    (record,) = records(pdb("solve", *arguments, "--format", "ndjson", **environment))
+    return record
+
+
+def test_record_has_the_documented_fields(small_table: str) -> None:
+    record = record_of("--db", small_table, BOARD)
     assert set(record) >= {
         "id", "board", "goal", "solvable", "length", "moves", "optimal", "h", "generated", "expanded", "seconds",
         "thresholds", "search", "heuristic", "bound", "lower_bound",
@@ -26,31 +68,30 @@ def test_solve_record_has_the_documented_fields(small_table: str) -> None:
     assert sum(step["generated"] for step in record["thresholds"]) == record["generated"]
 
 
-def test_solve_takes_goals(small_table: str, own_cache: str) -> None:
+@pytest.mark.parametrize("words", ["8 6 7 2 5 4 3 0 1", "8 6 7/2 5 4/3 0 1", "8, 6, 7, 2, 5, 4, 3, 0, 1"])
+def test_board_may_be_typed_without_quotes(words: str, small_table: str) -> None:
+    assert record_of("--db", small_table, *words.split())["board"] == [8, 6, 7, 2, 5, 4, 3, 0, 1]
+
+
+def test_boards_without_spaces_need_no_quotes(small_table: str) -> None:
+    two = pdb("solve", "--db", small_table, "8,6,7,2,5,4,3,0,1", "1,2,3/4,5,6/7,0,8", "--format", "ndjson")
+    assert [record["length"] for record in records(two)] == [31, 1]
+
+
+def test_goals_of_options_and_of_tables(small_table: str, own_cache: str) -> None:
     for board, goal, code in (("1 2 3/8 4 0/7 6 5", "snail", 2), ("1 0 2/3 4 5/6 7 8", "blank-first", 0)):
-        result = pdb("solve", board, "--goal", goal, "--format", "ndjson", TILE_PDB_CACHE=own_cache)
-        assert json.loads(result.stdout)["length"] == 1, result.stderr
+        assert record_of(board, "--goal", goal, TILE_PDB_CACHE=own_cache)["length"] == 1
         # A table of blank-last serves blank-first by a symmetry, and no goal with the blank in the centre.
         assert pdb("solve", "--db", small_table, board, "--goal", goal).returncode == code
+    of_snail = str(table_file("1,2,3,8/4,5,6,7", "3x3", "snail"))
+    assert record_of("--db", of_snail, "1 2 3/8 4 0/7 6 5")["h"] == 1
 
 
-def test_goal_of_the_tables_is_the_default(tmp_path: Path) -> None:
-    assert pdb("build", "1,2,3,4/5,6,7,8", "--goal", "snail", "--out", "s.h5", cwd=tmp_path).returncode == 0
-    for command in ("solve", "query"):
-        result = pdb(command, "--db", "s.h5", "1 2 3/8 4 0/7 6 5", "--format", "ndjson", cwd=tmp_path)
-        assert json.loads(result.stdout)["h"] == 1, result.stderr
-
-
-def test_solve_without_table_builds_the_standard_one_once(own_cache: str) -> None:
-    first = pdb("solve", BOARD, TILE_PDB_CACHE=own_cache)
-    second = pdb("solve", BOARD, TILE_PDB_CACHE=own_cache)
+def test_standard_table_is_built_once_and_replaced_if_damaged(own_cache: str) -> None:
+    first, second = (pdb("solve", BOARD, TILE_PDB_CACHE=own_cache) for _ in range(2))
     assert "building 8 for 3x3 once" in first.stderr
     assert "building" not in second.stderr
     assert first.stdout.splitlines()[1] == second.stdout.splitlines()[1]
-
-
-def test_solve_replaces_a_damaged_standard_table(own_cache: str) -> None:
-    pdb("solve", BOARD, TILE_PDB_CACHE=own_cache)
     (table,) = (Path(own_cache) / "tables").glob("*.h5")
     table.write_bytes(table.read_bytes()[:3000])
     again = pdb("solve", BOARD, TILE_PDB_CACHE=own_cache)
@@ -58,65 +99,259 @@ def test_solve_replaces_a_damaged_standard_table(own_cache: str) -> None:
     assert "building" in again.stderr
 
 
-def test_unsolvable_board_gets_the_reason_and_the_others_are_solved(small_table: str) -> None:
-    result = pdb("solve", "--db", small_table, UNSOLVABLE, BOARD, "--format", "ndjson")
-    assert result.returncode == 3
-    assert "odd permutation" in result.stderr
-    records = [json.loads(line) for line in result.stdout.splitlines()]
-    assert [(record["solvable"], record["length"]) for record in records] == [(False, None), (True, 31)]
+@pytest.mark.parametrize(
+    ("names", "code"), [("UW", 1), ("HW", 1), ("WHU", 1), ("HU", 5), ("UH", 5), ("H", 5), ("U", 3)]
+)
+def test_worst_board_sets_the_exit_code_and_all_are_answered(names: str, code: int, tmp_path: Path) -> None:
+    """A wrong length comes before a limit, and a limit before an unsolvable board, in any order."""
+    boards = {
+        "U": (",2 1 3 4/5 6 7 8/9 10 11 12/13 14 15 0", "cannot be solved"),
+        "H": (f",{HARDEST}", "given up, at least"),
+        "W": ("3,1 2 3 4/5 6 7 8/9 10 11 12/13 14 0 15", "1 move, optimal"),
+    }
+    lines = [f"{name},{boards[name][0]}\n" for name in names]
+    (tmp_path / "a.csv").write_text("id,optimal_length,board\n" + "".join(lines), encoding="utf-8")
+    command = ["solve", "--db", str(table_file("555", "4x4")), "--instances", str(tmp_path / "a.csv")]
+    for limits in (["--max-nodes", "50"], ["--max-nodes", "50", "--threads", "1"]):
+        result = pdb(*command, *limits)
+        assert result.returncode == code, result.stderr
+        shown = [line for line in result.stdout.splitlines() if line[0] in names]
+        assert all(line.startswith(f"{name}: {boards[name][1]}") for name, line in zip(names, shown, strict=True))
 
 
-@pytest.mark.parametrize("limit", [["--max-nodes", "50"], ["--time-limit", "0"]])
-def test_board_given_up_has_a_lower_bound(limit: list[str]) -> None:
-    hard = "0 12 9 13/15 11 10 14/3 7 2 5/4 8 6 1"
-    result = pdb("solve", "--db", str(table_file("555", "4x4")), hard, *limit)
+def test_time_limit_gives_up() -> None:
+    result = pdb("solve", "--db", str(table_file("555", "4x4")), HARDEST, "--time-limit", "0")
     assert result.returncode == 5
     assert "given up, at least" in result.stdout
 
 
-@pytest.mark.parametrize(("number", "told"), [(signal.SIGINT, "pdb: interrupted"), (signal.SIGTERM, "pdb: terminated")])
-def test_interrupted_solve_ends_at_once(number: int, told: str) -> None:
-    hard = "0 12 9 13/15 11 10 14/3 7 2 5/4 8 6 1"
-    process = subprocess.Popen(
-        [*PROGRAM, "solve", "--db", str(table_file("555", "4x4")), hard],
-        stderr=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    # On a busy machine it takes longer until it searches.
-    while psutil.Process(process.pid).cpu_times().user < 2.5:
-        time.sleep(0.05)
-    start = time.perf_counter()
-    process.send_signal(number)
-    _out, err = process.communicate(timeout=20)
-    # 0.2 s is promised, to which the process adds the end of the interpreter, and a busy machine more. The search
-    # itself would take 5 s more.
-    assert time.perf_counter() - start < 4
-    assert process.returncode == -number
-    assert err.splitlines()[-1] == told
-
-
-def test_terminal_without_a_board_gets_the_hardest_boards_and_live_progress() -> None:
-    shown = on_terminal(["solve", "--db", str(table_file("663", "4x4"))], seconds=6)
-    assert "solving the 17 boards of the 15-puzzle that take 80 moves" in shown
-    assert re.search(r"threshold \d+, [\d,]+ nodes", shown)
-
-
 def test_all_solutions_are_counted_and_listed() -> None:
-    text = pdb("solve", "--db", str(table_file("8", "3x3")), "--all", BOARD)
-    assert text.returncode == 0
-    number = re.search(r"31 moves, optimal, one of ([\d,]+);", text.stdout)
+    command = ("solve", "--db", str(table_file("8", "3x3")), "--all")
+    number = re.search(r"31 moves, optimal, one of ([\d,]+);", pdb(*command, BOARD).stdout)
     assert number is not None
-    listed = pdb("solve", "--db", str(table_file("8", "3x3")), "--all", "--list", "--format", "ndjson", BOARD)
-    lines = [json.loads(line) for line in listed.stdout.splitlines()]
-    solutions = {tuple(line["solution"]) for line in lines[:-1]}
-    assert lines[-1]["solutions"] == len(solutions) == len(lines) - 1 == int(number[1])
-    assert lines[-1]["all_solutions"] is True
-    assert tuple(lines[-1]["moves"]) in solutions
-    near = pdb("solve", "--db", str(table_file("8", "3x3")), "--all", "1 2 3/4 5 6/7 0 8")
-    assert near.stdout.startswith("1: 1 move, optimal, the only one; ")
+    *listed, answer = records(pdb(*command, "--list", "--format", "ndjson", BOARD))
+    solutions = {tuple(line["solution"]) for line in listed}
+    assert answer["solutions"] == len(solutions) == len(listed) == int(number[1])
+    assert answer["all_solutions"] is True
+    assert tuple(answer["moves"]) in solutions
+    assert pdb(*command, NEAR).stdout.startswith("1: 1 move, optimal, the only one; ")
 
 
-def test_terminal_without_a_board_needs_4x4_tables() -> None:
-    shown = on_terminal(["solve", "--db", str(table_file("8", "3x3"))], seconds=20)
-    assert "give a board: the hardest boards are known for 4x4, the tables in" in shown
+def test_answers_of_a_shard(small_table: str) -> None:
+    boards = "".join(f"1 2 3 4 5 6 {tiles}\n" for tiles in ("7 0 8", "0 7 8", "7 8 0", "7 0 8", "0 7 8"))
+    result = pdb("solve", "--db", small_table, "--shard", "2/3", "--format", "ndjson", stdin=boards)
+    assert [(answer["id"], answer["length"]) for answer in records(result)] == [("2", 2), ("5", 2)]
+
+
+def test_from_and_to_are_board_and_goal() -> None:
+    start, end = NEAR, "0 1 2/3 4 5/6 7 8"
+    one, other = record_of("--from", start, "--to", end), record_of(start, "--goal", end)
+    assert one["moves"] == other["moves"]
+
+
+def write_boards(path: Path, *sizes: BoardSize) -> None:
+    """Write boards of these sizes for two goals. Some cannot be solved, some are goals, some come again."""
+    lines = ["goal,board"]
+    for number in range(_N_BOARDS):
+        size = sizes[number // 3 % len(sizes)]
+        goal, name = ((blank_last(size), "blank-last"), (blank_first(size), "blank-first"))[number // 5 % 2]
+        board = list(solvable_boards(size, goal, 1, number % 60)[0])
+        if number % 10 == 0:
+            first, second = (board.index(1), board.index(2))
+            board[first], board[second] = 2, 1
+        lines.append(f"{name},{format_board(goal if number % 13 == 0 else board, size)}")
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def untimed(*arguments: str, **environment: str) -> list[dict[str, Any]]:
+    """Return the records of `pdb solve` without their seconds."""
+    result = pdb("solve", *arguments, "--format", "ndjson", **environment)
+    assert result.returncode == 3, result.stderr
+    found = records(result)
+    for record in found:
+        for timed in (record, *record["thresholds"]):
+            del timed["seconds"]
+    return found
+
+
+@pytest.mark.parametrize("n_threads", ["1", "2"])
+def test_batches_have_the_records_of_single_boards(n_threads: str, small_table: str, tmp_path: Path) -> None:
+    write_boards(tmp_path / "boards.csv", S3)
+    command = ["--db", small_table, "--instances", str(tmp_path / "boards.csv"), "--threads", n_threads]
+    single = untimed(*command, *_SINGLE)
+    assert len(single) == _N_BOARDS
+    assert {record["solvable"] for record in single} == {True, False}
+    assert untimed(*command) == single
+    # Found, then taken from the log, of which a part is then lost.
+    log = tmp_path / "log"
+    assert untimed(*command, "--log", str(log)) == single
+    lines = log.read_bytes().splitlines(keepends=True)
+    different = {(*record["board"], *record["goal"]) for record in single if record["solvable"]}
+    assert len(lines) == 1 + len(different) < 1 + sum(record["solvable"] for record in single)
+    assert untimed(*command, "--log", str(log)) == single
+    log.write_bytes(b"".join([lines[0], *lines[1::2]]) + b'{"board":[1,2')
+    assert untimed(*command, "--log", str(log)) == single
+    assert len(log.read_bytes().splitlines()) == len(lines)
+
+
+def test_batches_of_several_sizes(own_cache: str, tmp_path: Path) -> None:
+    write_boards(tmp_path / "boards.csv", S3, BoardSize(3, 2), BoardSize(2, 2))
+    command = ["--instances", str(tmp_path / "boards.csv")]
+    single = untimed(*command, *_SINGLE, TILE_PDB_CACHE=own_cache)
+    assert {record["size"] for record in single} == {"3x3", "3x2", "2x2"}
+    assert untimed(*command, TILE_PDB_CACHE=own_cache) == single
+
+
+@pytest.mark.parametrize("n_threads", ["1", "2"])
+def test_boards_before_a_line_that_is_no_board_are_answered(n_threads: str, small_table: str, tmp_path: Path) -> None:
+    path = tmp_path / "boards.txt"
+    path.write_text(f"{BOARD.replace('/', ' ')}\n" * 3 + f"{UNSOLVABLE}\n1 2 3\n", encoding="utf-8")
+    result = pdb("solve", "--db", small_table, "--instances", str(path), "--threads", n_threads)
+    assert result.returncode == 2
+    assert "line 5" in result.stderr.splitlines()[-1]
+    assert result.stdout.count("31 moves") == 3
+    assert "4: cannot be solved" in result.stdout
+
+
+def test_writer_that_waits_for_each_answer(small_table: str) -> None:
+    command = ("solve", "--db", small_table, "--instances", "-", "--format", "ndjson")
+    with start(*command, stderr=subprocess.DEVNULL, bufsize=1) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        killer = Timer(60, process.kill)
+        killer.start()
+        for board in (BOARD, NEAR, BOARD):
+            process.stdin.write(f"{board}\n")
+            assert json.loads(process.stdout.readline())["length"] == (31 if board == BOARD else 1)
+        process.stdin.close()
+        assert process.wait() == 0
+        killer.cancel()
+
+
+@pytest.mark.parametrize("n_threads", [pytest.param("1", marks=pytest.mark.slow), "2"])
+def test_killed_search_continues_with_the_same_answer(tmp_path: Path, n_threads: str) -> None:
+    log = tmp_path / "log"
+    board = "11 2 10 1/4 6 5 3/0 15 14 13/7 8 12 9"
+    options = ["--db", str(table_file("555", "4x4", encoding="bits")), board]
+    alone = record_of(*options)
+    options += ["--format", "ndjson", "--threads", n_threads, "--log", str(log)]
+    divided = [sys.executable, "-c", DIVIDED_EARLY]
+    n_lines = 0
+    for n_more in (12, 60):
+        with start("solve", *options, program=divided) as process:
+            while not log.exists() or log.read_bytes().count(b"\n") < n_lines + n_more:
+                assert process.poll() is None
+                time.sleep(0.001)
+            process.kill()
+        n_lines = log.read_bytes().count(b"\n")
+    assert log.read_bytes().count(b'"thresholds"') > 0
+    divided[-1] = divided[-1].replace("_WRITE_S = 0.0", "_WRITE_S = 1.0")
+    output, messages = start("solve", *options, program=divided).communicate(timeout=120)
+    assert "1 unfinished board in" in messages
+    found = json.loads(output)
+    assert found["length"] == alone["length"]
+    nodes = [
+        [(at["threshold"], at["generated"], at["expanded"]) for at in each["thresholds"]] for each in (alone, found)
+    ]
+    assert nodes[0][:-1] == nodes[1][:-1]
+    again = pdb("solve", *options)
+    assert records(again) == [found]
+    assert "1 finished board in" in again.stderr
+
+
+@pytest.mark.usefixtures("hangup_ends")
+def test_closed_terminal_saves_a_checkpoint(tmp_path: Path) -> None:
+    """The checkpoint is written only when the command ends."""
+    log, table = tmp_path / "log", str(table_file("555", "4x4", encoding="bits"))
+    program = [sys.executable, "-c", DIVIDED_EARLY.replace("_WRITE_S = 0.0", "_WRITE_S = 1e9")]
+    # In the midst of a threshold of some seconds.
+    until = r" [1-5]\d% done, about ([2-9]|\d\d+) s left"
+    code, _ = on_terminal("solve", "--db", table, HARDEST, "--log", str(log), until=until, keys=None, program=program)
+    assert code == -signal.SIGHUP
+    assert log.read_bytes().count(b'"subtrees"') == 1
+
+
+@pytest.mark.tiny
+def test_arguments_are_files_or_boards(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("boards.txt", "7"):
+        Path(name).write_text("", encoding="utf-8")
+    arguments = ["a.dat", "boards.txt", "none.txt", "7 b.dat", "7.dat", "7", "1 2/3 0", "x" * 5000, "\0"]
+    assert split_arguments(arguments) == (
+        [Path("a.dat"), Path("boards.txt"), Path("none.txt"), Path("7 b.dat"), Path("7.dat")],
+        arguments[5:],
+    )
+
+
+@pytest.mark.tiny
+def test_solutions_are_written_position_by_position(tmp_path: Path) -> None:
+    records = [
+        {"size": "3x2", "board": [1, 2, 3, 0, 4, 5], "moves": [4, 5], "length": 2, "solvable": True},
+        {"size": "2x2", "solvable": False},
+        {"size": "2x2", "solvable": True, "length": None},
+        {"size": "2x2", "board": [1, 2, 3, 0], "moves": [], "length": 0, "solvable": True},
+    ]
+    with written_safely(tmp_path / "out.ans") as file:
+        assert list(positions_written(records, file)) == records
+    assert (tmp_path / "out.ans").read_text(encoding="utf-8") == (
+        "2\n1 2 3\n0 4 5\n\n1 2 3\n4 0 5\n\n1 2 3\n4 5 0\n\nNO SOLUTION\n\nNO ANSWER\n\n0\n1 2\n3 0\n"
+    )
+
+
+@pytest.mark.parametrize("command", ["approximate", "solve"])
+def test_file_is_solved_into_a_file(command: str, tmp_path: Path) -> None:
+    (tmp_path / "in.dat").write_text("3\n1 2 3\n4 0 5\n7 8 6\n\n3\n2 1 3\n4 5 6\n7 8 0\n", encoding="utf-8")
+    (tmp_path / "out.ans").write_text("old", encoding="utf-8")
+    result = pdb(command, "in.dat", NEAR, "--out", "out.ans", cwd=tmp_path)
+    assert (result.returncode, result.stdout) == (3, "")
+    assert (tmp_path / "out.ans").read_text(encoding="utf-8") == (
+        "2\n1 2 3\n4 0 5\n7 8 6\n\n1 2 3\n4 5 0\n7 8 6\n\n1 2 3\n4 5 6\n7 8 0\n\nNO SOLUTION\n\n"
+        "1\n1 2 3\n4 5 6\n7 0 8\n\n1 2 3\n4 5 6\n7 8 0\n"
+    )
+    result = pdb(command, "in.dat", NEAR, "--out", "out.ans", "--format", "ndjson", cwd=tmp_path)
+    assert [record["id"] for record in records(result)] == ["in.dat:1", "in.dat:2", "1"]
+    assert sorted(entry.name for entry in tmp_path.iterdir()) == ["in.dat", "out.ans"]
+
+
+def test_file_that_cannot_be_completed_leaves_the_old_one(tmp_path: Path) -> None:
+    (tmp_path / "in.txt").write_text(f"{NEAR}\n1 2 3\n", encoding="utf-8")
+    (tmp_path / "old").write_text("old", encoding="utf-8")
+    (tmp_path / "folder").mkdir()
+    for out, match in (("old", "line 2"), ("folder", "Is a directory"), ("none/a", "No such file or directory")):
+        result = pdb("approximate", "in.txt", "--out", out, cwd=tmp_path)
+        assert result.returncode == 2
+        assert match in result.stderr
+    assert (tmp_path / "old").read_text(encoding="utf-8") == "old"
+    assert sorted(entry.name for entry in tmp_path.iterdir()) == ["folder", "in.txt", "old"]
+
+
+@pytest.mark.tiny
+def test_processes_with_one_id_write_one_file(tmp_path: Path) -> None:
+    """In two containers, both commands may be process 1."""
+    path, mask = tmp_path / "out.ans", os.umask(0o027)
+    try:
+        with written_safely(path) as last, written_safely(path) as first:
+            first.write("first")
+            last.write("last")
+    finally:
+        os.umask(mask)
+    assert path.read_text(encoding="utf-8") == "last"
+    assert path.stat().st_mode & 0o777 == 0o640
+    assert [entry.name for entry in tmp_path.iterdir()] == ["out.ans"]
+
+
+def test_device_or_link_is_written_to_and_not_replaced(tmp_path: Path) -> None:
+    pipe, link, linked = (tmp_path / name for name in ("pipe", "link", "linked"))
+    os.mkfifo(pipe)
+    link.symlink_to(linked)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    for path in (pipe, link):
+        assert pdb("approximate", "1 2/0 3", "--out", str(path)).returncode == 0
+    assert pipe.is_fifo()
+    assert link.is_symlink()
+    assert os.read(reader, 1000) == linked.read_bytes() == b"1\n1 2\n0 3\n\n1 2\n3 0\n"
+    os.close(reader)
+    # One terminal may be input and output.
+    code, shown = on_terminal("approximate", "--instances", "-", "--out", "/dev/stdout", until="", keys=b"1 2/0 3\n\4")
+    assert code == 0
+    assert "1\r\n1 2\r\n0 3\r\n\r\n1 2\r\n3 0\r\n" in shown

@@ -2,10 +2,9 @@
 
 import csv
 import json
-import re
 from pathlib import Path
 
-from tests.command_line import on_terminal, pdb, refused
+from tests.command_line import pdb, refused
 
 
 def test_space_prints_counts_maximum_depth_and_farthest_boards() -> None:
@@ -47,7 +46,3 @@ def test_plot_is_drawn_the_same_each_time(tmp_path: Path) -> None:
         assert pdb("study", "space", "3x2", "--plot", str(plot)).returncode == 0
     assert plots[0].read_bytes() == plots[1].read_bytes()
     assert pdb("study", "space", "4x4", "--depth", "5", "--plot", str(tmp_path / "c.png")).returncode == 0
-
-
-def test_terminal_shows_the_depth() -> None:
-    assert re.search(r"depth \d+: [\d,]+ boards", on_terminal(["study", "space", "4x4", "--depth", "18"], seconds=30))

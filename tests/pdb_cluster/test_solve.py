@@ -1,0 +1,265 @@
+"""Solves on a cluster: answers and node counts of one machine, also if workers die. Errors, and the command."""
+
+import json
+import os
+import platform
+import re
+import shutil
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import dask
+import pytest
+from distributed import Client, Scheduler
+
+from pdb_cluster import solve_boards, solve_tasks, split_board
+from pdb_cluster.solve_boards import ClusterAnswers, ClusterProgress
+from pdb_cluster.solve_worker import solver_for, tables_of
+from pdb_core.errors import ClusterError, GoalError, InputError
+from pdb_core.puzzle import Board, Tiles, blank_first, blank_last, format_board
+from pdb_query import Database
+from solver import Limits, Solution, Solver
+from solver.requests import Answer, Request
+from tests.command_line import PROGRAM, UNSOLVABLE, pdb
+from tests.pdb_cluster.two_workers import (
+    N_WORKERS,
+    WAIT_S,
+    kill,
+    run_on_loop,
+    started_cluster,
+    wait_until,
+    worker_pids,
+    worker_without_package,
+)
+from tests.solving import S3, S4, database_for, hard_board, node_counts, solvable_boards
+from tests.tables import table_file
+
+pytestmark = pytest.mark.xdist_group("clusters")
+
+
+@pytest.fixture
+def small_tasks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Boards of some 40,000 nodes are split, their thresholds into tasks of some 20,000."""
+    monkeypatch.setattr(solve_boards, "MOST_NODES", 40_000)
+    for name, value in {"MOST_NODES": 40_000, "_FIRST_NODES": 20_000}.items():
+        monkeypatch.setattr(split_board, name, value)
+
+
+@pytest.fixture(scope="module")
+def database() -> Iterator[Database]:
+    """A database whose workers are quick to open it."""
+    with database_for("1,2,5/3,4,6/7,8", "3x3") as opened:
+        yield opened
+
+
+BOARDS = solvable_boards(S3, blank_last(S3), 5, 2)
+
+
+def requests(boards: list[Tiles], goal: Tiles) -> list[Request]:
+    return [Request(str(n), Board(board), goal) for n, board in enumerate(boards)]
+
+
+def solved(
+    client: Client, boards: list[Tiles], database: Database, *, goal: Tiles | None = None,
+    report: Callable[[ClusterProgress], None] = lambda _: None, **options: Any,
+) -> list[Solution]:  # fmt: skip
+    """Solve boards within a limited time."""
+    end = time.monotonic() + WAIT_S
+
+    def watch(progress: ClusterProgress) -> None:
+        assert time.monotonic() < end
+        report(progress)
+
+    source = ClusterAnswers(client, lambda _size, _goal: (database,), report=watch, **options)
+    solutions = []
+    for answer in source.answers(requests(boards, goal or database.goal)):
+        assert isinstance(answer.result, Solution)
+        solutions.append(answer.result)
+    return solutions
+
+
+@pytest.mark.usefixtures("small_tasks")
+def test_answers_and_node_counts_are_those_of_one_machine(client: Client) -> None:
+    goal = blank_first(S4)  # a symmetry maps its boards to those of the table
+    boards = [goal, *solvable_boards(S4, goal, 16, 14)]
+    told: list[ClusterProgress] = []
+    with database_for("663", "4x4", encoding="bits") as database:
+        found, solver = solved(client, boards, database, goal=goal, report=told.append), Solver(database)
+        for board, here in zip(boards, found, strict=True):
+            there = solver.solve(board, goal)
+            assert (here.board, here.length, here.h, here.is_optimal) == (board, there.length, there.h, True)
+            assert node_counts(here.iterations[:-1]) == node_counts(there.iterations[:-1])
+    assert any(progress.iterations for progress in told)  # some boards were split
+    assert (told[-1].n_taken, told[-1].n_threads) == (len(boards), N_WORKERS)
+
+
+@pytest.mark.usefixtures("small_tasks")
+def test_killed_workers_change_no_answer(client: Client) -> None:
+    killed: list[int] = []
+
+    def report(progress: ClusterProgress) -> None:
+        """In one threshold kill a worker, in another one all workers."""
+        thresholds = [at.threshold for _, at in progress.iterations if at.generated > 300_000]
+        if thresholds and len(killed) < 2 and thresholds[0] not in killed:
+            for pid in worker_pids(client)[: N_WORKERS if killed else 1]:
+                kill(pid)
+            killed.append(thresholds[0])
+
+    with database_for("663", "4x4", encoding="bits") as database:
+        # All thresholds but those too long for a test.
+        limit = Limits(nodes=3_000_000)
+        there = Solver(database).solve(hard_board(), limits=limit)
+        (here,) = solved(client, [hard_board()], database, limits=limit, report=report)
+    assert len(killed) == 2
+    assert here.length is None is there.length
+    assert here.generated >= 3_000_000
+    assert node_counts(here.iterations[:-1]) == node_counts(there.iterations[:-1])
+
+
+def test_equal_boards_are_searched_once_up_to_their_time_limit(client: Client) -> None:
+    finished: list[Answer] = []
+    with database_for("663", "4x4", encoding="bits") as database:
+        limit = Limits(seconds=1)
+        found = solved(client, [hard_board()] * 2, database, limits=limit, finished=finished.append)
+    assert [(solution.board, solution.length) for solution in found] == [(hard_board(), None)] * 2
+    assert len(finished) == 1
+
+
+def test_boards_before_an_error_are_answered(client: Client, database: Database) -> None:
+    def read() -> Iterator[Request]:
+        yield from requests(BOARDS, database.goal)
+        raise InputError("line 6 is no board")
+
+    other_goal = requests([BOARDS[0]], (1, 2, 3, 4, 5, 6, 7, 0, 8))
+    for asked, error in ((read(), InputError), ([*requests(BOARDS, database.goal), *other_goal], GoalError)):
+        answers = ClusterAnswers(client, lambda _size, _goal: (database,)).answers(asked)
+        assert [next(answers).request.board for _ in BOARDS] == BOARDS
+        with pytest.raises(error):
+            next(answers)
+
+
+def test_workers_without_the_tables_of_the_client_are_reported(
+    client: Client, database: Database, tmp_path: Path
+) -> None:
+    why = f"the worker on {platform.node()} cannot search: "
+    with pytest.raises(ClusterError, match=f"{why}there is no table file"):
+        solved(client, BOARDS, database, worker_folder=tmp_path)
+    shutil.copy(table_file("8", "3x3"), tmp_path / database.path.name)
+    with pytest.raises(ClusterError, match=f"{why}its .* holds other tables than the client's"):
+        solved(client, BOARDS, database, worker_folder=tmp_path)
+    assert len(solved(client, BOARDS, database)) == len(BOARDS)
+    tables = tables_of([database], "map", None)
+    assert solver_for(tables) is solver_for(tables)  # they are verified once
+
+
+def test_worker_without_the_package_gets_no_tasks(client: Client, database: Database) -> None:
+    with worker_without_package(client.scheduler.address):
+        client.wait_for_workers(N_WORKERS + 1, timeout=WAIT_S)
+        with pytest.warns(
+            RuntimeWarning, match=r"the worker at tcp://.* has no tile-pdb of this version .*, so it gets no tasks"
+        ):
+            assert len(solved(client, BOARDS * 20, database)) == 100
+
+
+def fail(*_arguments: Any, **_options: Any) -> None:
+    raise RuntimeError("unknown\nand more")
+
+
+def die(*_arguments: Any, **_options: Any) -> None:
+    os._exit(1)
+
+
+@pytest.mark.parametrize(("most_deaths", "most_losses"), [(1, 100), (100, 2)])
+def test_task_that_kills_its_workers_again_and_again_ends_the_run(
+    client: Client, cluster: Scheduler, database: Database, most_deaths: int, most_losses: int,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    """Dask counts the deaths as long as a worker is left to which the task was sent."""
+    monkeypatch.setattr(solve_boards, "search_boards", die)
+    monkeypatch.setattr(cluster, "allowed_failures", most_deaths)
+    monkeypatch.setattr(solve_tasks, "_MAX_LOSSES", most_losses)
+    with pytest.raises(ClusterError, match="a task failed on the cluster: several workers died, most often"):
+        solved(client, BOARDS[:1], database)
+
+
+def test_failed_task_ends_the_run(client: Client, database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also one that `as_completed` misses: its result was lost, and it failed when it ran again."""
+    monkeypatch.setattr(solve_boards, "search_boards", fail)
+    monkeypatch.setattr(solve_tasks.as_completed, "add", lambda *_: None)
+    with pytest.raises(ClusterError, match=r"a task failed on the cluster \(RuntimeError: unknown\); the logs"):
+        solved(client, BOARDS[:1], database)
+
+
+def test_lost_scheduler_ends_the_run() -> None:
+    with (
+        dask.config.set({"distributed.comm.timeouts.connect": 1}),
+        started_cluster(1) as scheduler,
+        Client(scheduler.address, set_as_default=False, timeout=WAIT_S) as client,
+        database_for("663", "4x4", encoding="bits") as database,
+    ):
+        client.wait_for_workers(1, timeout=WAIT_S)
+
+        def report(progress: ClusterProgress) -> None:
+            if progress.iterations:
+                run_on_loop(scheduler.close())
+
+        with pytest.raises(ClusterError, match="cannot be reached any more; start the command again"):
+            solved(client, [hard_board()], database, report=report)
+
+
+def test_command_output_is_that_of_a_local_run(cluster: Scheduler, small_table: str) -> None:
+    boards = [format_board(board) for board in BOARDS]
+    command = ["solve", "--db", small_table, *boards[:3], UNSOLVABLE, *boards[3:], "--format", "ndjson"]
+    command += ["--max-nodes", "400"]
+    here, there = pdb(*command), pdb(*command, "--scheduler", cluster.address)
+    assert there.returncode == here.returncode, there.stderr
+    assert without_seconds(there.stdout) == without_seconds(here.stdout)
+    assert "2 threads on tcp://" in there.stderr
+    assert "odd permutation" in there.stderr
+    lengths = [json.loads(line).get("length") for line in here.stdout.splitlines()]
+    assert lengths.count(None) not in (0, len(lengths))
+
+
+def without_seconds(text: str) -> str:
+    return re.sub(r'"seconds": [0-9.e-]+', "", text)
+
+
+def test_command_answers_boards_as_they_come_and_ctrl_c_releases_the_cluster(
+    cluster: Scheduler, client: Client, tmp_path: Path
+) -> None:
+    boards = [format_board(board) for board in solvable_boards(S4, blank_last(S4), 2, 3)]
+    command = ["solve", "--db", str(table_file("663", "4x4", encoding="bits")), "--instances", "-"]
+    command += ["--format", "ndjson", "--log", str(tmp_path / "log"), "--scheduler", cluster.address]
+    process = subprocess.Popen(
+        [*PROGRAM, *command], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    stop = threading.Timer(WAIT_S, process.kill)
+    stop.start()
+    assert process.stdin is not None
+    assert process.stdout is not None
+
+    def ask(board: str) -> None:
+        assert process.stdin is not None
+        process.stdin.write(f"{board}\n")
+        process.stdin.flush()
+
+    try:
+        for board in (*boards, boards[0]):  # the last answer is from the log
+            ask(board)
+            assert json.loads(process.stdout.readline())["solvable"]
+        ask(format_board(hard_board()))
+        wait_until(lambda: "search_paths" in str(client.processing()), "split board")
+        process.send_signal(signal.SIGINT)
+        _, told = process.communicate()
+    finally:
+        stop.cancel()
+    assert process.returncode == -signal.SIGINT
+    assert told.splitlines()[-1] == "pdb: interrupted"
+    assert len((tmp_path / "log").read_bytes().splitlines()) == 3
+    wait_until(lambda: not any(client.processing().values()), "free cluster")
+    assert client.submit(sum, [1, 2, 3]).result(timeout=WAIT_S) == 6

@@ -1,0 +1,166 @@
+"""The database: single boards, batches, threads, memory; invalid boards. test_lookup.py compares distances."""
+
+import threading
+import tracemalloc
+from typing import Any
+
+import numpy as np
+import psutil
+import pytest
+
+from pdb_core.encoding import ENCODINGS, Encoding
+from pdb_core.errors import BoardError, UnsolvableError
+from pdb_core.puzzle import BoardSize, blank_first, blank_last, random_boards
+from pdb_query import LOAD_MODES, Database, lookup, open_database, random_board_statistics
+from pdb_query.table_file import LoadMode
+from tests.naive import boards_and_tables as naive
+from tests.solving import database_for
+from tests.tables import SMALL, table_file
+
+SIZE = BoardSize(3, 3)
+GOAL = blank_last(SIZE)
+UNSOLVABLE = (2, 1, 3, 4, 5, 6, 7, 8, 0)
+NO_BOARD = (1, 2, 3, 4, 5, 6, 7, 8, 8)
+
+
+@pytest.fixture
+def database() -> Database:
+    return database_for(SMALL, "3x3")
+
+
+@pytest.mark.tiny
+@pytest.mark.parametrize("load", LOAD_MODES)
+@pytest.mark.parametrize("encoding", ENCODINGS)
+def test_batch_equals_single_probes(encoding: Encoding, load: LoadMode) -> None:
+    with open_database(table_file(SMALL, "3x3", encoding=encoding), load=load) as database:
+        boards = random_boards(SIZE, GOAL, 50, seed=4)
+        batch = database.probe_batch(boards)
+        for i, board in enumerate(boards.tolist()):
+            probe = database.probe(board)
+            assert tuple(map(tuple, batch.values[i].tolist())) == probe.values
+            assert tuple(batch.sums[i].tolist()) == probe.sums
+            assert batch.maximum[i] == probe.maximum
+        with pytest.raises(ValueError, match="read-only"):
+            database.table(0)[0] = 1
+
+
+@pytest.mark.parametrize("encoding", ENCODINGS)
+def test_large_batch_is_looked_up_in_slices(encoding: Encoding, monkeypatch: pytest.MonkeyPatch) -> None:
+    """So it takes little memory, and Python sees Ctrl-C meanwhile."""
+    n_units = []
+    probe_boards = lookup.probe_boards
+
+    def probe(*arguments: Any) -> Any:
+        found = probe_boards(*arguments)
+        n_units.append(found[1].size)
+        return found
+
+    monkeypatch.setattr(lookup, "probe_boards", probe)
+    database = database_for(SMALL, "3x3", encoding=encoding)
+    some = random_boards(SIZE, GOAL, 1000, seed=5)
+    expected = database.probe_batch(some)
+    boards = np.tile(some, (400, 1))
+    tracemalloc.start()
+    try:
+        batch = database.probe_batch(boards)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert (batch.values.reshape(400, *expected.values.shape) == expected.values).all()
+    assert (batch.maximum.reshape(400, -1) == expected.maximum).all()
+    # Cell sets and labels of all boards would take 38 MB.
+    assert peak < batch.values.nbytes + 20_000_000
+    # In bits each takes some 0.4 microseconds.
+    assert max(n_units) <= 1 << 18
+    assert sum(n_units) == 6 * (len(some) + len(boards))
+
+
+@pytest.mark.tiny
+def test_unsolvable_board_raises_and_get_gives_the_default(database: Database) -> None:
+    with pytest.raises(UnsolvableError, match="cannot be solved"):
+        database.probe(UNSOLVABLE)
+    assert database.get(UNSOLVABLE, None) is None
+    assert database.get(NO_BOARD, "bad") == "bad"
+    assert database.get(GOAL, None) == database.probe(GOAL)
+    other = blank_first(SIZE)
+    assert database.get(other, None, other) == database.probe(other, other) != database.get(other, None)
+    assert database.probe_batch([GOAL, UNSOLVABLE]).maximum.tolist() == [0, -1]
+
+
+@pytest.mark.tiny
+def test_row_that_is_no_board_is_named_or_marked(database: Database) -> None:
+    rows = [GOAL, UNSOLVABLE, NO_BOARD, GOAL]
+    with pytest.raises(BoardError, match=r"row 2: board '1 2 3 4 5 6 7 8 8' .* missing 0"):
+        database.probe_batch(rows)
+    batch = database.probe_batch(rows, strict=False)
+    assert batch.maximum.tolist() == [0, -1, -2, 0]
+    assert not batch.values[2].any()  # those of the goal: kernels would read outside of arrays for what is no board
+
+
+@pytest.mark.tiny
+@pytest.mark.parametrize(
+    "boards",
+    [
+        [[1, 2, 3, 4, 5, 6, 7, 8, 9]],
+        [[1, 2, 3, 4, 5, 6, 7, 8, -256]],
+        [[257, 2, 3, 4, 5, 6, 7, 8, 0]],
+        [[1, 2, 3]],
+        [1, 2, 3],
+        np.zeros((2, 9)),
+        [list("abcdefghi")],
+    ],
+)
+def test_batch_refuses_invalid_boards(database: Database, boards: Any) -> None:
+    with pytest.raises(BoardError):
+        database.probe_batch(boards)
+
+
+@pytest.mark.tiny
+def test_lookups_in_a_closed_database_raise(database: Database) -> None:
+    with database:
+        table = database.table(0)
+    for look_up in (lambda: database.probe(GOAL), lambda: database.get(GOAL, None)):
+        with pytest.raises(ValueError, match="is closed"):
+            look_up()
+    assert table.min() == 0  # arrays handed out stay valid
+
+
+def test_threads_get_equal_answers(database: Database) -> None:
+    boards = random_boards(SIZE, GOAL, 20_000, seed=6)
+    expected = database.probe_batch(boards)
+    answers: list[bool] = []
+
+    def look_up() -> None:
+        for _ in range(5):
+            answers.append((database.probe_batch(boards).maximum == expected.maximum).all())
+
+    threads = [threading.Thread(target=look_up) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert answers == [True] * 20
+
+
+def test_mapped_tables_are_shared_between_processes() -> None:
+    """The pages of a mapped file are the kernel's, not the process's."""
+    path = table_file("663", "4x4")
+    with open_database(path) as database:
+        assert sum(int(database.table(index).sum()) for index in range(3)) > 0
+        (mapped,) = [at for at in psutil.Process().memory_maps() if at.path == str(path)]
+    assert mapped.rss > 11_000_000
+    assert mapped.private_dirty == 0
+
+
+@pytest.mark.tiny
+def test_statistics_are_repeatable_and_near_those_of_all_boards(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pdb_query.statistics._BOARDS_AT_A_TIME", 1000)
+    distances = list(naive.naive_distances(SIZE, GOAL).values())
+    with database_for("8", "3x3") as database:
+        found = random_board_statistics(database, n_boards=2000, seed=7)
+        assert found == random_board_statistics(database, n_boards=2000, seed=7)
+        # The second thousand are other boards.
+        assert found.maximum[0] != random_board_statistics(database, n_boards=1000, seed=7).maximum[0]
+    mean, error = found.maximum
+    assert error == pytest.approx(np.std(distances) / np.sqrt(2000), rel=0.1)
+    assert abs(mean - np.mean(distances)) < 5 * error

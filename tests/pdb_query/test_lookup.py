@@ -1,0 +1,145 @@
+"""Lookups: distances of every board equal naive ones, and lookups in tables with any content end."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import cache
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from pdb_core.encoding import COSTS, Cost, Encoding
+from pdb_core.errors import TableFileDamagedError
+from pdb_core.puzzle import Board, BoardSize, Tiles, format_board, parse_size
+from pdb_query import Database, open_database
+from tests.naive import boards_and_tables as naive
+from tests.naive.standard_tables import naive_every_move_distances
+from tests.solving import database_for, share, solvable_boards
+from tests.tables import table_file
+
+KINDS: list[tuple[Encoding, Cost]] = [("bytes", "additive"), ("bits", "additive"), ("bits", "every-move")]
+
+
+def naive_distance(
+    size: BoardSize, goal: Tiles, tiles: tuple[int, ...], encoding: Encoding, cost: Cost
+) -> Callable[[Tiles], int]:
+    """Return a function from boards to the distance of a pattern, which reads a list of all its states."""
+    table = naive.naive_additive_min(size, goal, tiles) if encoding == "bytes" else []
+    moves = naive_every_move_distances(size, goal, tiles) if cost == "every-move" else {}
+    states = naive.naive_pattern_distances(size, goal, tiles) if encoding == "bits" and cost == "additive" else {}
+
+    @cache
+    def find(cells: tuple[int, ...], blank: int) -> int:
+        if table:
+            return table[naive.naive_rank(cells, size.n_cells)]
+        return moves[cells, blank] if moves else states[cells, naive.naive_region(blank, cells, size)]
+
+    return lambda board: find(tuple(map(board.index, tiles)), board.index(0))
+
+
+def assert_equal_to_naive(partition: str, goal_text: str, encoding: Encoding, cost: Cost, n_boards: int = 0) -> None:
+    """Compare lookups of every board, or of so many random ones, also for the goal on the other side."""
+    goal = Board(goal_text)
+    combine = max if cost == "every-move" else sum
+    with database_for(partition, str(goal.size), format_board(goal, goal.size), encoding, cost) as database:
+        patterns = [
+            naive_distance(goal.size, goal, pattern.tiles, encoding, cost) for pattern in database.partition.patterns
+        ]
+        for asked in (goal, goal[::-1]):
+            mappings = database.mappings(asked)
+            distances = {} if n_boards else naive.naive_distances(goal.size, asked)
+            boards = list(distances) or solvable_boards(goal.size, asked, n_boards, 1)
+            batch = database.probe_batch(np.array(boards, dtype=np.uint8), asked)
+            for at, board in enumerate(boards):
+                images = [mapping.apply(board) for mapping in mappings]
+                values = [[distance_of(image) for distance_of in patterns] for image in images]
+                assert batch.values[at].tolist() == values
+                sums = [combine(of[p] for p in places) for of in values for places in database.partition.sums]
+                assert batch.sums[at].tolist() == sums
+                assert batch.maximum[at] == max(sums) <= distances.get(board, 31)
+
+
+@pytest.mark.tiny
+@pytest.mark.parametrize(("encoding", "cost"), KINDS)
+@pytest.mark.parametrize(
+    ("partition", "goal"),
+    [
+        ("1,2,3", "1 2/3 0"),
+        ("1/2,3", "1 2/3 0"),
+        ("1,2/3,4,5", "1 2 3/4 5 0"),
+        ("1,2,3,4/5", "1 2/3 4/5 0"),
+        ("1,2/4,5/3", "1 2 3/4 5 0"),  # shared tables
+        ("1,2/3,4/5", "1 0 2/3 5 4"),
+    ],
+)
+def test_lookups_of_every_tiny_board_equal_naive(partition: str, goal: str, encoding: Encoding, cost: Cost) -> None:
+    assert_equal_to_naive(partition, goal, encoding, cost)
+
+
+@pytest.mark.parametrize(
+    ("partition", "goal", "kind"),
+    [
+        *(("1,2,3/4,7/5,6,8", "1 2 3/4 5 6/7 8 0", kind) for kind in KINDS),
+        *(("1,2/3,6/4,7/5,8", "1 2 3/4 5 6/7 8 0", kind) for kind in KINDS),
+        *(("1,2,3/4,5,6/7,8", "1 2 3/7 0 8/4 5 6", kind) for kind in KINDS),
+        ("1,2,3/4,5,6/7,8", "1 0 4/2 7 5/3 8 6", KINDS[1]),
+        ("1,2,3,4/5,6,7,8+1,2,3,4/5,6/7,8+1,2/3,4,5/6,7,8", "1 2 3/4 5 6/7 8 0", KINDS[1]),
+        ("1,2,3,4/5,6/7,8+1,4,7/2,3,5/6,8", "1 2 3/4 0 5/6 7 8", KINDS[1]),
+    ],
+)
+def test_lookups_of_3x3_boards_equal_naive(partition: str, goal: str, kind: tuple[Encoding, Cost]) -> None:
+    assert_equal_to_naive(partition, goal, *kind, n_boards=6000)
+
+
+# Tables with any content
+
+
+@contextmanager
+def with_table_bytes(database: Database, content: npt.NDArray[np.uint8]) -> Iterator[Database]:
+    """Replace the memory of a database by other bytes for a while."""
+    tables = database.lookup_tables
+    content = content.copy()
+    content.flags.writeable = False
+    database._tables = tables._replace(memory=content)
+    yield database
+    database._tables = tables
+
+
+def every_board(size: BoardSize) -> list[Tiles]:
+    return list(naive.naive_distances(size, (*range(1, size.n_cells), 0)))
+
+
+@pytest.mark.tiny
+def test_cycle_in_a_damaged_table_ends_and_raises() -> None:
+    """The tile 1 moves around four cells, and each of its moves seems to lead nearer to the goal."""
+    size = parse_size("3x2")
+    content_of = {size.cell(0, 1): 1, size.cell(0, 2): 1, size.cell(1, 2): 0, size.cell(1, 1): 0}
+    with open_database(table_file("1/2,3,4,5", "3x2", encoding="bits"), load="copy") as database:
+        content = database.lookup_tables.memory.copy()
+        start = database.header.patterns[0].offset
+        for cell in range(size.n_cells):
+            # One tile: a block is a cell, and holds one bit.
+            content[start + cell] = content_of.get(cell, 0)
+        with with_table_bytes(database, content):
+            boards = [board for board in every_board(size) if board.index(1) in content_of]
+            for board in share(boards[:20], 5):
+                with pytest.raises(TableFileDamagedError, match=r"3x2.* is damaged: .*; build it again"):
+                    database.probe(board)
+            with pytest.raises(TableFileDamagedError):
+                database.probe_batch(np.array(boards, dtype=np.uint8))
+
+
+@pytest.mark.tiny
+@pytest.mark.parametrize("cost", COSTS)
+def test_tables_of_any_content_end(cost: Cost) -> None:
+    boards = np.array(every_board(parse_size("3x2")), dtype=np.uint8)[::3]
+    with open_database(table_file("1,2/3,4,5", "3x2", encoding="bits", cost=cost), load="copy") as database:
+        right = database.probe_batch(boards).values
+        n_bytes = len(database.lookup_tables.memory)
+        random = np.random.default_rng(4)
+        contents = [np.zeros(n_bytes, dtype=np.uint8), np.full(n_bytes, 255, dtype=np.uint8)]
+        contents += [random.integers(0, 256, n_bytes, dtype=np.uint8) for _ in range(3)]
+        for content in contents:
+            with with_table_bytes(database, content), pytest.raises(TableFileDamagedError, match="no distance"):
+                database.probe_batch(boards)
+        assert (database.probe_batch(boards).values == right).all()

@@ -1,0 +1,143 @@
+"""Comparison of a table file with its digests, histograms and header, by `open_database` and by commands."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import h5py
+import pytest
+
+from pdb_core.encoding import ENCODINGS, Encoding
+from pdb_core.errors import TableFileDamagedError
+from pdb_query import LOAD_MODES, Database, open_database
+from pdb_query.table_file import LoadMode
+from tests.command_line import BOARD, pdb, refused
+from tests.tables import SMALL, sign_structures, sign_tables, table_file
+
+
+def copy_of_table(folder: Path, encoding: Encoding = "bytes") -> Path:
+    """Return a copy of a table file of the 8-puzzle."""
+    copy = folder / "copy.h5"
+    copy.write_bytes(table_file(SMALL, "3x3", encoding=encoding).read_bytes())
+    return copy
+
+
+def change_last_byte(path: Path, change: int = 1) -> None:
+    """Change bits of the last byte of the last table."""
+    with open_database(path) as database:
+        entry = database.header.patterns[-1]
+    content = bytearray(path.read_bytes())
+    content[entry.offset + entry.n_bytes - 1] ^= change
+    path.write_bytes(content)
+
+
+@pytest.mark.tiny
+@pytest.mark.parametrize("load", LOAD_MODES)
+@pytest.mark.parametrize("encoding", ENCODINGS)
+def test_open_compares_digests_only_with_verify(
+    tmp_path: Path, load: LoadMode, encoding: Encoding, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = copy_of_table(tmp_path, encoding)
+    reported: list[tuple[int, int]] = []
+    open_database(path, load=load, verify=True, progress=lambda done, total: reported.append((done, total))).close()
+    assert reported[-1][0] == reported[-1][1] > 0
+    change_last_byte(path)
+    with pytest.raises(
+        TableFileDamagedError, match=r"copy\.h5 is damaged: the table of pattern 7,8 does not match its"
+    ):
+        open_database(path, load=load, verify=True)
+    monkeypatch.setattr(Database, "verify", lambda *_: pytest.fail("verified"))
+    open_database(path, load=load).close()
+
+
+@pytest.mark.tiny
+@pytest.mark.parametrize("load", ["copy", "huge"])
+def test_bytes_that_lookups_use_are_verified(tmp_path: Path, load: LoadMode) -> None:
+    """A second read of the file might return other bytes."""
+    path = copy_of_table(tmp_path)
+    with open_database(path, load=load) as database:
+        path.unlink()
+        database.verify()
+        memory = database.lookup_tables.memory
+        memory.flags.writeable = True
+        memory[database.header.patterns[-1].offset] ^= 1
+        with pytest.raises(TableFileDamagedError, match="does not match its digest"):
+            database.verify()
+
+
+# Files whose builder was wrong, and signed them
+
+
+@pytest.mark.tiny
+@pytest.mark.parametrize("change", [2, 255])
+@pytest.mark.parametrize("encoding", ENCODINGS)
+def test_wrong_histogram_is_found(tmp_path: Path, encoding: Encoding, change: int) -> None:
+    path = copy_of_table(tmp_path, encoding)
+    sign_tables(path)
+    open_database(path, verify=True).close()
+    # In bytes another distance, or one where there is none; in bits a bit, or more ones than zeros.
+    change_last_byte(path, change)
+    sign_tables(path)
+    with (
+        open_database(path) as database,
+        pytest.raises(TableFileDamagedError, match="7,8 does not match its histogram"),
+    ):
+        database.verify()
+
+
+@pytest.mark.tiny
+@pytest.mark.parametrize(
+    ("partition", "size", "encoding"),
+    [("1,2,3", "2x2", "bytes"), ("1/2,3,4/5,6,7,8", "3x3", "bytes"), ("1/2,3,4/5,6,7,8", "3x3", "bits")],
+)
+def test_unreached_entries_and_odd_numbers_of_bytes_are_counted(partition: str, size: str, encoding: Encoding) -> None:
+    with open_database(table_file(partition, size, encoding=encoding), verify=True) as database:
+        first = database.header.patterns[0]
+        assert first.n_unreached == 12 or first.n_bytes == 9
+
+
+def rename_partition(file: h5py.File) -> None:
+    file.attrs["partition"] = "other"
+
+
+def count_another_entry(file: h5py.File) -> None:
+    file["pattern_1/histogram"][0] += 1
+
+
+def add_a_dataset(file: h5py.File) -> None:
+    file["pattern_1/more"] = [1]
+
+
+def add_a_group(file: h5py.File) -> None:
+    file.create_group("pattern_9")
+
+
+@pytest.mark.tiny
+@pytest.mark.parametrize("change", [rename_partition, count_another_entry, add_a_dataset, add_a_group])
+def test_hdf5_objects_that_differ_from_the_header_are_found(tmp_path: Path, change: Callable[..., None]) -> None:
+    path = copy_of_table(tmp_path)
+    with h5py.File(path, "r+") as file:
+        change(file)
+    sign_structures(path)
+    with open_database(path) as database, pytest.raises(TableFileDamagedError, match="HDF5 objects differ from its"):
+        database.verify()
+
+
+@pytest.mark.tiny
+def test_structures_that_hdf5_cannot_read_are_refused(tmp_path: Path) -> None:
+    path = copy_of_table(tmp_path)
+    content = path.read_bytes()
+    path.write_bytes(content.replace(b"\x89HDF", b"\x89XDF"))
+    sign_structures(path)
+    with open_database(path) as database, pytest.raises(TableFileDamagedError, match="HDF5 cannot read it"):
+        database.verify()
+
+
+@pytest.mark.parametrize(
+    "command",
+    [("query", "--verify", BOARD), ("solve", "--verify", BOARD), ("serve", "--port", "0")],
+    ids=lambda c: c[0],
+)
+def test_command_refuses_a_damaged_table(tmp_path: Path, command: tuple[str, ...]) -> None:
+    path = copy_of_table(tmp_path)
+    change_last_byte(path)
+    refused(pdb(*command, "--db", str(path)), 4, r"the table of pattern 7,8 does not match its digest; build it")

@@ -1,0 +1,259 @@
+"""A running `pdb serve`: connections, limits, hostile requests, memory, signals."""
+
+import contextlib
+import http.client
+import os
+import shutil
+import signal
+import socket
+import statistics
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from pdb_core.errors import TokenError
+from pdb_service.client import Client
+from tests.pdb_service.conftest import STRICT
+from tests.pdb_service.hostile_requests import (
+    EASY,
+    Hostile,
+    hostile_requests,
+    open_files,
+    request,
+    resident_bytes,
+    send_all,
+)
+from tests.pdb_service.server import Server, serving
+from tests.tables import table_file
+
+pytestmark = pytest.mark.xdist_group("servers")
+LOOKUP = "/v1/lookup?board=" + EASY.replace(" ", "+")
+# With these tables, searches of this board take longer than the tests.
+WORST = "/v1/solve?seconds=60&board=0+12+9+13/15+11+10+14/3+7+2+5/4+8+6+1"
+
+
+def kept(data: bytes) -> bytes:
+    """Return a request after which the connection is kept."""
+    return data.replace(b"Connection: close\r\n", b"")
+
+
+def connect(server: Server, *data: bytes, timeout: float = 20) -> socket.socket:
+    connection = socket.create_connection(("127.0.0.1", server.port), timeout=timeout)
+    for piece in data:
+        connection.sendall(piece)
+    return connection
+
+
+def read_all(connection: socket.socket) -> bytes:
+    """Return all data until the server closes or resets the connection."""
+    answer = b""
+    with contextlib.suppress(ConnectionError):
+        while received := connection.recv(1 << 16):
+            answer += received
+    return answer
+
+
+def wait_until(is_so: Callable[[], bool], seconds: float = 5) -> None:
+    deadline = time.monotonic() + seconds
+    while not is_so():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def wait_for_searches(server: Server, n: int) -> None:
+    wait_until(lambda: server.metric("tile_pdb_solves_running") == n)
+
+
+# Connections and limits
+
+
+def test_head_has_the_headers_of_get_and_no_body(server: Server) -> None:
+    with contextlib.closing(http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)) as connection:
+        for path in ("/", "/v1/databases", "/v1/nowhere"):
+            replies = []
+            for method in ("GET", "HEAD", "GET"):  # over one connection: a body would be read as the next answer
+                connection.request(method, path, headers={"X-Request-Id": "1"})
+                response = connection.getresponse()
+                headers = {**dict(response.getheaders()), "date": ""}
+                replies.append((response.status, headers, response.read()))
+            get, head, again = replies
+            assert head == (get[0], get[1], b"")
+            assert again == get
+
+
+def test_too_large_body_in_chunks_is_refused(strict: Server) -> None:
+    chunks = b"4000\r\n" + bytes(0x4000) + b"\r\n"
+    head = request("/v1/lookup?size=4x4", None, "Transfer-Encoding: chunked", method="POST")
+    with connect(strict, head, chunks * 13) as connection:
+        assert connection.recv(100).startswith(b"HTTP/1.1 413 ")
+
+
+@pytest.mark.parametrize("sent", [b"", b"GET / HTTP/1.1\r\nX: "])
+def test_connection_with_an_incomplete_head_is_closed(strict: Server, sent: bytes) -> None:
+    with connect(strict, sent, timeout=5) as connection:
+        assert read_all(connection) == b""
+
+
+def test_connection_with_empty_lines_is_closed(strict: Server) -> None:
+    with connect(strict, b"GET /healthz HTTP/1.1\r\n\r\n") as connection:
+        assert connection.recv(1000).startswith(b"HTTP/1.1 200 ")
+
+        def is_closed() -> bool:
+            try:
+                connection.sendall(b"\r\n")
+            except ConnectionError:
+                return True
+            return False
+
+        wait_until(is_closed, 10)
+
+
+@pytest.mark.parametrize(
+    "head",
+    [b"GET /healthz HTTP/1.1\r\nX: ", b"POST /v1/lookup HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\nT: "],
+    ids=["head", "trailer"],
+)
+def test_too_large_head_is_refused(server: Server, head: bytes) -> None:
+    # The time limits of this server are longer than the timeout of this connection.
+    with connect(server, timeout=8) as connection:
+        with contextlib.suppress(ConnectionError):
+            connection.sendall(head + b"a" * 400_000)
+        answer = read_all(connection)
+        assert answer == b"" or int(answer[9:12]) in (400, 408, 414, 431), answer[:200]
+
+
+def test_missing_body_is_refused(strict: Server) -> None:
+    with connect(strict, request("/v1/lookup?size=4x4", b"[1", length="100"), timeout=5) as connection:
+        assert connection.recv(100).startswith(b"HTTP/1.1 400 ")
+
+
+def test_idle_connections_are_closed(strict: Server) -> None:
+    before = open_files(strict.process.pid)
+    crowd = [connect(strict, b"GET /he" if number % 2 else b"") for number in range(150)]
+    assert strict.ask(LOOKUP, timeout=10).json["h"] == 1
+    assert open_files(strict.process.pid) <= before + STRICT["max_connections"] + 1
+    for connection in crowd:
+        connection.close()
+
+
+# Searches
+
+
+def test_solve_ends_soon_after_its_client_leaves(server: Server) -> None:
+    with connect(server, request(WORST)):
+        wait_for_searches(server, 1)
+    wait_for_searches(server, 0)
+
+
+def test_solve_with_requests_behind_it_ends_at_its_time_limit(strict: Server) -> None:
+    """The server cannot notice that its client leaves."""
+    with connect(strict, kept(request(WORST.replace("=60", "=1"))) * 3):
+        wait_for_searches(strict, 1)
+    wait_for_searches(strict, 0)
+    assert strict.ask(LOOKUP).json["h"] == 1
+
+
+def test_lookups_stay_fast_during_hard_solves(server: Server) -> None:
+    with connect(server, request(WORST)), connect(server, request(WORST, None, "Accept: text/event-stream")):
+        wait_for_searches(server, 2)
+        times = []
+        with contextlib.closing(http.client.HTTPConnection("127.0.0.1", server.port, timeout=20)) as client:
+            for _ in range(200):
+                started = time.perf_counter()
+                client.request("GET", LOOKUP)
+                assert client.getresponse().read()
+                times.append(time.perf_counter() - started)
+        assert server.metric("tile_pdb_solves_running") == 2
+    # A loose bound, for a loaded machine. A lookup that waited for a search would take seconds.
+    assert statistics.quantiles(times, n=100)[-1] < 0.25
+    wait_for_searches(server, 0)
+
+
+# Hostile requests and memory
+
+
+@pytest.mark.parametrize("n_requests", [1500, pytest.param(100_000, marks=pytest.mark.slow)])
+def test_hostile_requests_cause_no_error_and_no_leak(server: Server, n_requests: int) -> None:
+    # The first requests fill caches; growth is measured after them.
+    send_all(server.port, hostile_requests(300, 4))
+    n_files, n_bytes = open_files(server.process.pid), resident_bytes(server.process.pid)
+    statuses, failed = send_all(server.port, hostile_requests(n_requests, 5))
+    assert not failed
+    assert {200, 400, 404, 413, 422} <= set(statuses)
+    assert server.ask(LOOKUP).json["h"] == 1
+    wait_until(lambda: open_files(server.process.pid) <= n_files + 2, 40)
+    assert resident_bytes(server.process.pid) - n_bytes < 100e6
+    assert not [line for line in server.log if "ERROR" in line]
+
+
+@pytest.mark.parametrize(
+    ("body", "status"),
+    [
+        (b'{"boards": [' + b"[]," * 2_000_000 + b"[]]}", 413),
+        (b'{"boards": [[' + b"0," * 3_000_000 + b"0]]}", 413),
+        (b'{"boards": [[null' + (b",null" * 35 + b"],[null") * 40_000 + b"]]}", 400),
+    ],
+    ids=["lists", "one list", "nulls"],
+)
+def test_large_bodies_take_little_memory(server: Server, body: bytes, status: int) -> None:
+    sent = Hostile(request("/v1/lookup?size=4x4", body, "Content-Type: application/json"), 20.0)
+    process = Path(f"/proc/{server.process.pid}")
+    (process / "clear_refs").write_text("5")  # resets the peak
+    before = resident_bytes(server.process.pid)
+    statuses, _ = send_all(server.port, [sent] * 4, n_threads=2)
+    assert dict(statuses) == {status: 4}
+    peak = int((process / "status").read_text().partition("VmHWM:")[2].split()[0]) * 1024
+    assert peak - before < 300e6
+
+
+# Options and signals
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 0), (signal.SIGINT, -signal.SIGINT)])
+def test_signal_ends_solves_after_the_time_of_grace(number: int, code: int) -> None:
+    """A solve is answered; requests that its client has sent behind it are not."""
+    sent = b"".join(kept(request(path)) for path in (WORST, *["/healthz"] * 3))
+    with serving(table_file("663", "4x4"), options=["--grace", "0.3"]) as server, ThreadPoolExecutor(1) as pool:
+        with connect(server, sent) as connection:
+            solve = pool.submit(server.ask, WORST)
+            wait_for_searches(server, 2)
+            server.process.send_signal(number)
+            assert (solve.result(20).status, solve.result().json["type"]) == (503, "urn:tile-pdb:BusyError")
+            answers = read_all(connection).lower()
+        assert answers.startswith(b"http/1.1 503 ")
+        assert b"\r\nconnection: close\r\n" in answers
+        assert answers.count(b"http/1.1 ") == 1
+        assert server.process.wait(20) == code
+
+
+@pytest.mark.usefixtures("hangup_ends")
+def test_options_set_token_origins_and_hosts_and_sighup_ends_the_server(tmp_path: Path) -> None:
+    token = tmp_path / "token"
+    token.write_text("s3cret\n")
+    options = ["--host", "0.0.0.0", "--token-file", str(token), "--cors-origin", "https://example.org"]
+    with serving(table_file("8", "3x3"), options=[*options, "--access-log"]) as server:
+        assert [line for line in server.log if "Name the hosts that clients use with --allowed-host" in line]
+        with Client(server.url, token="s3cret") as client:
+            assert client.probe(client.goal).maximum == 0
+        for wrong in (None, "wrong"):
+            with pytest.raises(TokenError, match="Bearer"):
+                Client(server.url, token=wrong)
+        reply = server.ask("/metrics", Authorization="Bearer s3cret", Origin="https://example.org", X_Request_Id="id7")
+        assert (reply.status, reply.headers["access-control-allow-origin"]) == (200, "https://example.org")
+        server.process.send_signal(signal.SIGHUP)
+        assert server.process.wait(20) == 0
+    assert [line for line in server.log if "id7 GET /metrics 200" in line]
+
+
+def test_shortened_table_file_ends_the_server_with_a_line_in_the_log(tmp_path: Path) -> None:
+    path = Path(shutil.copy(table_file("8", "3x3"), tmp_path))
+    no_core = "import resource; resource.setrlimit(resource.RLIMIT_CORE, (0, 0))"
+    with serving(path, prelude=no_core) as server:
+        os.truncate(path, 0)
+        with pytest.raises(ConnectionError):
+            server.ask("/v1/lookup?board=8+6+7/2+5+4/3+0+1")
+        assert server.process.wait(20) == -signal.SIGBUS
+    assert "Fatal Python error: Bus error\n" in server.log

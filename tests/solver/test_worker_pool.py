@@ -1,0 +1,116 @@
+"""Items that a thread reads ahead, and items that several threads work on."""
+
+import os
+import sys
+from collections.abc import Callable, Generator, Iterator
+from threading import Event
+
+import pytest
+
+from pdb_core.errors import InstanceError
+from pdb_query import read_instances
+from solver import Iteration, WorkerPool
+from solver.engine.worker_pool import in_parallel, stream_in_parallel
+from solver.read_ahead import in_chunks
+
+Report = Callable[[Iteration], None]
+
+
+@pytest.mark.tiny
+def test_boards_of_a_pipe_come_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    reading, writing = os.pipe()
+    with os.fdopen(reading) as stdin, os.fdopen(writing, "wb", buffering=0) as asking:
+        monkeypatch.setattr(sys, "stdin", stdin)
+        chunks = in_chunks(read_instances("-"), 64, n_threads=1)
+        asking.write(b"1 2 3 4 5 6 7 0 8\n1 2 3 4 ")
+        assert [instance.board for instance in next(chunks)] == [(1, 2, 3, 4, 5, 6, 7, 0, 8)]
+        asking.write(b"5 6 0 7 8\n")
+        assert [instance.id for instance in next(chunks)] == ["2"]
+        asking.write(b"\xff\xfe\n")
+        with pytest.raises(InstanceError, match="standard input line 3 is not text in UTF-8"):
+            next(chunks)
+
+
+@pytest.mark.parametrize("n_threads", [1, 4])
+def test_chunks_have_all_items_in_order(n_threads: int) -> None:
+    chunks = list(in_chunks(range(1000), 64, n_threads=n_threads))
+    assert [n for chunk in chunks for n in chunk] == list(range(1000))
+    assert all(1 <= len(chunk) <= 64 for chunk in chunks)
+    assert list(in_chunks([], 64, n_threads=n_threads)) == []
+
+
+def test_thread_ends_when_its_items_are_not_read() -> None:
+    has_ended = Event()
+
+    def numbers() -> Iterator[int]:
+        try:
+            yield from range(10**9)
+        finally:
+            has_ended.set()
+
+    chunks = in_chunks(numbers(), 64, n_threads=1)
+    next(chunks)
+    chunks.close()  # type: ignore[attr-defined]
+    assert has_ended.wait(20)
+
+
+def test_one_thread_takes_an_item_only_when_the_one_before_is_answered() -> None:
+    items = iter(range(3))
+    answers = in_parallel(items, lambda item, _report, _pool: item, n_threads=1)
+    assert next(answers) == 0
+    assert next(items) == 1
+
+
+@pytest.mark.parametrize("n_threads", [1, 2])
+def test_outcomes_come_before_their_item_is_finished(n_threads: int) -> None:
+    is_seen, has_ended = Event(), Event()
+
+    def work(item: int, _report: Report, _pool: WorkerPool | None) -> Generator[tuple[int, int], None, None]:
+        try:
+            yield item, 0
+            assert is_seen.wait(20)
+            while True:
+                yield item, 1
+        finally:
+            has_ended.set()
+
+    answers = stream_in_parallel(iter([7]), work, n_threads=n_threads)
+    assert next(answers) == (7, 0)
+    is_seen.set()
+    assert next(answers) == (7, 1)
+    answers.close()  # type: ignore[attr-defined]
+    assert has_ended.is_set()
+
+
+def test_error_of_the_source_comes_after_the_outcomes_before() -> None:
+    is_at_end = Event()
+
+    def items() -> Iterator[int]:
+        yield 1
+        yield 2
+        is_at_end.set()
+        raise ValueError("no item 3")
+
+    answers = in_parallel(items(), lambda item, _report, _pool: is_at_end.wait(20) and item, n_threads=2)
+    assert [next(answers), next(answers)] == [1, 2]
+    with pytest.raises(ValueError, match="no item 3"):
+        next(answers)
+
+
+def test_error_of_one_item_ends_the_others() -> None:
+    has_begun, has_ended = Event(), Event()
+
+    def work(item: int, report: Report, _pool: WorkerPool | None) -> None:
+        if item == 1:
+            assert has_begun.wait(20)
+            raise ValueError("item 1")
+        has_begun.set()
+        try:
+            while True:
+                report(Iteration(0, 0, 0, 0.0))
+        finally:
+            has_ended.set()
+
+    with pytest.raises(ValueError, match="item 1"):
+        list(in_parallel(range(1, 100), work, n_threads=2))
+    assert has_ended.is_set()
