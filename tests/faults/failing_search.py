@@ -16,6 +16,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from functools import partial
+from traceback import format_exception
 from typing import Any
 from unittest import mock
 
@@ -48,47 +49,46 @@ HARD = (8, 6, 7, 2, 5, 4, 3, 0, 1)
 ERRORS = (OSError, MemoryError, KeyboardInterrupt, StopIteration, GeneratorExit, SystemExit)
 # Seconds after which a search counts as one that hangs; it takes some hundredths.
 _HANG_S = 60.0
-_WORKER = "tile-pdb worker"
 
 
 class WorkerThread(threading.Thread):
     """A thread of a worker pool: only these fail to start."""
 
 
-# The points at which a call fails, before or after it does its work: by stage, the object and the name of the function.
-POINTS: dict[str, tuple[tuple[Any, str], ...]] = {
-    "start": (
-        (WorkerThread, "start"),
-        (WorkerPool, "offer"),
-        (WorkerPool, "submit"),
-        (StackPool, "take"),
-        (Stack, "begin"),
-        (Stack, "load"),
-        (Stack, "_allocate"),
-        (Engine, "roots"),
-        (ThresholdSearch, "resume"),
-    ),
-    "slice": ((stack_module, "search_boards"), (Frontier, "expand")),
-    "split": ((Stack, "split"), (stack_module, "split"), (SubtreeList, "join")),
-    "subtrees": (
-        (SubtreeList, "begin"),
-        (SubtreeList, "count"),
-        (SubtreeList, "__init__"),
-        (Frontier, "subtrees"),
-        (Checkpoint, "resume"),
-        (Checkpoint, "subtrees"),
-        (Checkpoint, "finish_subtrees"),
-    ),
-    "end": (
-        (work_module, "tiles_to_goal"),
-        (solver_module, "replay"),
-        (result_module, "check_solution"),
-        (StackPool, "give_back"),
-        (WorkerPool, "withdraw"),
-        (Checkpoint, "finish_threshold"),
-    ),
-}
-CALLBACKS = ("report", "listed", "checkpoints")
+# The points at which a call fails, before or after it does its work: the object and the name of the function.
+POINTS: tuple[tuple[Any, str], ...] = (
+    # At the start.
+    (WorkerThread, "start"),
+    (WorkerPool, "offer"),
+    (WorkerPool, "submit"),
+    (StackPool, "take"),
+    (Stack, "begin"),
+    (Stack, "load"),
+    (Stack, "_allocate"),
+    (Engine, "roots"),
+    (ThresholdSearch, "resume"),
+    # Slices, and splits of a stack.
+    (stack_module, "search_boards"),
+    (Frontier, "expand"),
+    (Stack, "split"),
+    (stack_module, "split"),
+    (SubtreeList, "join"),
+    # Subtrees and checkpoints.
+    (SubtreeList, "begin"),
+    (SubtreeList, "count"),
+    (SubtreeList, "__init__"),
+    (Frontier, "subtrees"),
+    (Checkpoint, "resume"),
+    (Checkpoint, "subtrees"),
+    (Checkpoint, "finish_subtrees"),
+    # At the end.
+    (work_module, "tiles_to_goal"),
+    (solver_module, "replay"),
+    (result_module, "check_solution"),
+    (StackPool, "give_back"),
+    (WorkerPool, "withdraw"),
+    (Checkpoint, "finish_threshold"),
+)
 
 
 class Faults:
@@ -129,9 +129,8 @@ class Faults:
     def installed(self) -> Iterator[None]:
         """Wrap all functions of POINTS for a while, and make slices small: work changes hands all the time."""
         with ExitStack() as stack:
-            for place in [place for places in POINTS.values() for place in places]:
-                owner, name = place
-                wrapped = self.wrap(name_of(place), getattr(owner, name))
+            for owner, name in POINTS:
+                wrapped = self.wrap(f"{owner.__name__.rpartition('.')[2]}.{name}", getattr(owner, name))
                 stack.enter_context(mock.patch.object(owner, name, wrapped))
             for module, name, value in (
                 (worker_pool_module, "Thread", WorkerThread),
@@ -141,18 +140,6 @@ class Faults:
             ):
                 stack.enter_context(mock.patch.object(module, name, value))
             yield
-
-
-def name_of(place: tuple[Any, str]) -> str:
-    """Return the name of a point, such as `Stack.split`."""
-    owner, name = place
-    return f"{owner.__name__.rpartition('.')[2]}.{name}"
-
-
-def stages() -> dict[str, str]:
-    """Return the stage of each point."""
-    of_functions = {name_of(place): stage for stage, places in POINTS.items() for place in places}
-    return of_functions | dict.fromkeys(CALLBACKS, "callback")
 
 
 # What a search returned, and what it raised.
@@ -276,41 +263,24 @@ def outcome_of(run: Callable[[], Any]) -> Outcome:
         return None, error
 
 
-def is_of(raised: BaseException | None, injected: BaseException) -> bool:
-    """Return whether an exception is the injected one, or was raised because of it."""
-    seen: set[int] = set()
-    waiting = [raised]
-    while waiting:
-        at = waiting.pop()
-        if at is injected:
-            return True
-        if at is not None and id(at) not in seen:
-            seen.add(id(at))
-            waiting += [at.__cause__, at.__context__]
-    return False
-
-
 def wait_for_workers() -> str | None:
     """Wait until all worker threads have ended; return what is wrong if they do not."""
-    end = time.monotonic() + _HANG_S
-    while any(thread.name == _WORKER for thread in threading.enumerate()):
-        if time.monotonic() > end:
-            return "a worker thread did not end"
-        time.sleep(0.001)
+    for thread in threading.enumerate():
+        if isinstance(thread, WorkerThread):
+            thread.join(_HANG_S)
+            if thread.is_alive():
+                return "a worker thread did not end"
     return None
 
 
 def try_errors(searches: Searches, faults: Faults, n_tried: int, rng: random.Random, tally: Tally) -> None:
-    """Let calls fail: each stage and each search as often."""
-    names, stage_of = list(searches.searches), stages()
+    """Let calls fail: each search as often, and at each of its points as often."""
+    names = list(searches.searches)
     for i in range(n_tried):
         name = names[i % len(names)]
-        points = searches.calls[name]
-        here = sorted({stage_of[point.split()[1]] for point in points})
-        stage = here[(i // len(names)) % len(here)]
-        point = rng.choice(sorted(at for at in points if stage_of[at.split()[1]] == stage))
+        point, n_calls = rng.choice(sorted(searches.calls[name].items()))
         error = rng.choice(ERRORS)("injected")
-        number = rng.randint(1, points[point])
+        number = rng.randint(1, n_calls)
 
         def fail(
             run: Callable[[], Any], point: str = point, number: int = number, error: BaseException = error
@@ -318,12 +288,13 @@ def try_errors(searches: Searches, faults: Faults, n_tried: int, rng: random.Ran
             faults.arm(point, number, error)
             answer, raised = outcome_of(run)
             faults.arm(None)
-            if raised is not None and not is_of(raised, error):
+            # Also if it is the cause of another one.
+            if raised is not None and f"{type(error).__name__}: injected" not in "".join(format_exception(raised)):
                 raised = AssertionError(f"another error: {raised!r}")
             return answer, raised
 
         loss = searches.loss_of(name, fail) or wait_for_workers()
-        tally.count(stage, None if loss is None else f"{point} {number} {error!r}: {loss}")
+        tally.count("a call fails", None if loss is None else f"{point} {number} {error!r}: {loss}")
 
 
 def try_interrupts(searches: Searches, n_tried: int, rng: random.Random, tally: Tally) -> None:

@@ -43,12 +43,6 @@ def test_dry_run_builds_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     assert list(tmp_path.iterdir()) == []
 
 
-def test_force_replaces_files_of_others(tmp_path: Path) -> None:
-    (tmp_path / "a.txt").write_text("My thesis", encoding="utf-8")
-    assert pdb("build", "8", "--out", "a.txt", "--force", cwd=tmp_path).returncode == 0
-    assert sorted(entry.name for entry in tmp_path.iterdir()) == ["a.build.json", "a.txt"]
-
-
 def test_fresh_removes_a_checkpoint_and_starts_over(tmp_path: Path) -> None:
     """Without it, a checkpoint of the same options is continued, and one of others refused."""
     path = tmp_path / "a.h5"
