@@ -37,13 +37,11 @@ from pdb_query.lookup import lookup_tables
 from pdb_query.table_file import LOAD_MODES
 from solver import Checkpoint, GraphSolver, Iteration, Limits, Solver, WorkerPool, replay
 from solver.algorithms import A_STAR, GREEDY, WEIGHTED_A_STAR
-from solver.engine.database_engine import CATALOGUE, SCALAR, VECTOR, WIDE, DatabaseEngine, database_engine
+from solver.engine.database_engine import CATALOGUE, SCALAR, VECTOR, WIDE, DatabaseEngine
 from solver.engine.frontier import FrontierLimits
 from solver.engine.ida_star import IdaStar
-from solver.engine.unit_tables import DatabaseSums
-from solver.move_pruning.move_pruning import pruning_fsm
 from tests.faults.driver import Tally, in_child, main
-from tests.naive.boards_and_tables import naive_moves
+from tests.solving import engine_for, walked
 from tests.tables import table_file
 
 _THREES_5X5 = "/".join(f"{first},{first + 1},{first + 2}" for first in range(1, 25, 3))
@@ -154,7 +152,10 @@ def subject_of(partition: str, size: str, encoding: Encoding, cost: Cost, *, at_
     database = open_database(path)
     sound = np.frombuffer(path.read_bytes(), dtype=np.uint8)
     solved = Solver(database)
-    boards = tuple(_near_boards(database, random.Random(size)))
+    generator = np.random.default_rng(1)
+    boards = tuple(
+        walked(database.goal, database.size, n, generator) for n in (1, 2, 5, 8, 11, 14, 17, 20, 23, 25, 40, 60)
+    )
     lengths = {board: solved.solve(board).length or 0 for board in boards}
     # The tables only, so that they lie next to the pages that are not accessible.
     extent = _extent(database)
@@ -174,24 +175,11 @@ def _extent(database: Database) -> slice:
     return slice(min(entry.offset for entry in tables), max(entry.offset + entry.n_bytes for entry in tables))
 
 
-def _near_boards(database: Database, rng: random.Random) -> Iterator[Tiles]:
-    """Yield random walks of 1 to 60 moves from the goal."""
-    for length in (1, 2, 5, 8, 11, 14, 17, 20, 23, 25, 40, 60):
-        board = before = database.goal
-        for _ in range(length):
-            choices = [near for _tile, near in naive_moves(board, database.size) if near != before]
-            before, board = board, rng.choice(choices)
-        yield board
-
-
 def _engines(database: Database) -> Iterator[tuple[str, DatabaseEngine]]:
     """Yield an engine for each kind of rounds that suits the tables."""
-    heuristic = DatabaseSums(database.lookup_tables, database.views(database.goal))
     for kind in KINDS:
-        engine = database_engine(
-            database.size, [heuristic], pruning_fsm(8), source=str(database.path), rounds=(kind, SCALAR)
-        )
-        if engine.kind == kind:
+        engine = engine_for([database], 8, source=str(database.path), rounds=(kind, SCALAR)).engine
+        if isinstance(engine, DatabaseEngine) and engine.kind == kind:
             yield kind, engine
 
 

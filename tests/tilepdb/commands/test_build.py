@@ -60,13 +60,13 @@ def test_fresh_removes_a_checkpoint_and_starts_over(tmp_path: Path) -> None:
 
 
 def test_signal_keeps_what_a_build_has_done(tmp_path: Path) -> None:
-    process = start("build", "663", "--checkpoint-every", "0", cwd=tmp_path)
-    while not (tmp_path / "data" / "663.h5.partial" / "checkpoint").exists():
-        assert process.poll() is None
-        time.sleep(0.01)
-    began = time.perf_counter()
-    process.terminate()
-    _out, err = process.communicate(timeout=20)
+    with start("build", "663", "--checkpoint-every", "0", cwd=tmp_path) as process:
+        while not (tmp_path / "data" / "663.h5.partial" / "checkpoint").exists():
+            assert process.poll() is None
+            time.sleep(0.01)
+        began = time.perf_counter()
+        process.terminate()
+        _out, err = process.communicate(timeout=20)
     # 1 s is promised; on a busy machine all takes longer.
     assert time.perf_counter() - began < 5.0
     assert process.returncode == -signal.SIGTERM
