@@ -1,7 +1,7 @@
 """Searches on several threads that fail: one call raises an error at one point, or Ctrl-C comes at a random moment.
 
-What is asked: the exact answer or an exception, never another answer and never a hang. The same solver, worker pool and
-checkpoint then find the exact answer.
+What is asked: the answer of a search without a fault or an exception, never another answer and never a hang. The same
+solver, worker pool and checkpoint then find that answer.
 
     python -m tests.faults.failing_search --tried 2000 --interrupts 500 --seed 1
 """
@@ -42,7 +42,6 @@ from solver.engine.stack import Stack, StackPool
 from solver.engine.subtree_list import SubtreeList
 from solver.engine.threshold import ThresholdSearch
 from tests.faults.driver import Tally, main
-from tests.naive.boards_and_tables import naive_labels, naive_moves
 from tests.solving import S3, database_for, node_counts, solvable_boards
 
 HARD = (8, 6, 7, 2, 5, 4, 3, 0, 1)
@@ -163,15 +162,11 @@ class Searches:
         self.boards = [HARD, *solvable_boards(S3, weak.goal, 7, 4)]
         self._report = faults.wrap("report", lambda *_: None)
         self._faults = faults
-        # A table of all tiles holds the lengths themselves.
-        with database_for("8", "3x3") as exact:
-            near = [after for board in self.boards for _, after in naive_moves(board, S3)]
-            self._distances = {board: exact.probe(board).maximum for board in (*self.boards, *near)}
         self.searches: dict[str, Search] = {
-            "one board": lambda pool, _: self._checked(self.solver, pool, None),
-            "one board with subtrees": partial(self._checked, self.solver),
-            "one board with a frontier": partial(self._checked, self.with_frontier),
-            "one board in operator order": lambda _, checkpoint: self._checked(self.operator_order, None, checkpoint),
+            "one board": lambda pool, _: self._one(self.solver, pool, None),
+            "one board with subtrees": partial(self._one, self.solver),
+            "one board with a frontier": partial(self._one, self.with_frontier),
+            "one board in operator order": lambda _, checkpoint: self._one(self.operator_order, None, checkpoint),
             "all solutions, listed": self._listed,
             "all solutions, counted": self._counted,
             "solve_batch": self._batch,
@@ -212,25 +207,21 @@ class Searches:
             return f"{name}: afterwards: {raised_again or again!r}"
         return raised_by_close and f"{name}: the pool cannot be closed: {raised_by_close}"
 
-    def _checked(self, solver: Any, pool: WorkerPool | None, checkpoint: Checkpoint | None) -> Any:
+    def _one(self, solver: Any, pool: WorkerPool | None, checkpoint: Checkpoint | None) -> Any:
         found = solver.solve(
             HARD, report=self._report, pool=pool, checkpoint=checkpoint, limits=Limits(seconds=_HANG_S / 2)
         )
-        assert found.length == self._distances[HARD], f"length {found.length}"
-        return node_counts(found.iterations[:-1])
+        return found.length, node_counts(found.iterations[:-1])
 
     def _listed(self, pool: WorkerPool, _checkpoint: Checkpoint) -> Any:
         listed: list[tuple[int, ...]] = []
         found = self.solver.solve_all(
             HARD, listed=self._faults.wrap("listed", listed.append), report=self._report, pool=pool
         )
-        assert found.is_complete
-        assert found.n_solutions == len(set(listed)) == len(listed)
-        return sorted(listed), node_counts(found.iterations)
+        return found.n_solutions, sorted(listed), node_counts(found.iterations)
 
     def _counted(self, pool: WorkerPool, _checkpoint: Checkpoint) -> Any:
         found = self.solver.solve_all(HARD, report=self._report, pool=pool)
-        assert found.is_complete
         return found.n_solutions, node_counts(found.iterations)
 
     def _batch(self, pool: WorkerPool, checkpoint: Checkpoint) -> Any:
@@ -239,21 +230,15 @@ class Searches:
         found: list[Any] = []
         for some in self.solver.solve_batch(self.boards, report=self._report, pool=pool, checkpoints=checkpoints):
             found += some
-        assert [at.length for at in found] == [self._distances[board] for board in self.boards]
-        return [node_counts(at.iterations[:-1]) for at in found]
+        return [(at.length, node_counts(at.iterations[:-1])) for at in found]
 
     def _many(self, _pool: WorkerPool, _checkpoint: Checkpoint) -> Any:
-        boards = 3 * self.boards
-        found = self.solver.solve_many(boards, n_threads=3, moves=True)
-        assert found.lengths.tolist() == [self._distances[board] for board in boards]
-        return found.lengths.tolist()
+        return self.solver.solve_many(3 * self.boards, n_threads=3, moves=True).lengths.tolist()
 
     def _label(self, _pool: WorkerPool, _checkpoint: Checkpoint) -> Any:
         found = self.solver.label(self.boards, n_threads=3)
         assert found.after is not None
-        after = found.after.tolist()
-        assert after == [naive_labels(board, S3, self._distances)[2] for board in self.boards]
-        return after
+        return found.after.tolist()
 
 
 def outcome_of(run: Callable[[], Any]) -> Outcome:
