@@ -21,11 +21,10 @@ from solver.heuristics.mutual_cost_kernels import SCRATCH_WORDS, WORD_BITS, best
 from solver.heuristics.walking_distance import walking_table
 from tests.naive import heuristics as naive
 from tests.naive.boards_and_tables import naive_distances
-from tests.solving import S3, S4
+from tests.solving import CENTRE, S3, S4
 
 Cells = npt.NDArray[np.uint8]
 CONSISTENT = {"misplaced", "manhattan", "last-move", "linear-conflict", "walking-distance"}
-CENTRE = (1, 2, 3, 8, 0, 4, 7, 6, 5)
 SMALL = {"2x2": (BoardSize(2, 2), blank_last(BoardSize(2, 2))), "3x2": (BoardSize(3, 2), (1, 0, 2, 3, 4, 5))}
 CASES = {
     "3x3": (S3, blank_last(S3)),

@@ -19,9 +19,7 @@ from solver.engine import stack
 from solver.engine.search_memory import FOUND, GENERATED, N_COUNTERS, PAUSED, SOLUTIONS
 from solver.engine.threshold import ThresholdSearch
 from solver.engine.worker_pool import in_parallel
-from tests.solving import S4, database_for, hard_board, node_counts, solvable_boards
-
-HARD = (8, 6, 7, 2, 5, 4, 3, 0, 1)
+from tests.solving import HARDEST_8, S4, database_for, hard_board, node_counts, solvable_boards
 
 
 @pytest.mark.tiny
@@ -201,11 +199,11 @@ def test_callbacks_may_search_with_the_same_solver_and_pool() -> None:
         nonlocal depth
         if depth < 2:
             depth += 1
-            assert solver.solve(HARD, report=report, pool=pool).length == 31
+            assert solver.solve(HARDEST_8, report=report, pool=pool).length == 31
 
     with database_for("1,2,5/3,4,6/7,8", "3x3") as database, WorkerPool(2) as pool:
         solver = Solver(database)
-        assert solver.solve(HARD, report=report, pool=pool).length == 31
+        assert solver.solve(HARDEST_8, report=report, pool=pool).length == 31
         depth = 0
-        assert solver.solve_all(HARD, listed=lambda _: report(Iteration(0, 0, 0, 0.0)), pool=pool).length == 31
+        assert solver.solve_all(HARDEST_8, listed=lambda _: report(Iteration(0, 0, 0, 0.0)), pool=pool).length == 31
     assert depth == 2
