@@ -57,35 +57,23 @@ def test_log_of_another_search_or_version_is_refused(small_table: str, tmp_path:
 FINISHED = tuple(Iteration(40 + 2 * i, 10 * 8**i, 5 * 8**i, 0.5 * i) for i in range(10))
 
 
-@pytest.fixture
-def lines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
-    """Write a log with a checkpoint: finished thresholds, and two lines about subtrees. Return its lines."""
+def test_log_returns_its_checkpoints(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Finished thresholds, and the subtrees of the last division; of the others nothing."""
     monkeypatch.setattr("solver.checkpoint.DIVIDE_ABOVE", 1000)
     monkeypatch.setattr("solver.answer_log._WRITE_S", 0.0)
-    with AnswerLog(tmp_path / "log", METHOD) as log:
+    path = tmp_path / "log"
+    with AnswerLog(path, METHOD) as log:
         checkpoint = log.checkpoint(REQUEST)
         checkpoint.finish_subtrees(38, "old", Subtrees({1}, 1, 1, 1.0))
         checkpoint.finish_threshold(FINISHED)
         checkpoint.finish_subtrees(60, "abc", Subtrees({0, 1, 2, 7}, 100, 50, 1.5))
         checkpoint.finish_subtrees(60, "abc", Subtrees({3}, 10, 5, 2.5))
-    return (tmp_path / "log").read_bytes().splitlines(keepends=True)
-
-
-def subtrees_of(path: Path, lines: list[bytes]) -> Subtrees:
-    """Return the finished subtrees in a log of these lines."""
-    path.write_bytes(b"".join(lines))
     with AnswerLog(path, METHOD) as log:
         checkpoint = log.checkpoint(REQUEST)
         assert checkpoint.finished == FINISHED
         assert checkpoint.subtrees(60, "another") == checkpoint.subtrees(62, "abc") == Subtrees()
-        return checkpoint.subtrees(60, "abc")
-
-
-def test_log_returns_its_checkpoints(tmp_path: Path, lines: list[bytes]) -> None:
-    path = tmp_path / "log"
-    assert subtrees_of(path, lines) == Subtrees({0, 1, 2, 3, 7}, 110, 55, 2.5)
-    # Without one of its lines, or with a torn one, less is known.
-    assert subtrees_of(path, [*lines[:3], lines[4]]) == Subtrees({3}, 10, 5, 2.5)
-    assert subtrees_of(path, [*lines[:4], lines[4][:-1]]) == Subtrees({0, 1, 2, 7}, 100, 50, 1.5)
+        assert checkpoint.subtrees(60, "abc") == Subtrees({0, 1, 2, 3, 7}, 110, 55, 2.5)
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join([*lines, lines[-1]]))
     with pytest.raises(InputError, match=r"the log .* is damaged: subtrees that are in an earlier line"):
-        subtrees_of(path, [*lines, lines[4]])
+        AnswerLog(path, METHOD)

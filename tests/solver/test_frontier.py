@@ -81,22 +81,6 @@ def test_complete_thresholds_have_at_most_the_nodes_of_ida_star() -> None:
 
 
 @pytest.mark.usefixtures("tiny_slices")
-@pytest.mark.parametrize("limits", [Limits(nodes=100_000), Limits(seconds=0.05)])
-def test_limits_end_the_search(limits: Limits) -> None:
-    with database_for("555", "4x4", encoding="bits") as database:
-        engine = engine_for([database]).engine
-        ida_star = IdaStar(engine, frontier_limits=LIMITS)
-        result = ida_star.search(hard_board(), limits)
-        assert result.tiles is None
-        assert not result.rest
-        if limits.nodes is not None:
-            assert limits.nodes <= result.generated < limits.nodes + 4
-        # The stack that it leaves is empty.
-        board = solvable_boards(S4, blank_last(S4), 1, 8)[0]
-        assert len(ida_star.search(board).tiles or ()) == len(IdaStar(engine).search(board).tiles or ()) > 0
-
-
-@pytest.mark.usefixtures("tiny_slices")
 def test_checkpoint_records_subtrees_below_the_frontier(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("solver.engine.frontier._CHUNK", 32)
     with database_for("555", "4x4", encoding="bits") as database:

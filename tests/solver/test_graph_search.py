@@ -19,14 +19,13 @@ from pdb_core.errors import (
     UnsolvableError,
 )
 from pdb_core.puzzle import BoardSize, Tiles, blank_last
-from solver import ALGORITHMS, GraphSolver, Iteration, Limits, Solution
+from solver import GraphSolver, Iteration, Limits, Solution
 from solver.board_arrays import N_MOVES
 from solver.graph_search import node_table
 from solver.graph_search.graph_search import GRAPH_SEARCHES
 from solver.graph_search.node_table import NodeTable, pack, packing_of
 from solver.graph_search.node_table_kernels import KEY_MASK, N_NODES, move_packed, unpack
 from solver.textbook import a_star
-from tests import ROOT
 from tests.naive.boards_and_tables import naive_distances, naive_manhattan, naive_moves
 from tests.solving import CENTRE, HARDEST_8, S3, S4, database_for, hard_board
 
@@ -252,13 +251,6 @@ def test_limit_is_three_quarters_of_the_available_memory(monkeypatch: pytest.Mon
 
 
 # Parameters and claims
-
-
-@pytest.mark.tiny
-def test_every_algorithm_is_documented() -> None:
-    page = (ROOT / "docs" / "searches.md").read_text(encoding="utf-8")
-    assert set(GRAPH_SEARCHES) < set(ALGORITHMS)
-    assert all(f"`{name}`" in page for name in ALGORITHMS)
 
 
 @pytest.mark.tiny

@@ -1,7 +1,5 @@
 """Many boards at once: the same as one after another."""
 
-import time
-
 import numpy as np
 import pytest
 
@@ -56,8 +54,8 @@ def test_boards_without_solution_and_bad_boards() -> None:
             solver.solve_many([near], (1, 2, 3, 4, 0, 5, 6, 7, 8))
 
 
-@pytest.mark.parametrize("is_sliced", [False, True])
-def test_batches_have_the_solutions_of_single_boards(is_sliced: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_batches_have_the_solutions_of_single_boards(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of boards that take several slices; `pdb solve` compares others."""
     goal = blank_last(S4)
     boards = [*solvable_boards(S4, goal, 30, 6), (2, 1, *goal[2:]), goal]
     boards.insert(5, boards[-2])
@@ -65,10 +63,8 @@ def test_batches_have_the_solutions_of_single_boards(is_sliced: bool, monkeypatc
     with database_for("663", "4x4", encoding="bits") as database:
         solver = Solver(database)
         alone = [None if board[:2] == (2, 1) else solver.solve(board) for board in boards]
-        monkeypatch.setattr("solver.engine.stack._SLICE_NODES", 500 if is_sliced else 10**9)
-        start = time.perf_counter()
+        monkeypatch.setattr("solver.engine.stack._SLICE_NODES", 500)
         lists = list(solver.solve_batch(boards, report=lambda index, _: reported.add(index)))
-        seconds = time.perf_counter() - start
         found = [answer for answers in lists for answer in answers]
         for board, single, answer in zip(boards, alone, found, strict=True):
             if single is None:
@@ -79,9 +75,8 @@ def test_batches_have_the_solutions_of_single_boards(is_sliced: bool, monkeypatc
             assert (answer.board, answer.length, answer.h, answer.lower_bound) == (
                 board, single.length, single.h, single.lower_bound,
             )  # fmt: skip
-        assert 0 < sum(answer.seconds for answer in found if isinstance(answer, Solution)) <= seconds
         # Answers come, and boards are reported, as soon as a board takes more than a slice.
-        assert (len(lists) > 1, bool(reported)) == (is_sliced, is_sliced)
-        assert reported <= set(range(len(boards))) - {5}
+        assert len(lists) > 1
+        assert set() < reported <= set(range(len(boards))) - {5}
         assert [type(answer) for answer in next(solver.solve_batch(boards[5:6]))] == [UnsolvableError]
         assert list(solver.solve_batch([])) == []

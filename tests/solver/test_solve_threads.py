@@ -5,6 +5,7 @@ import gc
 import threading
 import time
 from collections.abc import Callable
+from functools import partial
 from itertools import count, pairwise
 from typing import Any
 from unittest import mock
@@ -16,6 +17,7 @@ from pdb_core.errors import InputError
 from pdb_core.puzzle import blank_last
 from solver import Iteration, Limits, Solver, WorkerPool
 from solver.engine import stack
+from solver.engine.frontier import FrontierLimits
 from solver.engine.search_memory import FOUND, GENERATED, N_COUNTERS, PAUSED, SOLUTIONS
 from solver.engine.threshold import ThresholdSearch
 from solver.engine.worker_pool import in_parallel
@@ -120,11 +122,14 @@ def test_limits_below_zero_are_refused(seconds: float | None, nodes: int | None)
 
 
 @pytest.mark.usefixtures("tiny_slices")
-@pytest.mark.parametrize("n_workers", [0, 2])
+@pytest.mark.parametrize(("n_workers", "frontier_bytes"), [(0, None), (2, None), (0, 2_400_000)])
 @pytest.mark.parametrize("limits", [Limits(nodes=50_000), Limits(seconds=0.3)])
-def test_limits_end_a_search_with_a_lower_bound(limits: Limits, n_workers: int) -> None:
+def test_limits_end_a_search_with_a_lower_bound(
+    limits: Limits, n_workers: int, frontier_bytes: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("solver.solve.FrontierLimits", partial(FrontierLimits, previous_nodes=0, share=1))
     with database_for("663", "4x4", encoding="bits") as database, WorkerPool(n_workers) as workers:
-        solver, pool = Solver(database), workers if n_workers else None
+        solver, pool = Solver(database, frontier_bytes=frontier_bytes), workers if n_workers else None
         start = time.perf_counter()
         found = solver.solve(hard_board(), limits=limits, pool=pool)
         all_found = solver.solve_all(hard_board(), limits=limits, pool=pool)
