@@ -20,7 +20,7 @@ from solver.large_boards.suboptimal import find_from_both_ends, fitted_aim
 from tests.command_line import pdb, started_pdb
 from tests.naive import boards_and_tables as naive
 from tests.naive.heuristics import naive_linear_conflict
-from tests.solving import solvable_boards
+from tests.solving import share, solvable_boards
 from tests.tables import table_file
 
 
@@ -52,7 +52,7 @@ def test_first_solution_is_valid(sides: tuple[int, int]) -> None:
 @pytest.mark.tiny
 @pytest.mark.filterwarnings("ignore:overflow encountered")  # the hash wraps around, on purpose
 @given(st.integers(2, 7), st.integers(2, 7), st.integers(0, 10**6), st.sampled_from([0.0, 0.05]))
-@settings(max_examples=25)
+@settings(max_examples=len(share(range(25), 5)))
 def test_suboptimal_solution_is_valid(width: int, height: int, seed: int, time_limit: float) -> None:
     size = BoardSize(width, height)
     check(size, any_goal(size, seed), seed, time_limit)
