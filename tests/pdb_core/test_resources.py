@@ -1,6 +1,5 @@
-"""Available memory, disk, cores and threads, within the limits of control groups and of the process."""
+"""Available memory, open files and threads, within the limits of control groups and of the process."""
 
-import os
 import resource
 import threading
 from collections.abc import Callable
@@ -44,17 +43,8 @@ def test_cgroup_limits_are_counted(
 
 
 @pytest.mark.tiny
-def test_resources_of_this_machine_are_positive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert (resources.available_memory() or 0) > 0
-    assert resources.available_disk(tmp_path / "not" / "there") > 0
-    assert resources.available_cores() == len(os.sched_getaffinity(0))
-    monkeypatch.delattr(psutil.Process, "cpu_affinity")  # macOS
-    monkeypatch.setattr(os, "cpu_count", lambda: 77)
-    assert resources.available_cores() == 77
-
-
-@pytest.mark.tiny
 def test_system_without_proc_is_supported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert (resources.available_memory() or 0) > 0
     assert resources.peak_memory() > 1_000_000
     assert resources._cgroup_offers(tmp_path, tmp_path / "none") == []
     monkeypatch.setattr(resources.re, "search", lambda *_: None)
@@ -64,7 +54,6 @@ def test_system_without_proc_is_supported(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.setattr(resources, "_cgroup_offers", list)
     monkeypatch.setattr(psutil, "PROCFS_PATH", str(tmp_path / "none"))
     assert resources.available_memory() is None
-    resources.raise_file_limit()
 
 
 @pytest.mark.tiny
@@ -74,20 +63,19 @@ def test_limit_of_the_address_space_counts(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 @pytest.mark.tiny
-@pytest.mark.parametrize(("soft", "tried"), [(256, [1 << 60, 10_240]), (20_000, [1 << 60])])
-def test_limit_of_open_files_that_is_refused(monkeypatch: pytest.MonkeyPatch, soft: int, tried: list[int]) -> None:
+def test_limit_of_open_files_that_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """macOS states no limit, and refuses more than a number that Python does not know."""
     limits = []
 
     def set_limit(_which: int, limit: tuple[int, int]) -> None:
-        limits.append(limit[0])
         if limit[0] > 10_240:
             raise ValueError("current limit exceeds maximum limit")
+        limits.append(limit[0])
 
-    monkeypatch.setattr(resource, "getrlimit", lambda _which: (soft, 1 << 60))
+    monkeypatch.setattr(resource, "getrlimit", lambda _which: (256, 1 << 60))
     monkeypatch.setattr(resource, "setrlimit", set_limit)
     resources.raise_file_limit()
-    assert limits == tried
+    assert limits == [10_240]
 
 
 @pytest.mark.parametrize(("n_allowed", "n_wanted", "n_used"), [(3, 8, 3), (0, 4, 1), (9, 2, 2)])

@@ -20,7 +20,7 @@ from hypothesis import given, strategies as st
 
 import pdb_query.table_file
 from pdb_build import build_database
-from pdb_core.encoding import ENCODINGS, Cost, Encoding
+from pdb_core.encoding import Cost, Encoding
 from pdb_core.errors import (
     MemoryLimitError,
     PdbError,
@@ -32,7 +32,7 @@ from pdb_core.errors import (
 )
 from pdb_core.schema import MAX_HEADER_BYTES
 from pdb_query import open_database, read_table_header
-from pdb_query.table_file import LOAD_MODES, LoadMode, load_table_file
+from pdb_query.table_file import LOAD_MODES, LoadMode
 from tests.fuzzing import changed_json, fuzz, sentence
 from tests.tables import rewrite_header, signed_block, small_plan, table_file
 
@@ -86,15 +86,12 @@ def assert_refused(path: Path, error: type[PdbError], match: str) -> None:
 
 
 @pytest.mark.tiny
-def test_open_database_does_not_import_h5py() -> None:
+def test_lookups_do_not_import_h5py() -> None:
     code = (
-        "import sys; from pdb_query import open_database\n"
-        "for load in sys.argv[2:]:\n"
-        "    with open_database(sys.argv[1], load=load) as database:\n"
-        "        database.probe(database.goal)\n"
-        "assert 'h5py' not in sys.modules\n"
+        "import sys; from pdb_query import open_database; database = open_database(sys.argv[1])\n"
+        "assert database.probe(database.goal).maximum == 0 and 'h5py' not in sys.modules"
     )
-    subprocess.run([sys.executable, "-c", code, str(table_file(PARTITION, "3x3")), *LOAD_MODES], check=True)
+    subprocess.run([sys.executable, "-c", code, str(table_file(PARTITION, "3x3"))], check=True)
 
 
 # Files that are not table files of this version.
@@ -109,7 +106,7 @@ def test_paths_that_are_no_file_are_refused_without_waiting(tmp_path: Path) -> N
 
 
 @pytest.mark.tiny
-@pytest.mark.parametrize("content", [b"", b"hello", b"\x00" * 5000, b"id,board\n1,1 2 3\n", b'{"format":"other"}\n'])
+@pytest.mark.parametrize("content", [b"", b"\x00" * 5000, b"id,board\n1,1 2 3\n", b'{"format":"other"}\n'])
 def test_foreign_file_is_refused(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "a.h5"
     path.write_bytes(content)
@@ -137,7 +134,7 @@ def test_newer_version_is_refused(copy_of_table: Path) -> None:
 
 
 @pytest.mark.tiny
-@pytest.mark.parametrize("keep", [20, 500, 1000, 4096, 33_000, -500, -1, 0])
+@pytest.mark.parametrize("keep", [20, 4096, 33_000, -1, 0])
 def test_file_of_another_length_is_refused(copy_of_table: Path, keep: int) -> None:
     content = copy_of_table.read_bytes()
     copy_of_table.write_bytes(content[:keep] or content + b"\0")
@@ -290,13 +287,12 @@ def test_more_than_a_megabyte_outside_the_tables_is_refused(copy_of_table: Path)
 
 @pytest.mark.tiny
 @pytest.mark.parametrize(
-    "text", ["[" * 100_000, "null", "[]", "3", '"a"', "{}", '{"format":"tile-pdb","format":"tile-pdb"}', "9" * 5000, ""]
+    "rest",
+    ["5," + "[" * 100_000, '5,"format":"tile-pdb"}', "9" * 5000 + "}", "null}", "[]}"],
+    ids=lambda rest: rest[:5],
 )
-def test_headers_of_other_json_are_refused(copy_of_table: Path, text: str) -> None:
-    start = '{"format":"tile-pdb","format_version":'
-    copy_of_table.write_bytes(signed_block(f"{start}5,{text}", 1 << 17))
-    assert_refused(copy_of_table, TableFileDamagedError, "its header is invalid")
-    copy_of_table.write_bytes(signed_block(f"{start}{text or 0}}}", 1 << 17))
+def test_headers_of_other_json_are_refused(copy_of_table: Path, rest: str) -> None:
+    copy_of_table.write_bytes(signed_block(f'{{"format":"tile-pdb","format_version":{rest}', 1 << 17))
     assert_refused(copy_of_table, TableFileError, r"its header is invalid|has format version .*; update tile-pdb")
 
 
@@ -307,24 +303,20 @@ def test_header_without_an_end_is_read_only_in_part(copy_of_table: Path) -> None
 
 
 @pytest.mark.tiny
-@pytest.mark.parametrize("encoding", ENCODINGS)
 @pytest.mark.parametrize(
     ("width", "height", "n_tiles", "match"),
     [
         (6, 6, 8, "has 504 bytes"),
         (6, 6, 10, "on a 6x6 board a pattern has at most 8"),
-        (6, 6, 35, "35 tiles"),
         (32, 6, 2, "32x6"),
-        (1000, 1000, 2, "1000x1000 is not supported"),
         (2**63 - 1, 2, 2, "is not supported"),
     ],
 )
 def test_claims_of_large_boards_are_refused_before_they_are_counted(
-    copy_of_table: Path, width: int, height: int, n_tiles: int, match: str, encoding: str
+    copy_of_table: Path, width: int, height: int, n_tiles: int, match: str
 ) -> None:
     def claim(fields: dict[str, Any]) -> None:
-        goal = [*range(1, min(width * height, 200)), 0]
-        fields.update(width=width, height=height, goal=goal, encoding=encoding)
+        fields.update(width=width, height=height, goal=[*range(1, min(width * height, 200)), 0], encoding="bits")
         fields["patterns"][0]["tiles"] = [*range(1, n_tiles + 1)]
 
     rewrite_header(copy_of_table, claim)
@@ -335,18 +327,11 @@ def test_claims_of_large_boards_are_refused_before_they_are_counted(
 
 
 @pytest.mark.tiny
-def test_unknown_load_mode_is_refused() -> None:
-    with pytest.raises(ValueError, match="map, copy, huge"):
-        load_table_file(table_file(PARTITION, "3x3"), "page")  # type: ignore[arg-type]
-
-
-@pytest.mark.tiny
 @pytest.mark.parametrize(
     ("load", "failure", "error", "match"),
     [
         ("copy", OSError(errno.EIO, "I/O error"), TableFileError, "cannot be read: I/O error; name a table file"),
         ("copy", OSError(errno.ENOMEM, "no memory"), MemoryLimitError, "more than the available memory; use the load"),
-        ("huge", MemoryError(), MemoryLimitError, "more than the available memory"),
         ("map", OSError(errno.ENOMEM, "no memory"), MemoryLimitError, "more than this process may address"),
         ("map", ValueError("mmap length is greater than file size"), TableFileDamagedError, "became shorter"),
     ],
@@ -354,12 +339,10 @@ def test_unknown_load_mode_is_refused() -> None:
 def test_failures_of_a_load_are_reported(
     load: LoadMode, failure: Exception, error: type[PdbError], match: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    path = table_file(PARTITION, "3x3")
-
     name = "mmap.mmap" if load == "map" else "private_memory"
     monkeypatch.setattr(f"pdb_query.table_file.{name}", Mock(side_effect=failure))
     with pytest.raises(error, match=match):
-        open_database(path, load=load)
+        open_database(table_file(PARTITION, "3x3"), load=load)
 
 
 # A file that changes while it is read.
