@@ -85,13 +85,7 @@ def test_row_that_is_no_board_is_named_or_marked(database: Database) -> None:
 
 @pytest.mark.tiny
 @pytest.mark.parametrize(
-    "boards",
-    [
-        [[1, 2, 3, 4, 5, 6, 7, 8, -256]],
-        [[257, 2, 3, 4, 5, 6, 7, 8, 0]],
-        [1, 2, 3],
-        np.zeros((2, 9)),
-    ],
+    "boards", [[[1, 2, 3, 4, 5, 6, 7, 8, -256]], [[257, 2, 3, 4, 5, 6, 7, 8, 0]], [1, 2, 3], np.zeros((2, 9))]
 )
 def test_batch_refuses_invalid_boards(database: Database, boards: Any) -> None:
     with pytest.raises(BoardError):

@@ -37,7 +37,6 @@ def test_rows_are_means_over_the_solved_boards(comparison: Comparison) -> None:
     solutions = [solver.solve(board) for board in BOARDS[:2]]
     row = comparison.rows[0]
     assert (row.n_boards, row.n_unsolvable, row.n_solved, row.search) == (3, 1, 2, "ida-star")
-    assert row.mean_length == 16.0
     assert row.mean_generated == np.mean([solution.generated for solution in solutions])
     assert [each.mean_length for each in comparison.rows] == [16.0, 16.0]
     assert comparison.whole_rows == comparison.rows

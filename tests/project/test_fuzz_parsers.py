@@ -4,7 +4,6 @@ import csv
 import io
 import math
 import re
-import tempfile
 import tracemalloc
 from collections.abc import Callable, Iterable
 from contextlib import suppress
@@ -27,10 +26,7 @@ from pdb_core.puzzle import (
     parse_size,
 )
 from pdb_query import Instance, read_instances
-from solver import Iteration, Solution
-from solver.answer_log import AnswerLog
 from solver.heuristics import HEURISTICS, parse_heuristic
-from solver.requests import Answer, Request
 from tests.fuzzing import SIZES, board_texts, boards, encoded, fuzz, outcome, texts
 from tilepdb.commands.board_input import read_boards, split_arguments
 from tilepdb.commands.options import parse_bytes
@@ -68,12 +64,6 @@ def is_heuristic(names: tuple[str, ...]) -> bool:
     return parse_heuristic(f"max({', '.join(names)})", also=("db",)) == names
 
 
-def file_of(content: str | bytes, folder: Path) -> Path:
-    path = folder / "any.dat"
-    path.write_bytes(content.encode() if isinstance(content, str) else content)
-    return path
-
-
 # Files of instances, in CSV or in plain text
 
 WORDS = st.text(st.characters(codec="utf-8", exclude_categories=["Z", "C"], exclude_characters=",/#"), min_size=1)
@@ -106,7 +96,8 @@ def board_files(draw: st.DrawFn) -> str:
 
 
 def parse_instances(content: str | bytes, folder: Path) -> tuple[Path, list[Instance]]:
-    path = file_of(content, folder)
+    path = folder / "any.dat"
+    path.write_bytes(content.encode() if isinstance(content, str) else content)
     outcome(lambda: list(read_instances(path, tile_number=TileNames("1 2 3 _").number)), math.inf)
     return path, list(read_instances(path))
 
@@ -139,33 +130,6 @@ def are_words(names: TileNames) -> bool:
     tiles = re.findall(r"\d+", names.goal)  # of a goal of one word the blank alone: commands refuse it for its size
     words = " ".join(names.word(int(tile)) for tile in reversed(tiles))
     return bool(words.encode()) and names.numbered(words).split() == tiles[::-1] and names.goal.isascii()
-
-
-# The log of solved boards
-
-METHOD: dict[str, Any] = {"search": "ida-star", "tables": ["ab" * 32]}
-BOARD = Board((1, 2, 3, 4, 5, 6, 0, 7, 8), S3)
-SOLUTION = Solution(
-    BOARD, Board(blank_last(S3), S3), 2, (7, 8), True, 1.0, 2, 2, 4, 2, 0.5, iterations=(Iteration(2, 4, 2, 0.5),)
-)
-ANSWER = Answer(Request("a", BOARD, blank_last(S3)), SOLUTION)
-
-
-def written_log() -> str:
-    with tempfile.TemporaryDirectory() as folder:
-        with AnswerLog(Path(folder, "log"), METHOD) as log:
-            log.add(ANSWER)
-        return Path(folder, "log").read_text(encoding="utf-8")
-
-
-def is_in_log(path: Path) -> bool:
-    with AnswerLog(path, METHOD) as log:
-        return log.known(ANSWER.request) is not None
-
-
-def parse_log(content: str | bytes, folder: Path) -> tuple[Path, bool]:
-    path = file_of(content, folder)
-    return path, is_in_log(path)
 
 
 # All parsers
@@ -206,7 +170,6 @@ PARSERS: dict[str, tuple[st.SearchStrategy[Any], Callable[[Any, Path], Any], Cal
     "arguments": (texts(ARGUMENTS), parse_arguments, lambda found: all(is_board(at.board) for at in found)),
     "set": (texts(SOURCES, 30), lambda text, _: next(read_instances(text, stdin=io.BytesIO()), None), bool),
     "instances": (encoded(csv_files()) | encoded(board_files()), parse_instances, are_instances),
-    "log": (encoded(st.just(written_log())), parse_log, lambda found: is_in_log(found[0]) == found[1]),
 }
 LONG_TEXTS = {
     "digits": "9" * LONG,
@@ -222,7 +185,6 @@ LONG_TEXTS = {
     "sizes": "2 2\n1 2\n3 0\n" * (LONG // 12),
     "quotes": '"' * LONG,
     "nested": "max(" * (LONG // 4) + ")" * 100,
-    "nested JSON": "[" * LONG + "\n",
 }
 
 

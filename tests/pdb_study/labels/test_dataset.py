@@ -147,7 +147,7 @@ def test_run_on_a_full_disk_is_continued(tmp_path: Path, database: Database, mon
     out = tmp_path / "b.csv"
     for _ in range(2):  # at a chunk, and then at the finished file
         with monkeypatch.context() as patch:
-            patch.setattr(os, "fsync", Mock(side_effect=[None, None, OSError(errno.ENOSPC, "no space")]))
+            patch.setattr(os, "fsync", Mock(side_effect=[0, 0, OSError(errno.ENOSPC, "no space"), *range(9)]))
             with pytest.raises(DiskFullError, match=r"the disk is full, .*b.csv.* not written"):
                 write(out, database)
         assert sorted(path.name for path in tmp_path.iterdir()) == ["a.csv", "b.csv.partial"]
