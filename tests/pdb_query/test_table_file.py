@@ -310,6 +310,7 @@ def test_header_without_an_end_is_read_only_in_part(copy_of_table: Path) -> None
         (6, 6, 8, "has 504 bytes"),
         (6, 6, 10, "on a 6x6 board a pattern has at most 8"),
         (32, 6, 2, "32x6"),
+        (1000, 1000, 2, "1000x1000 is not supported"),
         (2**63 - 1, 2, 2, "is not supported"),
     ],
 )

@@ -82,7 +82,7 @@ def test_containerfile_names_existing_files_and_options() -> None:
     sources = {source for *names, _target in copied for source in names}
     assert all((ROOT / source).exists() for source in sources)
     project = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
-    (packages,) = re.findall(r"^packages = (.*)$", project, re.MULTILINE)
+    packages, *_ = re.findall(r"^packages = (.*)$", project, re.MULTILINE)
     assert {*json.loads(packages), "pyproject.toml", "README.md", "data/instances"} <= sources
     (entry,) = container_lines("ENTRYPOINT")
     check_command(json.loads(entry))
