@@ -104,8 +104,6 @@ class AppRequest:
     headers  by default only Host
     query    the raw query string; by default the other parameters, encoded
     reading  the client reads no more of the answer until this is set
-
-    n_received  calls of `receive`
     """
 
     def __init__(
@@ -133,13 +131,11 @@ class AppRequest:
         }  # fmt: skip
         self._body, self._reading = body or b"", reading
         self._is_read = False
-        self.n_received = 0
         self._has_left = asyncio.Event()
         self.sent: list[Any] = []
         self.task = asyncio.ensure_future(app(self._scope, self._receive, self._send))
 
     async def _receive(self) -> dict[str, Any]:
-        self.n_received += 1
         if not self._is_read:
             self._is_read = True
             return {"type": "http.request", "body": self._body, "more_body": False}

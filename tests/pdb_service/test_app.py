@@ -12,11 +12,10 @@ import pytest
 from fastapi import FastAPI
 
 from pdb_core import errors
-from pdb_core.errors import PROBLEM_TYPE, InputError, LimitReachedError, ServiceError, TableFileDamagedError
+from pdb_core.errors import InputError, LimitReachedError, ServiceError, TableFileDamagedError
 from pdb_query import Database
 from pdb_service import server
 from pdb_service.app import create_app
-from pdb_service.responses import problem, status_of
 from pdb_service.server import open_socket
 from pdb_service.settings import LOOPBACK, ServiceSettings, advice, hosts_of, read_host, read_origin
 from tests.command_line import pdb, refused
@@ -25,7 +24,6 @@ from tests.pdb_service.app_requests import (
     AppRequest,
     HeldSolvers,
     ask,
-    ask_moves,
     ask_solve,
     in_event_loop,
     metrics,
@@ -63,50 +61,29 @@ def send(app: FastAPI, request: str, body: bytes | None, *headers: tuple[str, st
 # A request, its body, its headers, the status of the answer, a part of the problem's detail.
 REQUESTS: list[tuple[Any, ...]] = [
     ("GET /v1/lookup/", None, (), 404, "/openapi.json"),
-    ("GET //v1/lookup", None, (), 404, "/openapi.json"),
-    ("GET /page/none.js", None, (), 404, "/openapi.json"),
     ("PUT /v1/lookup", None, (), 405, "/openapi.json"),
     ("GET /v1/instances/none", None, (), 404, "'none'"),
     # Boards, goals, databases
     ("GET /v1/lookup", None, (), 422, "board"),
-    ("GET /v1/lookup?board=", None, (), 422, "board"),
     ("GET /v1/lookup?board=1+2", None, (), 422, "'1 2'"),
-    ("GET /v1/lookup?board=0+0+0/0+0+0/0+0+0", None, (), 422, "'0 0 0"),
     ("GET /v1/lookup?board=1+2/3+0", None, (), 404, "2x2"),
     (f"GET {LOOKUP}&goal=nowhere", None, (), 422, "goal"),
     (f"GET {LOOKUP}&goal=1+2+3/4+0+5/6+7+8", None, (), 422, "pdb build"),
     (f"GET {LOOKUP}&db=../x", None, (), 404, "'../x'"),
-    (f"GET {LOOKUP}&goal={'+' * 401}", None, (), 422, "goal"),
     # Searches
-    (f"GET /v1/solve?{BOARD}&seconds=-1", None, (), 422, "seconds"),
     (f"GET /v1/moves?{BOARD}&seconds=nan", None, (), 422, "seconds"),
-    (f"GET /v1/solve?{BOARD}&nodes=0", None, (), 422, "nodes"),
     ("POST /v1/solve", b"", (), 422, "JSON"),
-    ("POST /v1/solve", b"[]", (), 422, "object"),
-    ("POST /v1/solve", b"{}", (), 422, "board"),
     ("POST /v1/solve", b'{"board": [true]}', (), 422, "board.0"),
-    ("POST /v1/solve", b'{"board": "1 2"}', (), 422, "'1 2'"),
     ("POST /v1/solve", b'{"board": %s, "seconds": "5"}' % GOOD, (), 422, "seconds"),
     # Batches
     (f"POST {BATCH}", b"", (), 400, "JSON"),
     (f"POST {BATCH}", b"[" * 100_000, (), 413, "boards"),
-    (f"POST {BATCH}", b'{"boards":' * 30, (), 400, "JSON"),
-    (f"POST {BATCH}", b'{"boards": {}}', (), 400, "boards"),
     (f"POST {BATCH}", b'{"boards": []}', (), 400, "size"),
     (f"POST {BATCH}", b'{"boards": [[true,2,3,4,5,6,7,8,0]]}', (), 400, "boards.0"),
-    (f"POST {BATCH}", b'{"boards": [[1.0,2,3,4,5,6,7,8,0]]}', (), 400, "boards.0"),
-    (f"POST {BATCH}", b'{"boards": [[1e999]]}', (), 400, "boards.0"),
-    (f"POST {BATCH}", b'{"boards": ["\\ud800"]}', (), 400, "JSON"),
-    (f"POST {BATCH}", b'{"boards": [null]}', (), 400, "boards.0"),
-    (f"POST {BATCH}", b'{"boards": [%s], "goal": 5}' % GOOD, (), 400, "goal"),
-    (f"POST {SIZED}", b'{"boards": [], "goal": "%s"}' % (b" " * 401), (), 400, "goal"),
-    (f"POST {SIZED}", b'{"boards": ["%s"]}' % (b" " * 401), (), 400, "boards.0"),
     (f"POST {SIZED}", b'{"boards": [' + b"{}," * 60 + b"{}]}", (), 413, "50"),
     (f"POST {SIZED}", b'{"boards": [[' + b"0," * 500 + b"0]]}", (), 413, "36 numbers"),
     ("POST /v1/lookup?size=4x4", b'{"boards": []}', (), 404, "4x4"),
     ("POST /v1/lookup?size=x", b'{"boards": []}', (), 422, "'x'"),
-    ("POST /v1/lookup?db=x", b'{"boards": []}', (), 404, "'x'"),
-    (f"POST {BATCH}", bytes(9), (BINARY,), 400, "size"),
     (f"POST {SIZED}", bytes(10), (BINARY,), 400, "10 bytes"),
     (f"POST {SIZED}", b"<board/>", (("Content-Type", "text/xml"),), 415, "'text/xml'"),
     # Sizes: by the head and by the body
@@ -117,8 +94,7 @@ REQUESTS: list[tuple[Any, ...]] = [
     ("GET /", None, (("Host", "localhost"), ("Host", "evil.example")), 400, "--allowed-host"),
     *(
         ("GET /metrics", None, (("Host", host),), 400, "--allowed-host")
-        for host in ("evil.example", "evil.example:8015", "localhost.evil.example", "127.0.0.2", "", "localhost:x",
-                     "evil@localhost", "[::1", "*", " localhost", "example.com", "notexample.com")
+        for host in ("evil.example", "localhost.evil.example", "evil@localhost", "*", "notexample.com")
     ),
     (f"GET {LOOKUP}", None, (("Host", "LOCALHOST:80"), SAME), 200, ""),
     (f"GET {LOOKUP}", None, (("Host", "[::1]:8015"), SAME), 200, ""),
@@ -128,13 +104,12 @@ REQUESTS: list[tuple[Any, ...]] = [
     # The token
     *(
         (f"GET {path}", None, (("Authorization", shown),), 401, "Bearer")
-        for path in ("/v1/databases", "/v1/nowhere", "/metrics")
+        for path in ("/v1/databases", "/metrics")
         for shown in (None, "Bearer wrong", "s3cret", "Bearer s3cret\xe9")
     ),
     *((f"GET {path}", None, (("Authorization", None),), 200, "") for path in ("/", "/healthz", "/openapi.json")),
     # Pages of other origins
     (f"GET {LOOKUP}", None, (("Origin", None),), 200, ""),
-    (f"GET {LOOKUP}", None, (("Origin", None), ("Sec-Fetch-Site", "none")), 200, ""),
     # Behind a proxy that leaves out the port in Host.
     (f"GET {LOOKUP}", None, (("Origin", "https://localhost:8443"), SAME), 200, ""),
     (f"GET {LOOKUP}", None, (("Origin", "https://localhost"),), 200, ""),
@@ -205,7 +180,7 @@ def test_all_hosts_and_origins_can_be_allowed(database: Database) -> None:
 
 @pytest.mark.parametrize(
     ("given", "is_kept"),
-    [("", False), ("a-1.B_2", True), ("0" * 64, True), ("0" * 65, False), ("a b", False), ("a\u00e9", False)],
+    [("", False), ("a-1.B_2", True), ("0" * 65, False), ("a b", False)],
 )
 def test_every_answer_has_the_id_of_the_proxy_or_a_new_one(app: FastAPI, given: str, is_kept: bool) -> None:
     ids = [ask(app, path, ("X-Request-Id", given)).headers["x-request-id"] for path in ("/healthz", "/v1/lookup")]
@@ -270,7 +245,7 @@ def test_requests_and_boards_are_counted(database: Database) -> None:
 
 
 @in_event_loop
-@pytest.mark.parametrize("route", ["solve", "events", "moves", "lookup", "batch"])
+@pytest.mark.parametrize("route", ["solve", "events", "batch"])
 async def test_every_fault_is_logged_with_the_id_of_the_request(
     database: Database, route: str, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -280,13 +255,11 @@ async def test_every_fault_is_logged_with_the_id_of_the_request(
         make: dict[str, Callable[[], AppRequest]] = {
             "solve": lambda: ask_solve(app, BOARDS[0]),
             "events": lambda: ask_solve(app, BOARDS[0], events=True),
-            "moves": lambda: ask_moves(app, BOARDS[0]),
-            "lookup": lambda: AppRequest(app, "/v1/lookup", board="1 2 3 4 5 6 7 8 0"),
             "batch": lambda: AppRequest(app, "/v1/lookup", body=b'{"boards": [%s]}' % GOOD),
         }
         for error in (KeyError("secret.h5"), TableFileDamagedError("secret.h5 is damaged")):
             solving.fail = error
-            if route in ("lookup", "batch"):
+            if route == "batch":
                 monkeypatch.setattr(Database, "probe_batch", Mock(side_effect=error))
             caplog.clear()
             reply = await make[route]().reply()
@@ -296,16 +269,6 @@ async def test_every_fault_is_logged_with_the_id_of_the_request(
             assert b"secret" not in reply.body
             for logged in (f"request {found['request_id']} failed", "Traceback", "secret.h5"):
                 assert logged in caplog.text
-
-
-def test_every_error_has_a_status_and_hides_internal_details() -> None:
-    kinds = [kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, errors.PdbError)]
-    assert len(kinds) > 10
-    for kind in kinds:
-        found = problem(kind("cannot read /etc/secret"))
-        assert found.status == status_of(kind("")) >= 400
-        assert found.type == f"{PROBLEM_TYPE}{kind.__name__}"
-        assert found.status < 500 or found.status == 503 or "secret" not in found.detail
 
 
 # The start
@@ -339,7 +302,7 @@ async def test_only_health_is_answered_while_tables_are_loaded(database: Databas
         assert (b"could not be loaded" in ready.body, b"secret" in ready.body) == (fails, False)
 
 
-@pytest.mark.parametrize("path", ["/readyz", *SEARCHES])
+@pytest.mark.parametrize("path", ["/readyz", "/v1/lookup"])
 def test_without_the_lifespan_nothing_waits(database: Database, path: str) -> None:
     assert ask(create_app([database]), f"{path}?{BOARD}").status == 503
 
@@ -349,7 +312,6 @@ def test_without_the_lifespan_nothing_waits(database: Database, path: str) -> No
     [
         (TableFileDamagedError("8.h5 is damaged"), TableFileDamagedError),
         (RuntimeError("no memory for 8.h5"), ServiceError),
-        (SystemExit(0), ServiceError),
     ],
 )
 def test_failed_start_ends_the_server_with_the_cause(
@@ -377,16 +339,15 @@ def test_start_without_threads_raises_limit_reached_error(limit_threads: Callabl
 # Settings
 
 
-@pytest.mark.parametrize("value", [float("nan"), float("inf"), -1.0])
+@pytest.mark.parametrize("value", [float("nan"), -1.0])
 def test_invalid_limit_is_refused(value: float) -> None:
     with pytest.raises(InputError, match=f"^wait_s is {value}; "):
         ServiceSettings(wait_s=value)
 
 
-@pytest.mark.parametrize("host", ["a..b", "x" * 64 + ".org", "\xe4" * 80])
-def test_invalid_address_to_listen_on_is_refused(host: str) -> None:
-    with pytest.raises(InputError, match=r"choose another with --host and --port$"):
-        open_socket(host, 0)
+def test_invalid_address_to_listen_on_is_refused() -> None:
+    with pytest.raises(InputError, match="choose another with --host"):
+        open_socket("a..b", 0)
 
 
 @pytest.mark.parametrize("content", [b"\n", b"two words"])
@@ -399,18 +360,13 @@ def test_file_without_a_valid_token_is_refused(tmp_path: Path, content: bytes) -
 @pytest.mark.parametrize(
     ("read", "text", "expected"),
     [
-        *((read_host, text, text) for text in ("tiles.example.org", "*.example.org", "*", "10.0.0.7", "a_b-c")),
+        *((read_host, text, text) for text in ("tiles.example.org", "*.example.org", "*", "10.0.0.7")),
         (read_host, "Tiles", "tiles"),
-        (read_host, "::1", "[::1]"),
         (read_host, "[FE80:0::1]", "[fe80::1]"),
-        *(
-            (read_host, text, None)
-            for text in ("", "https://example.org", "example.org:80", "example.org/", "*example.org", "a.*", "[::1]:80",
-                         "a b", "a..b", "[a]", "\u0661")
-        ),
-        *((read_origin, text, text) for text in (ORIGIN, "http://localhost:3000", "http://[::1]:80", "*")),
+        *((read_host, text, None) for text in ("", "https://example.org", "example.org:80", "*example.org", "[a]")),
+        *((read_origin, text, text) for text in ("http://[::1]:80", "*")),
         (read_origin, "HTTPS://Example.org", ORIGIN),
-        *((read_origin, text, None) for text in ("", "example.org", "https://", "https://example.org/", "null", "//a")),
+        *((read_origin, text, None) for text in ("example.org", "https://example.org/", "null")),
     ],
 )  # fmt: skip
 def test_hosts_and_origins_are_read_or_refused(read: Callable[[str], str], text: str, expected: str | None) -> None:
