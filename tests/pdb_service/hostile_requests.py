@@ -37,9 +37,9 @@ class Hostile(NamedTuple):
 
 
 def hostile_requests(n_requests: int, seed: int) -> list[Hostile]:
-    """Return requests of all kinds; the same for the same seed."""
+    """Return requests that are valid, odd, mutated, cut or sent together; the same for the same seed."""
     rng = random.Random(seed)
-    return [kind(rng) for kind in rng.choices(list(KINDS), list(KINDS.values()), k=n_requests)]
+    return [_hostile(rng) for _ in range(n_requests)]
 
 
 def send_all(port: int, requests: Iterable[Hostile], n_threads: int = 24) -> tuple[Counter[int], list[bytes]]:
@@ -120,42 +120,34 @@ _LENGTHS = ("-1", "", "5, 5", "9" * 40, "16000001", "0", "3", "12000000")
 _CHUNKS = (b"zz\r\nabc\r\n", b"5\r\nab", b"2\r\n{}\r\n0\r\n\r\n", b"1\r\n[\r\n" * 2000 + b"0\r\n\r\n")
 
 
-def _mutated(rng: random.Random) -> Hostile:
-    data = bytearray(rng.choice(_GOOD))
+def _odd(rng: random.Random) -> bytes:
+    """Return a request with an odd header, a false length, or wrong chunks."""
+    path, kind = f"{rng.choice(PATHS)}?size=4x4", rng.choice((_JSON, _BYTES))
+    return rng.choice(
+        (
+            request(path, rng.choice((None, b"[1]", b"{}")), rng.choice(_HEADERS)),
+            request(path, rng.randbytes(rng.choice((0, 3, 40))), kind, length=rng.choice(_LENGTHS)),
+            request(path, None, "Transfer-Encoding: chunked", kind, method="POST") + rng.choice(_CHUNKS),
+        )
+    )
+
+
+def _mutated(rng: random.Random, valid: bytes) -> bytes:
+    """Return a request with wrong pieces. It may have become incomplete."""
+    data = bytearray(valid)
     for _ in range(rng.choice((1, 1, 2, 3, 8, 30))):
         at, n_cut = rng.randrange(len(data) + 1), rng.choice((0, 1, 1, 2, 10))
         data[at : at + n_cut] = rng.choice((*_PIECES, rng.randbytes(1), rng.randbytes(8), data[at : at + 40] * 2))
-    # It may have become an incomplete request.
-    return Hostile(bytes(data))
+    return bytes(data)
 
 
-def _cut(rng: random.Random) -> Hostile:
-    data = rng.choice(_GOOD)
-    return Hostile(data[: rng.randrange(1, len(data))], None)
-
-
-def _headers(rng: random.Random) -> Hostile:
-    path = rng.choice([*PATHS, f"/v1/lookup?board={_LEVEL}"])
-    return Hostile(request(path, rng.choice((None, None, b"[1]", b"{}")), rng.choice(_HEADERS)), 1.0)
-
-
-def _false_length(rng: random.Random) -> Hostile:
-    body, kind = rng.randbytes(rng.choice((0, 3, 40))), rng.choice((_JSON, _BYTES))
-    data = request(f"{rng.choice(PATHS)}?size=4x4", body, kind, length=rng.choice(_LENGTHS))
-    return Hostile(data, rng.choice((None, _HASTE_S)))
-
-
-def _chunked(rng: random.Random) -> Hostile:
-    kind = rng.choice((_JSON, _BYTES))
-    head = request(f"{rng.choice(PATHS)}?size=4x4", None, "Transfer-Encoding: chunked", kind, method="POST")
-    return Hostile(head + rng.choice(_CHUNKS))
-
-
-def _pipelined(rng: random.Random) -> Hostile:
-    requests = rng.choices(_GOOD, k=rng.choice((2, 5, 40, 150)))
-    data = b"".join(at.replace(b"Connection: close\r\n", b"") for at in requests)
-    return Hostile(data, rng.choice((None, _HASTE_S)))
-
-
-# The kinds of requests and their weights.
-KINDS = {_mutated: 20, _cut: 8, _headers: 8, _false_length: 5, _chunked: 5, _pipelined: 1}
+def _hostile(rng: random.Random) -> Hostile:
+    data, kind = rng.choice((rng.choice(_GOOD), _odd(rng))), rng.random()
+    if kind < 0.02:
+        requests = rng.choices(_GOOD, k=rng.choice((2, 5, 40, 150)))
+        data = b"".join(requests).replace(b"Connection: close\r\n", b"")
+    elif kind < 0.2:
+        return Hostile(data[: rng.randrange(1, len(data))], None)
+    elif kind < 0.7:
+        data = _mutated(rng, data)
+    return Hostile(data, rng.choice((None, _HASTE_S, _HASTE_S, _HASTE_S)))

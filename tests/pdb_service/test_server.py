@@ -84,43 +84,17 @@ def test_head_has_the_headers_of_get_and_no_body(server: Server) -> None:
             assert again == get
 
 
-def test_too_large_body_in_chunks_is_refused(strict: Server) -> None:
-    chunks = b"4000\r\n" + bytes(0x4000) + b"\r\n"
-    head = request("/v1/lookup?size=4x4", None, "Transfer-Encoding: chunked", method="POST")
-    with connect(strict, head, chunks * 13) as connection:
-        assert connection.recv(100).startswith(b"HTTP/1.1 413 ")
-
-
 @pytest.mark.parametrize("sent", [b"", b"GET / HTTP/1.1\r\nX: "])
 def test_connection_with_an_incomplete_head_is_closed(strict: Server, sent: bytes) -> None:
     with connect(strict, sent, timeout=5) as connection:
         assert read_all(connection) == b""
 
 
-def test_connection_with_empty_lines_is_closed(strict: Server) -> None:
-    with connect(strict, b"GET /healthz HTTP/1.1\r\n\r\n") as connection:
-        assert connection.recv(1000).startswith(b"HTTP/1.1 200 ")
-
-        def is_closed() -> bool:
-            try:
-                connection.sendall(b"\r\n")
-            except ConnectionError:
-                return True
-            return False
-
-        wait_until(is_closed, 10)
-
-
-@pytest.mark.parametrize(
-    "head",
-    [b"GET /healthz HTTP/1.1\r\nX: ", b"POST /v1/lookup HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\nT: "],
-    ids=["head", "trailer"],
-)
-def test_too_large_head_is_refused(server: Server, head: bytes) -> None:
+def test_too_large_head_is_refused(server: Server) -> None:
     # The time limits of this server are longer than the timeout of this connection.
     with connect(server, timeout=8) as connection:
         with contextlib.suppress(ConnectionError):
-            connection.sendall(head + b"a" * 400_000)
+            connection.sendall(b"GET /healthz HTTP/1.1\r\nX: " + b"a" * 400_000)
         answer = read_all(connection)
         assert answer == b"" or int(answer[9:12]) in (400, 408, 414, 431), answer[:200]
 
@@ -146,14 +120,6 @@ def test_solve_ends_soon_after_its_client_leaves(server: Server) -> None:
     with connect(server, request(WORST)):
         wait_for_searches(server, 1)
     wait_for_searches(server, 0)
-
-
-def test_solve_with_requests_behind_it_ends_at_its_time_limit(strict: Server) -> None:
-    """The server cannot notice that its client leaves."""
-    with connect(strict, kept(request(WORST.replace("=60", "=1"))) * 3):
-        wait_for_searches(strict, 1)
-    wait_for_searches(strict, 0)
-    assert strict.ask(LOOKUP).json["h"] == 1
 
 
 def test_lookups_stay_fast_during_hard_solves(server: Server) -> None:
@@ -193,10 +159,9 @@ def test_hostile_requests_cause_no_error_and_no_leak(server: Server, n_requests:
     ("body", "status"),
     [
         (b'{"boards": [' + b"[]," * 2_000_000 + b"[]]}", 413),
-        (b'{"boards": [[' + b"0," * 3_000_000 + b"0]]}", 413),
         (b'{"boards": [[null' + (b",null" * 35 + b"],[null") * 40_000 + b"]]}", 400),
     ],
-    ids=["lists", "one list", "nulls"],
+    ids=["lists", "nulls"],
 )
 def test_large_bodies_take_little_memory(server: Server, body: bytes, status: int) -> None:
     sent = Hostile(request("/v1/lookup?size=4x4", body, "Content-Type: application/json"), 20.0)
