@@ -290,10 +290,11 @@ def test_token_is_asked_for_once_and_kept_in_the_tab(visit: Visit) -> None:
 
     visit.page.route(re.compile("/v1/"), guard)
     visit.open(FAR_ADDRESS)
+    expect(visit.at("#token")).to_be_visible()
+    visit.check_looks()
     for token, words in (("wrong", "started with a token file"), ("open sesame", "does not know that token")):
         expect(visit.at("#token-why")).to_contain_text(words)
         visit.at("#token").fill(token)
-        visit.check_looks()
         visit.at("#token").press("Enter")
     expect(visit.at("#h")).to_have_text("31")
     visit.page.reload()
