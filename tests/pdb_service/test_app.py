@@ -31,10 +31,8 @@ from tests.pdb_service.app_requests import (
     running_app,
     until,
 )
-from tests.pdb_service.server import Reply
 
 ORIGIN = "https://example.org"
-TOKEN = ("Authorization", "Bearer s3cret")
 BOARD = "board=8+6+7/2+5+4/3+0+1"
 LOOKUP = f"/v1/lookup?{BOARD}"
 BATCH, SIZED = "/v1/lookup", "/v1/lookup?size=3x3"
@@ -49,13 +47,6 @@ def app(database: Database) -> FastAPI:
     hosts = (*LOOPBACK, "*.example.com")
     settings: dict[str, Any] = {"token": "s3cret", "cors_origins": (ORIGIN,), "allowed_hosts": hosts}
     return ready_app(database, max_boards=50, max_body_bytes=120_000, **settings)
-
-
-def send(app: FastAPI, request: str, body: bytes | None, *headers: tuple[str, str | None]) -> Reply:
-    """Return the answer to a request of the allowed origin with the token; `headers` replace these."""
-    method, _, address = request.partition(" ")
-    usual = [header for header in (TOKEN, ("Origin", ORIGIN)) if header[0] not in dict(headers)]
-    return ask(app, address, *usual, *headers, method=method, body=body)
 
 
 # A request, its body, its headers, the status of the answer, a part of the problem's detail.
@@ -130,9 +121,19 @@ REQUESTS: list[tuple[Any, ...]] = [
 def test_request_is_answered_or_refused(
     app: FastAPI, request_: str, body: bytes | None, headers: Any, status: int, detail: str
 ) -> None:
-    reply = send(app, request_, body, *headers)
+    """Requests are of the allowed origin and have the token, if `headers` name no others."""
+    method, _, address = request_.partition(" ")
+    usual = {"Authorization": "Bearer s3cret", "Origin": ORIGIN}
+    origin = (usual | dict(headers))["Origin"]
+    given = [header for header in usual.items() if header[0] not in dict(headers)]
+    reply = ask(app, address, *given, *headers, method=method, body=body)
     assert reply.status == status, reply.body
-    check_headers(reply, dict(headers).get("Origin", ORIGIN))
+    assert reply.headers.get("access-control-allow-origin") == (ORIGIN if origin == ORIGIN else None)
+    assert origin != ORIGIN or "Retry-After" in reply.headers["access-control-expose-headers"]
+    assert reply.headers["x-content-type-options"] == "nosniff"
+    assert reply.headers["cache-control"] in ("no-store", "no-cache")
+    assert "x-request-id" in reply.headers
+    assert reply.headers.get("www-authenticate") == ("Bearer" if status == 401 else None)
     if status >= 400:
         assert reply.headers["content-type"] == "application/problem+json"
         assert reply.json["status"] == status
@@ -141,19 +142,9 @@ def test_request_is_answered_or_refused(
         assert len(reply.json["detail"]) < 1000
 
 
-def check_headers(reply: Reply, origin: str | None) -> None:
-    """Check the headers of every answer: those of CORS are for the allowed origin alone."""
-    assert reply.headers.get("access-control-allow-origin") == (ORIGIN if origin == ORIGIN else None)
-    assert origin != ORIGIN or "Retry-After" in reply.headers["access-control-expose-headers"]
-    assert reply.headers["x-content-type-options"] == "nosniff"
-    assert reply.headers["cache-control"] in ("no-store", "no-cache")
-    assert "x-request-id" in reply.headers
-    assert reply.headers.get("www-authenticate") == ("Bearer" if reply.status == 401 else None)
-
-
 @pytest.mark.parametrize("path", ["/", "/page/app.js"])
 def test_page_may_load_only_its_own_files_and_is_in_no_frame(app: FastAPI, path: str) -> None:
-    headers = send(app, f"GET {path}", None).headers
+    headers = ask(app, path).headers
     policy = headers["content-security-policy"]
     assert policy.startswith("default-src 'self';")
     assert "frame-ancestors 'none'" in policy
@@ -162,8 +153,8 @@ def test_page_may_load_only_its_own_files_and_is_in_no_frame(app: FastAPI, path:
 
 
 def test_preflight_needs_no_token(app: FastAPI) -> None:
-    preflight = ("Access-Control-Request-Method", "POST"), ("Authorization", None)
-    reply = send(app, "OPTIONS /v1/lookup", None, *preflight)
+    preflight = ("Origin", ORIGIN), ("Access-Control-Request-Method", "POST")
+    reply = ask(app, "/v1/lookup", *preflight, method="OPTIONS")
     assert (reply.status, reply.headers["access-control-allow-origin"]) == (200, ORIGIN)
     assert "POST" in reply.headers["access-control-allow-methods"]
 
@@ -230,26 +221,19 @@ def test_requests_and_boards_are_counted(database: Database) -> None:
 
 
 @in_event_loop
-@pytest.mark.parametrize("route", ["solve", "events", "batch"])
+@pytest.mark.parametrize("events", [False, True])
 async def test_every_fault_is_logged_with_the_id_of_the_request(
-    database: Database, route: str, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+    database: Database, events: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
-    solving = HeldSolvers()
-    solving.release.set()
-    async with running_app(database, solving) as app:
-        make: dict[str, Callable[[], AppRequest]] = {
-            "solve": lambda: ask_solve(app, BOARDS[0]),
-            "events": lambda: ask_solve(app, BOARDS[0], events=True),
-            "batch": lambda: AppRequest(app, "/v1/lookup", body=b'{"boards": [%s]}' % GOOD),
-        }
+    solvers = HeldSolvers()
+    solvers.release.set()
+    async with running_app(database, solvers) as app:
         for error in (KeyError("secret.h5"), TableFileDamagedError("secret.h5 is damaged")):
-            solving.error_of = lambda _: error  # noqa: B023
-            if route == "batch":
-                monkeypatch.setattr(Database, "probe_batch", Mock(side_effect=error))
+            solvers.error_of = lambda _: error  # noqa: B023
             caplog.clear()
-            reply = await make[route]().reply()
-            found = json.loads(reply.body.decode().rpartition("data: ")[2])
-            assert (reply.status, found["status"]) == (200 if route == "events" else 500, 500)
+            reply = await ask_solve(app, BOARDS[0], events=events).reply()
+            found = json.loads(reply.body.rpartition(b"data: ")[2])
+            assert (reply.status, found["status"]) == (200 if events else 500, 500)
             assert found["request_id"] == reply.headers["x-request-id"]
             assert b"secret" not in reply.body
             for logged in (f"request {found['request_id']} failed", "Traceback", "secret.h5"):

@@ -61,8 +61,8 @@ def test_client_describes_the_database(client: Client, database: Database, serve
     assert (client.size, client.goal) == (S3, database.goal)
     first, second, _ = client.databases()
     assert (first.size, second) == (str(S4), client.database)
-    assert client.get(UNSOLVABLE) is None
-    assert client.get(FAR) == database.probe(FAR)
+    assert client.get(UNSOLVABLE, None) is None
+    assert client.get(FAR, None) == database.probe(FAR)
     with Client(server.url, db=first.id) as named, Client(server.url + "/") as unnamed:
         assert named.database == unnamed.database == first
 
