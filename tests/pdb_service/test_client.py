@@ -5,11 +5,12 @@ import json
 import socket
 import subprocess
 import sys
-import threading
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager
 from typing import Any
+from unittest import mock
 
+import httpx
 import numpy as np
 import pytest
 from hypothesis import given, strategies as st
@@ -29,6 +30,7 @@ pytestmark = pytest.mark.xdist_group("servers")
 S3, S4 = parse_size("3x3"), parse_size("4x4")
 FAR = (8, 6, 7, 2, 5, 4, 3, 0, 1)  # 31 moves
 UNSOLVABLE = (1, 2, 3, 4, 5, 6, 8, 7, 0)
+OTHER = "http://127.0.0.1"
 UNSERVED = (1, 2, 3, 4, 0, 5, 6, 7, 8)
 # 80 moves: with 663 a search of some seconds, which the tests do not wait for.
 HARD_4X4 = next(iter(read_instances("hardest80", None))).board
@@ -201,65 +203,49 @@ def test_refused_and_silent_connections_raise_service_error() -> None:
         Client(url)
 
 
-class OtherServer:
-    """Server that sends `answer` to every request, except for /v1/databases if `databases` is set."""
+@contextmanager
+def answering(
+    answer: bytes | Iterator[bytes], status: int = 200, databases: bytes | None = None, **headers: str
+) -> Iterator[list[str]]:
+    """Answer every request to any server, except those for /v1/databases if `databases` are given.
 
-    def __init__(self, listener: socket.socket) -> None:
-        self._listener = listener
-        self.url = f"http://127.0.0.1:{listener.getsockname()[1]}"
-        self.answer = b""
-        self.databases: bytes | None = None
-        self.path = b""
+    Yield the paths asked for.
+    """
+    paths: list[str] = []
 
-    def run(self) -> None:
-        with suppress(OSError):  # the listener is shut down
-            while True:
-                connection, _ = self._listener.accept()
-                with connection, suppress(OSError):
-                    self.path = connection.recv(65536).split(b" ")[1]
-                    is_first = self.path.endswith(b"/v1/databases")
-                    connection.sendall((is_first and self.databases) or self.answer)
+    def answered(_: httpx.HTTPTransport, request: httpx.Request) -> httpx.Response:
+        paths.append(request.url.raw_path.decode())
+        if databases is not None and paths[-1].endswith("/v1/databases"):
+            return httpx.Response(200, content=databases)
+        return httpx.Response(status, content=answer, headers=headers)
 
-
-@pytest.fixture(scope="module")
-def other() -> Iterator[OtherServer]:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        other = OtherServer(listener)
-        thread = threading.Thread(target=other.run)
-        thread.start()
-        yield other
-        listener.shutdown(socket.SHUT_RDWR)
-        thread.join()
+    with mock.patch.object(httpx.HTTPTransport, "handle_request", answered):
+        yield paths
 
 
-def http(status: str, body: bytes, *headers: str, length: int | None = None) -> bytes:
-    head = [f"HTTP/1.1 {status}", f"Content-Length: {len(body) if length is None else length}", "Connection: close"]
-    return "\r\n".join([*head, *headers, "", ""]).encode() + body
+def cut() -> Iterator[bytes]:
+    yield b"{"
+    raise httpx.ReadError("gone")
 
 
 def problem(kind: str) -> bytes:
-    body = {"type": kind, "title": "Busy", "status": 503, "detail": "much to do"}
-    return http("503 Busy", json.dumps(body).encode(), "Content-Type: application/problem+json")
+    return json.dumps({"type": kind, "title": "Busy", "status": 503, "detail": "much to do"}).encode()
 
 
 @pytest.mark.parametrize(
-    ("answer", "kind", "match"),
+    ("status", "answer", "kind", "match"),
     [
-        (b"", errors.ServiceError, "cannot reach .*disconnected without sending a response; check the address"),
-        (http("200 OK", b"{}", length=10), errors.ServiceError, "cannot reach .*complete message body"),
-        (http("200 OK", b"<html>"), errors.ServiceError, "not as docs/http.md says .Invalid JSON"),
-        (http("404 Not Found", b"<html>"), errors.ServiceError, "answers 404, not as pdb serve"),
-        (http("301 Moved", b"", "Location: https://example.org/"), errors.ServiceError, "redirects to https://example"),
-        (problem("urn:tile-pdb:BusyError"), errors.BusyError, "^much to do$"),
-        (problem("urn:tile-pdb:PROBLEM_TYPE"), errors.ServiceError, "503: much to do"),
+        (200, cut(), errors.ServiceError, "cannot reach .*gone; check the address"),
+        (200, b"<html>", errors.ServiceError, "not as docs/http.md says .Invalid JSON"),
+        (404, b"<html>", errors.ServiceError, "answers 404, not as pdb serve"),
+        (301, b"", errors.ServiceError, "redirects to https://example"),
+        (503, problem("urn:tile-pdb:BusyError"), errors.BusyError, "^much to do$"),
+        (503, problem("urn:tile-pdb:PROBLEM_TYPE"), errors.ServiceError, "503: much to do"),
     ],
 )
-def test_answers_of_other_servers_raise_errors(
-    other: OtherServer, answer: bytes, kind: type[Exception], match: str
-) -> None:
-    other.answer, other.databases = answer, None
-    with pytest.raises(kind, match=match) as caught:
-        Client(other.url)
+def test_answers_of_other_servers_raise_errors(status: int, answer: Any, kind: type[Exception], match: str) -> None:
+    with answering(answer, status, location="https://example.org/"), pytest.raises(kind, match=match) as caught:
+        Client(OTHER)
     assert type(caught.value) is kind
 
 
@@ -273,11 +259,13 @@ def samples(server: Server) -> dict[str, Any]:
     return {name: server.ask(f"/v1/{path}").json for name, path in paths.items()}
 
 
-def test_incomplete_answers_raise_errors(other: OtherServer, samples: dict[str, Any]) -> None:
-    other.databases = http("200 OK", json.dumps(samples["databases"]).encode())
-    other.answer = http("200 OK", b'event: queued\ndata: {"ahead": true}\n\n')
-    with Client(f"{other.url}/some where/tiles/", size=S3) as client:
-        assert other.path == b"/some%20where/tiles/v1/databases"
+def test_incomplete_answers_raise_errors(samples: dict[str, Any]) -> None:
+    databases = json.dumps(samples["databases"]).encode()
+    with (
+        answering(b'event: queued\ndata: {"ahead": true}\n\n', databases=databases) as paths,
+        Client(f"{OTHER}/some where/tiles/", size=S3) as client,
+    ):
+        assert paths == ["/some%20where/tiles/v1/databases"]
         with pytest.raises(errors.ServiceError, match="ended its answer without a result"):
             client.solve(FAR)
         with pytest.raises(errors.ServiceError, match=r"not as docs/http\.md says"):
@@ -289,15 +277,15 @@ EVENTS = 'event: queued\ndata: {"ahead": 1}\n\nevent: progress\ndata: {}\n\neven
 
 @fuzz
 @given(st.data())
-def test_any_answer_is_read_or_refused(other: OtherServer, samples: dict[str, Any], data: st.DataObject) -> None:
+def test_any_answer_is_read_or_refused(samples: dict[str, Any], data: st.DataObject) -> None:
     answers = st.sampled_from(sorted(samples)).flatmap(lambda name: changed_json(samples[name], 8)).map(json.dumps)
     results = answers.map(lambda text: f"event: result\ndata: {text}\n\n")
     body = data.draw((answers | answers | results).map(str.encode) | encoded(st.just(EVENTS)))
-    other.answer = http(data.draw(st.sampled_from(["200 OK", "200 OK", "422 No", "503 Busy"])), body)
-    other.databases = None
-    outcome(lambda: Client(other.url).close())
-    other.databases = http("200 OK", json.dumps(samples["databases"]).encode())
-    with Client(other.url, size=S3) as client:
+    status = data.draw(st.sampled_from([200, 200, 422, 503]))
+    with answering(body, status):
+        outcome(lambda: Client(OTHER).close())
+    databases = json.dumps(samples["databases"]).encode()
+    with answering(body, status, databases), Client(OTHER, size=S3) as client:
         outcome(lambda: client.probe(FAR))
         outcome(lambda: client.moves(FAR, seconds=0))
         outcome(lambda: client.solve(FAR, report=lambda _: None))
