@@ -6,8 +6,8 @@ import re
 import signal
 import subprocess
 import sys
-from collections.abc import Sequence
-from contextlib import chdir, suppress
+from collections.abc import Iterator, Sequence
+from contextlib import chdir, contextmanager, suppress
 from io import StringIO
 from pathlib import Path
 from tempfile import TemporaryFile
@@ -59,16 +59,27 @@ def refused(result: subprocess.CompletedProcess[str], code: int, match: str) -> 
     assert re.search(match, lines[0]), lines
 
 
-def start(*arguments: str, program: Sequence[str] = PROGRAM, **options: Any) -> "subprocess.Popen[str]":
-    """Start the command as a process. Its streams are pipes if `options`, which Popen gets, name no others."""
+@contextmanager
+def start(*arguments: str, program: Sequence[str] = PROGRAM, **options: Any) -> Iterator["subprocess.Popen[str]"]:
+    """Start the command as a process, which is killed at the end, or after two minutes.
+
+    Its streams are pipes if `options`, which Popen gets, name no others.
+    """
     pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
-    return subprocess.Popen([*program, *arguments], text=True, **(pipes | options))
+    with subprocess.Popen([*program, *arguments], text=True, **(pipes | options)) as process:
+        killer = Timer(120, process.kill)
+        killer.start()
+        try:
+            yield process
+        finally:
+            killer.cancel()
+            process.kill()
 
 
 def started_pdb(*arguments: str, cwd: Path | None = None, **environment: str) -> subprocess.CompletedProcess[str]:
     """Run the command in a process of its own, to its end."""
     with start(*arguments, cwd=cwd, env=os.environ | environment) as process:
-        out, err = process.communicate(timeout=120)
+        out, err = process.communicate()
     return subprocess.CompletedProcess(arguments, process.returncode, out, err)
 
 
@@ -78,8 +89,8 @@ def on_terminal(*arguments: str, until: str, keys: bytes | None, program: Sequen
     Return the exit code and what was shown. After a minute all its processes are killed.
     """
     ours, theirs = pty.openpty()
-    process = start(
-        *arguments, program=["setsid", "--ctty", *program], stdin=theirs, stdout=theirs, stderr=theirs,
+    process = subprocess.Popen(
+        ["setsid", "--ctty", *program, *arguments], stdin=theirs, stdout=theirs, stderr=theirs,
         env=os.environ | {"TERM": "xterm", "COLUMNS": "100"},
     )  # fmt: skip
     os.close(theirs)

@@ -1,6 +1,7 @@
 """Databases, boards and node counts for the tests of the solver."""
 
-from collections.abc import Iterable, Iterator, Sequence
+import csv
+from collections.abc import Iterable, Sequence
 from functools import cache
 from typing import TypeVar
 
@@ -8,17 +9,20 @@ import numpy as np
 from numba import config
 
 from pdb_core.encoding import DEFAULT_COST, Cost, Encoding
-from pdb_core.puzzle import BLANK, BoardSize, Tiles, blank_last, random_boards
+from pdb_core.puzzle import BLANK, BoardSize, Tiles, random_boards
 from pdb_query import Database, open_database, read_instances
 from solver import Iteration, replay
 from solver.engine.database_engine import database_engine
 from solver.engine.ida_star import IdaStar
 from solver.engine.unit_tables import DatabaseSums
 from solver.move_pruning.move_pruning import find_duplicates, pruning_fsm
-from tests.naive.boards_and_tables import naive_moves
+from tests import ROOT
 from tests.tables import table_file
 
 S3, S4 = BoardSize(3, 3), BoardSize(4, 4)
+# A board of the 8-puzzle with an optimal length of 31 moves, and a goal of it.
+HARDEST_8: Tiles = (8, 6, 7, 2, 5, 4, 3, 0, 1)
+CENTRE: Tiles = (1, 2, 3, 8, 0, 4, 7, 6, 5)
 Item = TypeVar("Item")
 
 
@@ -30,15 +34,6 @@ def database_for(
 
 def solvable_boards(size: BoardSize, goal: Tiles, n: int, seed: int) -> list[Tiles]:
     return [tuple(row.tolist()) for row in random_boards(size, goal, n, seed)]
-
-
-def layers(size: BoardSize) -> Iterator[list[Tiles]]:
-    """Yield the boards at each distance from the goal with the blank last."""
-    layer, seen = [blank_last(size)], set[Tiles]()
-    while layer:
-        yield layer
-        seen.update(layer)
-        layer = sorted({near for board in layer for _tile, near in naive_moves(board, size)} - seen)
 
 
 def walked(goal: Tiles, size: BoardSize, n_moves: int, generator: np.random.Generator) -> Tiles:
@@ -59,6 +54,14 @@ def share(items: Iterable[Item], one_in: int) -> list[Item]:
 def hard_board() -> Tiles:
     """Return a board of the 15-puzzle with an optimal length of 80 moves."""
     return next(read_instances("hardest80", None)).board
+
+
+def golden_rows(name: str, **where: str) -> list[dict[str, str]]:
+    """Return the rows of a file of tests/golden that have these values; there are some."""
+    with (ROOT / "tests" / "golden" / name).open(encoding="utf-8") as file:
+        rows = [row for row in csv.DictReader(file) if where.items() <= row.items()]
+    assert rows
+    return rows
 
 
 def node_counts(iterations: Iterable[Iteration]) -> list[tuple[int, int, int]]:

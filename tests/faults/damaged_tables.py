@@ -15,7 +15,7 @@ import json
 import mmap
 import random
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -28,24 +28,20 @@ import numpy.typing as npt
 import solver.checkpoint
 import solver.engine.ida_star
 import solver.engine.stack
-from pdb_build.deep_check import prove_table
 from pdb_core.encoding import Cost, Encoding
 from pdb_core.errors import LimitReachedError, TableFileDamagedError
 from pdb_core.puzzle import Tiles, random_boards
 from pdb_core.schema import PAGE_BYTES
-from pdb_query import Database, open_database, random_board_statistics
+from pdb_query import Database, open_database
 from pdb_query.lookup import lookup_tables
 from pdb_query.table_file import LOAD_MODES
 from solver import Checkpoint, GraphSolver, Iteration, Limits, Solver, WorkerPool, replay
 from solver.algorithms import A_STAR, GREEDY, WEIGHTED_A_STAR
-from solver.engine.database_engine import CATALOGUE, SCALAR, VECTOR, WIDE, DatabaseEngine, database_engine
+from solver.engine.database_engine import CATALOGUE, SCALAR, VECTOR, WIDE, DatabaseEngine
 from solver.engine.frontier import FrontierLimits
 from solver.engine.ida_star import IdaStar
-from solver.engine.subtrees import search_subtrees
-from solver.engine.unit_tables import DatabaseSums
-from solver.move_pruning.move_pruning import pruning_fsm
 from tests.faults.driver import Tally, in_child, main
-from tests.naive.boards_and_tables import naive_moves
+from tests.solving import engine_for, walked
 from tests.tables import table_file
 
 _THREES_5X5 = "/".join(f"{first},{first + 1},{first + 2}" for first in range(1, 25, 3))
@@ -77,8 +73,6 @@ _MEMORY_BYTES = 4_000_000_000
 _LIMITS = Limits(nodes=10_000, seconds=20)
 _GRAPH_LIMITS = Limits(nodes=20_000, seconds=20)
 _GRAPH_BYTES = 64_000_000
-# Bytes of the largest tables that are checked deeply.
-_DEEP_BYTES = 100_000
 # Outcomes of a reader.
 ERROR, LIMIT, ANSWER, LONGER, EXACT = ("error", "limit", "answer", "longer", "exact")
 
@@ -110,7 +104,6 @@ class Trial(NamedTuple):
 
     subject: Subject
     damaged: Path
-    is_changed: bool
     board: Tiles
     rng: random.Random
 
@@ -159,43 +152,34 @@ def subject_of(partition: str, size: str, encoding: Encoding, cost: Cost, *, at_
     database = open_database(path)
     sound = np.frombuffer(path.read_bytes(), dtype=np.uint8)
     solved = Solver(database)
-    boards = tuple(_near_boards(database, random.Random(size)))
+    generator = np.random.default_rng(1)
+    boards = tuple(
+        walked(database.goal, database.size, n, generator) for n in (1, 2, 5, 8, 11, 14, 17, 20, 23, 25, 40, 60)
+    )
     lengths = {board: solved.solve(board).length or 0 for board in boards}
     # The tables only, so that they lie next to the pages that are not accessible.
-    first, last = _extents(database)[0][0], _extents(database)[-1][1]
-    content = _guarded(last - first, at_end=at_end)
-    content[:] = database.lookup_tables.memory[first:last]
+    extent = _extent(database)
+    content = _guarded(extent.stop - extent.start, at_end=at_end)
+    content[:] = database.lookup_tables.memory[extent]
     read_only = content.view()
     read_only.flags.writeable = False
     header = database.header
-    starts = [entry.offset - first for entry in header.patterns]
+    starts = [entry.offset - extent.start for entry in header.patterns]
     database._tables = lookup_tables(header.spec, header.uses, read_only, starts)
     return Subject(path, database, content, sound, boards, lengths, dict(_engines(database)))
 
 
-def _extents(database: Database) -> list[tuple[int, int]]:
-    """Return start and stop of each table, in the order of the file."""
-    return sorted((entry.offset, entry.offset + entry.n_bytes) for entry in database.header.tables.values())
-
-
-def _near_boards(database: Database, rng: random.Random) -> Iterator[Tiles]:
-    """Yield random walks of 1 to 60 moves from the goal."""
-    for length in (1, 2, 5, 8, 11, 14, 17, 20, 23, 25, 40, 60):
-        board = before = database.goal
-        for _ in range(length):
-            choices = [near for _tile, near in naive_moves(board, database.size) if near != before]
-            before, board = board, rng.choice(choices)
-        yield board
+def _extent(database: Database) -> slice:
+    """Return the part of the file from its first table to its last."""
+    tables = database.header.tables.values()
+    return slice(min(entry.offset for entry in tables), max(entry.offset + entry.n_bytes for entry in tables))
 
 
 def _engines(database: Database) -> Iterator[tuple[str, DatabaseEngine]]:
     """Yield an engine for each kind of rounds that suits the tables."""
-    heuristic = DatabaseSums(database.lookup_tables, database.views(database.goal))
     for kind in KINDS:
-        engine = database_engine(
-            database.size, [heuristic], pruning_fsm(8), source=str(database.path), rounds=(kind, SCALAR)
-        )
-        if engine.kind == kind:
+        engine = engine_for([database], 8, source=str(database.path), rounds=(kind, SCALAR)).engine
+        if isinstance(engine, DatabaseEngine) and engine.kind == kind:
             yield kind, engine
 
 
@@ -227,15 +211,6 @@ def _swapped(content: npt.NDArray[np.uint8], rng: random.Random) -> None:
 DAMAGES = (_flipped, _flipped, _filled, _filled, _randomized, _swapped, _swapped)
 
 
-def _damage(content: npt.NDArray[np.uint8], extents: Sequence[tuple[int, int]], rng: random.Random) -> None:
-    """Damage the tables in the bytes of a file, as if they followed each other."""
-    pieces = [content[start:end] for start, end in extents]
-    joined = np.concatenate(pieces)
-    rng.choice(DAMAGES)(joined, rng)
-    for piece, damaged in zip(pieces, np.split(joined, np.cumsum([len(piece) for piece in pieces])[:-1]), strict=True):
-        piece[:] = damaged
-
-
 # --- Readers: each returns an outcome ------------------------------------------------------------------------------
 
 
@@ -244,24 +219,6 @@ def _looked_up(trial: Trial) -> str:
     boards = random_boards(database.size, database.goal, 100, trial.rng.randrange(1 << 30))
     database.probe_batch(np.concatenate([boards, boards[:, ::-1], np.array(trial.subject.boards)]), strict=False)
     return ANSWER
-
-
-def _sampled(trial: Trial) -> str:
-    random_board_statistics(trial.database, n_boards=50, seed=trial.rng.randrange(1 << 30))
-    return ANSWER
-
-
-def _checked_deeply(trial: Trial) -> str:
-    tables, first = trial.database.header.tables, _extents(trial.database)[0][0]
-    for entry in tables.values():
-        if entry.n_bytes <= _DEEP_BYTES:
-            content = trial.database.lookup_tables.memory[entry.offset - first :][: entry.n_bytes]
-            prove_table(entry.spec, content, n_threads=1)
-        elif trial.is_changed:
-            return ANSWER
-    if trial.is_changed:
-        raise _LostError("the deep check finds damaged tables right")
-    return EXACT
 
 
 def _searched(
@@ -293,25 +250,6 @@ def _all_found(trial: Trial) -> str:
     for tiles in found:
         trial.checked(trial.board, tiles)
     return trial.checked(trial.board, result.tiles)
-
-
-def _searched_as_subtrees(trial: Trial) -> str:
-    """As workers of a cluster do, whose tables are damaged after they were verified."""
-    database, ida_star, board = trial.database, IdaStar(trial.engine), trial.board
-    if board == database.goal:
-        return EXACT
-    threshold = max(1, database.probe(board).maximum)
-    for _ in range(4):
-        paths: Sequence[bytes] = (b"",)
-        for _ in range(5):
-            result = search_subtrees(ida_star.stacks, board, paths, threshold, max_nodes=1000, max_seconds=10)
-            if result.tiles is not None:
-                return trial.checked(board, result.tiles)
-            paths = result.rest
-            if not paths:
-                break
-        threshold += 2
-    return LIMIT
 
 
 class _EnoughError(Exception):
@@ -353,14 +291,11 @@ def _graph_searched(search: str, trial: Trial) -> str:
 
 READERS: dict[str, Callable[[Trial], str]] = {
     "lookup of many boards": _looked_up,
-    "statistics": _sampled,
-    "deep check": _checked_deeply,
     **{f"IDA*, {kind} rounds": partial(_searched, kind=kind) for kind in KINDS},
     **{f"IDA* with a frontier, {kind} rounds": partial(_searched, kind=kind, with_frontier=True) for kind in KINDS},
     "IDA*, divided thresholds": _searched_in_parts,
     "IDA*, two workers": _searched_by_workers,
     "IDA*, all solutions": _all_found,
-    "IDA*, subtrees of a cluster": _searched_as_subtrees,
     "IDA*, a batch of boards": _batch_solved,
     **{search: partial(_graph_searched, search) for search in (A_STAR, WEIGHTED_A_STAR, GREEDY)},
 }
@@ -384,7 +319,7 @@ def _outcome(reader: Callable[[Trial], str], trial: Trial) -> str:
 def _sound_subject(number: int, seed: int) -> Subject:
     """Return a subject that all readers find sound. This loads or compiles their kernels, too."""
     subject = subject_of(*SAMPLES[number], at_end=(number + seed) % 2 == 0)
-    trial = Trial(subject, subject.path, False, subject.boards[-1], random.Random(seed))
+    trial = Trial(subject, subject.path, subject.boards[-1], random.Random(seed))
     found = {name: _outcome(reader, trial) for name, reader in READERS.items()}
     if not set(found.values()) <= {"", LIMIT, ANSWER, LONGER, EXACT}:
         raise RuntimeError(f"sound tables of {SAMPLES[number]} are not read as sound: {found}")
@@ -394,13 +329,12 @@ def _sound_subject(number: int, seed: int) -> Subject:
 def _outcomes(subject: Subject, damaged: Path, rng: random.Random) -> dict[str, str]:
     """Damage the tables of a subject, and return the outcome of each reader."""
     content = subject.sound.copy()
-    extents = _extents(subject.database)
-    _damage(content, extents, rng)
+    tables = content[_extent(subject.database)]
+    rng.choice(DAMAGES)(tables, rng)
     damaged.unlink(missing_ok=True)
     damaged.write_bytes(content.tobytes())
-    subject.content[:] = content[extents[0][0] : extents[-1][1]]
-    is_changed = any(not np.array_equal(content[start:end], subject.sound[start:end]) for start, end in extents)
-    trial = Trial(subject, damaged, is_changed, rng.choice(subject.boards), rng)
+    subject.content[:] = tables
+    trial = Trial(subject, damaged, rng.choice(subject.boards), rng)
     return {name: found for name, reader in READERS.items() if (found := _outcome(reader, trial))}
 
 

@@ -1,4 +1,4 @@
-"""What the programs that attack share: counts of trials, the command line, a command to watch, and a child process.
+"""What the programs that attack share: counts of trials, the command line, commands that may be killed, and forks.
 
 A program defines `attack(tally, options)` and ends with `main(attack, tried=60, seed=1)`; then
 `python -m tests.faults.PROGRAM --tried 60 --seed 1` prints a JSON record for each fault and exits with 1 if a trial is
@@ -16,7 +16,6 @@ import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from tempfile import TemporaryFile
 from typing import Any, NamedTuple
 
 from tests import ROOT
@@ -93,7 +92,7 @@ def in_child(work: Callable[[], str], *, patience_s: float = 60, memory_bytes: i
 
 
 class Ended(NamedTuple):
-    """End of a command: exit code (negative for a signal), both streams, seconds; None: a hang."""
+    """End of a command: exit code (negative for a signal, None if it was killed), both streams, seconds."""
 
     code: int | None
     stdout: str
@@ -115,66 +114,38 @@ class Ended(NamedTuple):
         return None
 
 
-class Running:
-    """Command that runs as a real process. Its streams are files, so it never waits for a reader."""
+def run(
+    arguments: Sequence[str],
+    *,
+    cwd: Path | None = None,
+    environment: Mapping[str, str] | None = None,
+    limits: Mapping[int, int] | None = None,
+    program: Sequence[str] = PROGRAM,
+    patience_s: float = 120,
+) -> Ended:
+    """Run `program` with `arguments` as a process. It is killed (SIGKILL) after `patience_s` seconds.
 
-    def __init__(
-        self,
-        arguments: Sequence[str],
-        *,
-        cwd: Path | None = None,
-        environment: Mapping[str, str] | None = None,
-        limits: Mapping[int, int] | None = None,
-        stdin: str = "",
-        program: Sequence[str] = PROGRAM,
-    ) -> None:
-        """Start `program` with `arguments`. `limits` maps constants of `resource` to their values."""
-        self._files = [TemporaryFile("w+", encoding="utf-8", errors="replace", newline="") for _ in range(3)]  # noqa: SIM115
-        self._files[0].write(stdin)
-        self._files[0].seek(0)
-        self._start = time.monotonic()
+    `limits` maps constants of `resource` to their values.
+    """
 
-        def limit() -> None:
-            resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-            for name, value in (limits or {}).items():
-                resource.setrlimit(name, (value, value))
+    def limit() -> None:
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        for name, value in (limits or {}).items():
+            resource.setrlimit(name, (value, value))
 
-        self._process = subprocess.Popen(
+    start = time.monotonic()
+    try:
+        done = subprocess.run(
             [*program, *arguments],
-            stdin=self._files[0],
-            stdout=self._files[1],
-            stderr=self._files[2],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
             cwd=cwd,
             env={**os.environ, "PYTHONPATH": str(ROOT), **(environment or {})},
             preexec_fn=limit,
+            timeout=patience_s,
+            check=False,
         )
-        self.pid = self._process.pid
-
-    def has_ended(self) -> bool:
-        """Return whether the command has ended."""
-        return self._process.poll() is not None
-
-    def stderr(self) -> str:
-        """Return what the command has printed on stderr so far."""
-        return os.pread(self._files[2].fileno(), 1 << 24, 0).decode("utf-8", "replace")
-
-    def wait(self, patience_s: float = 120) -> Ended:
-        """Wait for the end of the command; kill it after `patience_s`."""
-        is_hanging = self.kill_after(patience_s)
-        code = self._process.wait()
-        seconds = time.monotonic() - self._start
-        for file in self._files:
-            file.seek(0)
-        stdout, stderr = (file.read() for file in self._files[1:])
-        for file in self._files:
-            file.close()
-        return Ended(None if is_hanging else code, stdout, stderr, seconds)
-
-    def kill_after(self, seconds: float) -> bool:
-        """Kill the command (SIGKILL) after some seconds. Return whether it was still running."""
-        try:
-            self._process.wait(seconds)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            return True
-        return False
+    except subprocess.TimeoutExpired:
+        return Ended(None, "", "", patience_s)
+    streams = (stream.decode("utf-8", "replace") for stream in (done.stdout, done.stderr))
+    return Ended(done.returncode, *streams, time.monotonic() - start)

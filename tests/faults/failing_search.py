@@ -1,7 +1,7 @@
 """Searches on several threads that fail: one call raises an error at one point, or Ctrl-C comes at a random moment.
 
-What is asked: the exact answer or an exception, never another answer and never a hang. The same solver, worker pool and
-checkpoint then find the exact answer.
+What is asked: the answer of a search without a fault or an exception, never another answer and never a hang. The same
+solver, worker pool and checkpoint then find that answer.
 
     python -m tests.faults.failing_search --tried 2000 --interrupts 500 --seed 1
 """
@@ -16,6 +16,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from functools import partial
+from traceback import format_exception
 from typing import Any
 from unittest import mock
 
@@ -41,54 +42,52 @@ from solver.engine.stack import Stack, StackPool
 from solver.engine.subtree_list import SubtreeList
 from solver.engine.threshold import ThresholdSearch
 from tests.faults.driver import Tally, main
-from tests.naive.boards_and_tables import naive_labels, naive_moves
 from tests.solving import S3, database_for, node_counts, solvable_boards
 
 HARD = (8, 6, 7, 2, 5, 4, 3, 0, 1)
 ERRORS = (OSError, MemoryError, KeyboardInterrupt, StopIteration, GeneratorExit, SystemExit)
 # Seconds after which a search counts as one that hangs; it takes some hundredths.
 _HANG_S = 60.0
-_WORKER = "tile-pdb worker"
 
 
 class WorkerThread(threading.Thread):
     """A thread of a worker pool: only these fail to start."""
 
 
-# The points at which a call fails, before or after it does its work: by stage, the object and the name of the function.
-POINTS: dict[str, tuple[tuple[Any, str], ...]] = {
-    "start": (
-        (WorkerThread, "start"),
-        (WorkerPool, "offer"),
-        (WorkerPool, "submit"),
-        (StackPool, "take"),
-        (Stack, "begin"),
-        (Stack, "load"),
-        (Stack, "_allocate"),
-        (Engine, "roots"),
-        (ThresholdSearch, "resume"),
-    ),
-    "slice": ((stack_module, "search_boards"), (Frontier, "expand")),
-    "split": ((Stack, "split"), (stack_module, "split"), (SubtreeList, "join")),
-    "subtrees": (
-        (SubtreeList, "begin"),
-        (SubtreeList, "count"),
-        (SubtreeList, "__init__"),
-        (Frontier, "subtrees"),
-        (Checkpoint, "resume"),
-        (Checkpoint, "subtrees"),
-        (Checkpoint, "finish_subtrees"),
-    ),
-    "end": (
-        (work_module, "tiles_to_goal"),
-        (solver_module, "replay"),
-        (result_module, "check_solution"),
-        (StackPool, "give_back"),
-        (WorkerPool, "withdraw"),
-        (Checkpoint, "finish_threshold"),
-    ),
-}
-CALLBACKS = ("report", "listed", "checkpoints")
+# The points at which a call fails, before or after it does its work: the object and the name of the function.
+POINTS: tuple[tuple[Any, str], ...] = (
+    # At the start.
+    (WorkerThread, "start"),
+    (WorkerPool, "offer"),
+    (WorkerPool, "submit"),
+    (StackPool, "take"),
+    (Stack, "begin"),
+    (Stack, "load"),
+    (Stack, "_allocate"),
+    (Engine, "roots"),
+    (ThresholdSearch, "resume"),
+    # Slices, and splits of a stack.
+    (stack_module, "search_boards"),
+    (Frontier, "expand"),
+    (Stack, "split"),
+    (stack_module, "split"),
+    (SubtreeList, "join"),
+    # Subtrees and checkpoints.
+    (SubtreeList, "begin"),
+    (SubtreeList, "count"),
+    (SubtreeList, "__init__"),
+    (Frontier, "subtrees"),
+    (Checkpoint, "resume"),
+    (Checkpoint, "subtrees"),
+    (Checkpoint, "finish_subtrees"),
+    # At the end.
+    (work_module, "tiles_to_goal"),
+    (solver_module, "replay"),
+    (result_module, "check_solution"),
+    (StackPool, "give_back"),
+    (WorkerPool, "withdraw"),
+    (Checkpoint, "finish_threshold"),
+)
 
 
 class Faults:
@@ -129,9 +128,8 @@ class Faults:
     def installed(self) -> Iterator[None]:
         """Wrap all functions of POINTS for a while, and make slices small: work changes hands all the time."""
         with ExitStack() as stack:
-            for place in [place for places in POINTS.values() for place in places]:
-                owner, name = place
-                wrapped = self.wrap(name_of(place), getattr(owner, name))
+            for owner, name in POINTS:
+                wrapped = self.wrap(f"{owner.__name__.rpartition('.')[2]}.{name}", getattr(owner, name))
                 stack.enter_context(mock.patch.object(owner, name, wrapped))
             for module, name, value in (
                 (worker_pool_module, "Thread", WorkerThread),
@@ -141,18 +139,6 @@ class Faults:
             ):
                 stack.enter_context(mock.patch.object(module, name, value))
             yield
-
-
-def name_of(place: tuple[Any, str]) -> str:
-    """Return the name of a point, such as `Stack.split`."""
-    owner, name = place
-    return f"{owner.__name__.rpartition('.')[2]}.{name}"
-
-
-def stages() -> dict[str, str]:
-    """Return the stage of each point."""
-    of_functions = {name_of(place): stage for stage, places in POINTS.items() for place in places}
-    return of_functions | dict.fromkeys(CALLBACKS, "callback")
 
 
 # What a search returned, and what it raised.
@@ -176,15 +162,11 @@ class Searches:
         self.boards = [HARD, *solvable_boards(S3, weak.goal, 7, 4)]
         self._report = faults.wrap("report", lambda *_: None)
         self._faults = faults
-        # A table of all tiles holds the lengths themselves.
-        with database_for("8", "3x3") as exact:
-            near = [after for board in self.boards for _, after in naive_moves(board, S3)]
-            self._distances = {board: exact.probe(board).maximum for board in (*self.boards, *near)}
         self.searches: dict[str, Search] = {
-            "one board": lambda pool, _: self._checked(self.solver, pool, None),
-            "one board with subtrees": partial(self._checked, self.solver),
-            "one board with a frontier": partial(self._checked, self.with_frontier),
-            "one board in operator order": lambda _, checkpoint: self._checked(self.operator_order, None, checkpoint),
+            "one board": lambda pool, _: self._one(self.solver, pool, None),
+            "one board with subtrees": partial(self._one, self.solver),
+            "one board with a frontier": partial(self._one, self.with_frontier),
+            "one board in operator order": lambda _, checkpoint: self._one(self.operator_order, None, checkpoint),
             "all solutions, listed": self._listed,
             "all solutions, counted": self._counted,
             "solve_batch": self._batch,
@@ -225,25 +207,21 @@ class Searches:
             return f"{name}: afterwards: {raised_again or again!r}"
         return raised_by_close and f"{name}: the pool cannot be closed: {raised_by_close}"
 
-    def _checked(self, solver: Any, pool: WorkerPool | None, checkpoint: Checkpoint | None) -> Any:
+    def _one(self, solver: Any, pool: WorkerPool | None, checkpoint: Checkpoint | None) -> Any:
         found = solver.solve(
             HARD, report=self._report, pool=pool, checkpoint=checkpoint, limits=Limits(seconds=_HANG_S / 2)
         )
-        assert found.length == self._distances[HARD], f"length {found.length}"
-        return node_counts(found.iterations[:-1])
+        return found.length, node_counts(found.iterations[:-1])
 
     def _listed(self, pool: WorkerPool, _checkpoint: Checkpoint) -> Any:
         listed: list[tuple[int, ...]] = []
         found = self.solver.solve_all(
             HARD, listed=self._faults.wrap("listed", listed.append), report=self._report, pool=pool
         )
-        assert found.is_complete
-        assert found.n_solutions == len(set(listed)) == len(listed)
-        return sorted(listed), node_counts(found.iterations)
+        return found.n_solutions, sorted(listed), node_counts(found.iterations)
 
     def _counted(self, pool: WorkerPool, _checkpoint: Checkpoint) -> Any:
         found = self.solver.solve_all(HARD, report=self._report, pool=pool)
-        assert found.is_complete
         return found.n_solutions, node_counts(found.iterations)
 
     def _batch(self, pool: WorkerPool, checkpoint: Checkpoint) -> Any:
@@ -252,21 +230,15 @@ class Searches:
         found: list[Any] = []
         for some in self.solver.solve_batch(self.boards, report=self._report, pool=pool, checkpoints=checkpoints):
             found += some
-        assert [at.length for at in found] == [self._distances[board] for board in self.boards]
-        return [node_counts(at.iterations[:-1]) for at in found]
+        return [(at.length, node_counts(at.iterations[:-1])) for at in found]
 
     def _many(self, _pool: WorkerPool, _checkpoint: Checkpoint) -> Any:
-        boards = 3 * self.boards
-        found = self.solver.solve_many(boards, n_threads=3, moves=True)
-        assert found.lengths.tolist() == [self._distances[board] for board in boards]
-        return found.lengths.tolist()
+        return self.solver.solve_many(3 * self.boards, n_threads=3, moves=True).lengths.tolist()
 
     def _label(self, _pool: WorkerPool, _checkpoint: Checkpoint) -> Any:
         found = self.solver.label(self.boards, n_threads=3)
         assert found.after is not None
-        after = found.after.tolist()
-        assert after == [naive_labels(board, S3, self._distances)[2] for board in self.boards]
-        return after
+        return found.after.tolist()
 
 
 def outcome_of(run: Callable[[], Any]) -> Outcome:
@@ -276,41 +248,24 @@ def outcome_of(run: Callable[[], Any]) -> Outcome:
         return None, error
 
 
-def is_of(raised: BaseException | None, injected: BaseException) -> bool:
-    """Return whether an exception is the injected one, or was raised because of it."""
-    seen: set[int] = set()
-    waiting = [raised]
-    while waiting:
-        at = waiting.pop()
-        if at is injected:
-            return True
-        if at is not None and id(at) not in seen:
-            seen.add(id(at))
-            waiting += [at.__cause__, at.__context__]
-    return False
-
-
 def wait_for_workers() -> str | None:
     """Wait until all worker threads have ended; return what is wrong if they do not."""
-    end = time.monotonic() + _HANG_S
-    while any(thread.name == _WORKER for thread in threading.enumerate()):
-        if time.monotonic() > end:
-            return "a worker thread did not end"
-        time.sleep(0.001)
+    for thread in threading.enumerate():
+        if isinstance(thread, WorkerThread):
+            thread.join(_HANG_S)
+            if thread.is_alive():
+                return "a worker thread did not end"
     return None
 
 
 def try_errors(searches: Searches, faults: Faults, n_tried: int, rng: random.Random, tally: Tally) -> None:
-    """Let calls fail: each stage and each search as often."""
-    names, stage_of = list(searches.searches), stages()
+    """Let calls fail: each search as often, and at each of its points as often."""
+    names = list(searches.searches)
     for i in range(n_tried):
         name = names[i % len(names)]
-        points = searches.calls[name]
-        here = sorted({stage_of[point.split()[1]] for point in points})
-        stage = here[(i // len(names)) % len(here)]
-        point = rng.choice(sorted(at for at in points if stage_of[at.split()[1]] == stage))
+        point, n_calls = rng.choice(sorted(searches.calls[name].items()))
         error = rng.choice(ERRORS)("injected")
-        number = rng.randint(1, points[point])
+        number = rng.randint(1, n_calls)
 
         def fail(
             run: Callable[[], Any], point: str = point, number: int = number, error: BaseException = error
@@ -318,12 +273,13 @@ def try_errors(searches: Searches, faults: Faults, n_tried: int, rng: random.Ran
             faults.arm(point, number, error)
             answer, raised = outcome_of(run)
             faults.arm(None)
-            if raised is not None and not is_of(raised, error):
+            # Also if it is the cause of another one.
+            if raised is not None and f"{type(error).__name__}: injected" not in "".join(format_exception(raised)):
                 raised = AssertionError(f"another error: {raised!r}")
             return answer, raised
 
         loss = searches.loss_of(name, fail) or wait_for_workers()
-        tally.count(stage, None if loss is None else f"{point} {number} {error!r}: {loss}")
+        tally.count("a call fails", None if loss is None else f"{point} {number} {error!r}: {loss}")
 
 
 def try_interrupts(searches: Searches, n_tried: int, rng: random.Random, tally: Tally) -> None:

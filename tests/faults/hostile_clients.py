@@ -7,8 +7,6 @@ good client late, wrongly or not at all, prints a traceback, or ends late after 
 import argparse
 import contextlib
 import http.client
-import os
-import signal
 import socket
 import threading
 import time
@@ -17,27 +15,22 @@ from contextlib import ExitStack, contextmanager
 from functools import partial
 from typing import NamedTuple
 
-from tests.faults.driver import Ended, Running, Tally, main
+from tests.faults.driver import Tally, main
 from tests.pdb_service.hostile_requests import EASY, request, resident_bytes
+from tests.pdb_service.server import Server, serving
 from tests.tables import table_file
 
 _ATTACK_S = 20.0
 _GRACE_S = 2
 # The most seconds from SIGTERM to the end: the server has 5 more than searches; the rest is for a loaded machine.
 _MOST_END_S = _GRACE_S + 5 + 8
-_START_S = 120
+# For a loaded machine.
+_MOST_LATENCY_S = 3
 _PATIENCE_S = 20
 # A search of this board takes longer than an attack.
 _WORST = "0+12+9+13/15+11+10+14/3+7+2+5/4+8+6+1"
 _EASY = EASY.replace(" ", "+")
 _SMALLEST = b"GET / HTTP/1.1\r\n\r\n"
-_FOREIGN_GET = ("Sec-Fetch-Site: cross-site", "Sec-Fetch-Mode: no-cors", "Sec-Fetch-Dest: image")
-_FOREIGN_POST = (*_FOREIGN_GET[:2], "Origin: https://evil.example", "Content-Type: text/plain")
-
-
-def _solve(seconds: int) -> str:
-    """Return the path of a long solve."""
-    return f"/v1/solve?board={_WORST}&seconds={seconds}"
 
 
 @contextmanager
@@ -63,7 +56,8 @@ def pipelined(n: int, port: int, is_over: threading.Event) -> None:
     with _connections(port, n) as connections:
         left = {}
         for connection in connections:
-            left[connection] = request(_solve(60)).replace(b"Connection: close\r\n", b"") + block
+            solve = request(f"/v1/solve?board={_WORST}&seconds=60").replace(b"Connection: close\r\n", b"")
+            left[connection] = solve + block
         while not is_over.wait(0.002):
             left = {connection: _sent(connection, rest) or block for connection, rest in left.items()}
 
@@ -108,116 +102,83 @@ def unread(n: int, port: int, is_over: threading.Event) -> None:
             left = {connection: _sent(connection, rest) or batch for connection, rest in left.items()}
 
 
-def foreign(n: int, port: int, is_over: threading.Event) -> None:
-    """Ask as pages of another site do: for images, and by POST of plain text."""
-    while not is_over.wait(0.1):
-        # The server may end meanwhile.
-        with contextlib.suppress(OSError), _connections(port, n) as connections:
-            for connection in connections[::2]:
-                connection.sendall(request(_solve(2), None, *_FOREIGN_GET))
-            for connection in connections[1::2]:
-                body = b'{"board": "%s", "seconds": 2}' % _WORST.replace("+", " ").encode()
-                connection.sendall(request("/v1/solve", body, *_FOREIGN_POST))
-            is_over.wait(1)
-
-
 class Kind(NamedTuple):
-    """Hostile clients, and the bounds of memory and latency, for a loaded machine."""
+    """Hostile clients, and the bound of memory."""
 
     act: Callable[[int, threading.Event], None]
     most_mb: float = 40
-    most_latency_s: float = 3
 
 
 KINDS = {
-    "1 connection, requests behind a solve": Kind(partial(pipelined, 1)),
     "10 connections, requests behind solves": Kind(partial(pipelined, 10)),
     "1 connection after another, short requests without end": Kind(endless),
     "200 connections, heads byte by byte": Kind(partial(slow_heads, 200)),
     "500 connections, nothing sent": Kind(partial(silent, 500)),
     "20 connections, answers of batches not read": Kind(partial(unread, 20), 200),
-    "20 searches at a time of pages of another site": Kind(partial(foreign, 20)),
 }
 
 
-def _good_client(port: int, pid: int, until: float) -> tuple[str | None, float, int]:
+def _good_client(server: Server, until: float) -> tuple[str | None, float, int]:
     """Look up a board again and again. Return the loss, the longest latency and the most memory."""
     longest, most_bytes = 0.0, 0
     while time.monotonic() < until or longest == 0:
-        loss, seconds = _asked(port, f"/v1/lookup?board={_EASY}")
-        longest, most_bytes = max(longest, seconds), max(most_bytes, resident_bytes(pid))
+        loss, seconds = _asked(server, f"/v1/lookup?board={_EASY}")
+        longest, most_bytes = max(longest, seconds), max(most_bytes, resident_bytes(server.process.pid))
         if loss is not None:
             return loss, longest, most_bytes
         time.sleep(0.02)
     return None, longest, most_bytes
 
 
-def _asked(port: int, path: str) -> tuple[str | None, float]:
+def _asked(server: Server, path: str) -> tuple[str | None, float]:
     """Send a request. Return the loss, and the seconds until the whole answer."""
     started = time.monotonic()
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=_PATIENCE_S)
     try:
-        connection.request("GET", path)
-        answer = connection.getresponse()
-        body = answer.read()
+        answer = server.ask(path, timeout=_PATIENCE_S)
     except (OSError, http.client.HTTPException) as error:
         return f"no answer: {error!r}", time.monotonic() - started
-    finally:
-        connection.close()
-    loss = None if answer.status == 200 and b'"h":1,' in body else f"{path}: {answer.status} {body[:200]!r}"
+    loss = (
+        None if answer.status == 200 and b'"h":1,' in answer.body else f"{path}: {answer.status} {answer.body[:200]!r}"
+    )
     return loss, time.monotonic() - started
-
-
-def _started() -> tuple[Running, int]:
-    """Return a server that is ready, and its port."""
-    table = str(table_file("663", "4x4"))
-    options = ["--port", "0", "--db", table, "--solves", "2", "--grace", str(_GRACE_S)]
-    server = Running(["serve", *options])
-    end = time.monotonic() + _START_S
-    while "ready: " not in server.stderr():
-        assert time.monotonic() < end, server.stderr()
-        assert not server.has_ended(), server.stderr()
-        time.sleep(0.02)
-    return server, int(server.stderr().partition("ready: ")[2].split("/")[2].rpartition(":")[2])
 
 
 def attacked(kind: Kind, seconds: float) -> tuple[str | None, dict[str, float]]:
     """Attack a new server for some seconds, and stop it during the attack. Return the loss and the figures."""
-    server, port = _started()
     is_over = threading.Event()
-    attackers = threading.Thread(target=kind.act, args=(port, is_over))
-    try:
-        _good_client(port, server.pid, 0)
-        before = resident_bytes(server.pid)
+    with serving(table_file("663", "4x4"), options=["--solves", "2", "--grace", str(_GRACE_S)]) as server:
+        attackers = threading.Thread(target=kind.act, args=(server.port, is_over))
+        _good_client(server, 0)
+        before = resident_bytes(server.process.pid)
         attackers.start()
-        loss, latency_s, most_bytes = _good_client(port, server.pid, time.monotonic() + seconds)
-        # The search is short: long ones wait behind those of hostile clients, as behind others.
-        loss = loss or _asked(port, f"/v1/solve?board={_EASY}&seconds=2")[0]
-    finally:
-        stopped = time.monotonic()
-        os.kill(server.pid, signal.SIGTERM)
-        ended = server.wait(60)
-        end_s = time.monotonic() - stopped
-        is_over.set()
-        if attackers.ident is not None:
+        try:
+            loss, latency_s, most_bytes = _good_client(server, time.monotonic() + seconds)
+            # The search is short: long ones wait behind those of hostile clients, as behind others.
+            loss = loss or _asked(server, f"/v1/solve?board={_EASY}&seconds=2")[0]
+            stopped = time.monotonic()
+            server.process.terminate()
+            code = server.process.wait(60)
+            end_s = time.monotonic() - stopped
+        finally:
+            is_over.set()
             attackers.join()
     figures = {
         "growth_mb": round((most_bytes - before) / 1e6, 1),
         "longest_latency_s": round(latency_s, 3),
         "end_s": round(end_s, 2),
     }
-    return loss or ended.problem() or _beyond(kind, ended, figures), figures
+    if loss is None and (code != 0 or any("Traceback" in line for line in server.log)):
+        loss = f"exit code {code}: {server.log[-3:]}"
+    return loss or _beyond(kind, figures), figures
 
 
-def _beyond(kind: Kind, ended: Ended, figures: dict[str, float]) -> str | None:
+def _beyond(kind: Kind, figures: dict[str, float]) -> str | None:
     """Return the bound that an attack has exceeded, or None."""
     if figures["growth_mb"] > kind.most_mb:
         return f"{figures['growth_mb']} MB more memory"
-    if figures["longest_latency_s"] > kind.most_latency_s:
+    if figures["longest_latency_s"] > _MOST_LATENCY_S:
         return f"an answer after {figures['longest_latency_s']} s"
-    if figures["end_s"] > _MOST_END_S:
-        return f"the end {figures['end_s']} s after SIGTERM"
-    return None if ended.code == 0 else f"exit code {ended.code}: {ended.stderr[-200:]}"
+    return f"the end {figures['end_s']} s after SIGTERM" if figures["end_s"] > _MOST_END_S else None
 
 
 def attack(tally: Tally, options: argparse.Namespace) -> None:

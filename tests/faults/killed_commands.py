@@ -11,8 +11,7 @@ import itertools
 import json
 import random
 import re
-import signal
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory, mkdtemp
@@ -20,7 +19,7 @@ from typing import Any
 
 from pdb_core.puzzle import BoardSize
 from solver.solution import check_solution
-from tests.faults.driver import Ended, Running, Tally, main
+from tests.faults.driver import Ended, Tally, main, run
 
 _PATIENCE_S = 600
 _CHUNK = 10
@@ -45,7 +44,6 @@ class Command:
 
     expected  names of its files
     finished  returns what the next run must report on stderr, from what a killed run left
-    refusal   exit code and part of the message if another process writes the file; None if that is allowed
     loss      returns what is lost, from a run that succeeded and the undisturbed one
     """
 
@@ -53,13 +51,7 @@ class Command:
     arguments: tuple[str, ...]
     expected: tuple[str, ...]
     finished: Callable[[Path], str]
-    refusal: tuple[int, str] | None
     loss: Callable[[Run, Run], str | None]
-
-    def left_behind(self, folder: Path, allowed: Iterable[str] = ()) -> str | None:
-        """Return what is wrong with the names in a folder, apart from those that are allowed."""
-        names = {path.name for path in folder.iterdir()} - set(allowed)
-        return None if names == set(self.expected) else f"the folder has {sorted(names)}"
 
 
 def _finished_build(folder: Path) -> str:
@@ -97,11 +89,9 @@ def _solve_loss(run: Run, whole: Run) -> str | None:
         return "other answers on stdout"
     for answer in found:
         check_solution(tuple(answer["board"]), answer["moves"], tuple(answer["goal"]), BoardSize(4, 4))
-    log = run.folder / "log"
-    if log.exists():
-        logged = [json.loads(line) for line in log.read_text(encoding="utf-8").splitlines()[1:]]
-        if sorted((line["board"], line["tiles"]) for line in logged) != sorted((a["board"], a["moves"]) for a in found):
-            return "other answers in the log"
+    logged = [json.loads(line) for line in (run.folder / "log").read_text(encoding="utf-8").splitlines()[1:]]
+    if sorted((line["board"], line["tiles"]) for line in logged) != sorted((a["board"], a["moves"]) for a in found):
+        return "other answers in the log"
     lengths = re.findall(r"^\d+$", (run.folder / "answers").read_text(encoding="utf-8"), re.MULTILINE)
     return None if lengths == [str(answer["length"]) for answer in found] else "other answers in the file"
 
@@ -109,39 +99,16 @@ def _solve_loss(run: Run, whole: Run) -> str | None:
 def _commands(table: Path) -> tuple[Command, ...]:
     solve = (
         "solve", "--db", str(table), "--instances", "random1000", "--shard", "1/4", "--format", "ndjson",
-        "--out", "answers",
+        "--out", "answers", "--log", "log",
     )  # fmt: skip
     label = ("label", "--db", str(table), "--random", "150", "--chunk", str(_CHUNK), "--out", "l.npz")
     # About a checkpoint each second: at 0, writing them takes ten times as long as the build.
     build = ("build", "78", "--checkpoint-every", "0.05", "--out", "t.h5")
     return (
-        Command(
-            "build", build, ("t.build.json", "t.h5"), _finished_build, (5, "t.h5 is being built by process 1 on "),
-            _build_loss,
-        ),
-        Command(
-            "solve --log --out", (*solve, "--log", "log"), ("answers", "log"), _finished_boards,
-            (5, "log is in use by another command"), _solve_loss,
-        ),
-        Command("solve --out", solve, ("answers",), lambda _folder: "", None, _solve_loss),
-        Command(
-            "label --out", label, ("l.npz",), _finished_labels, (5, "l.npz.partial is in use by another command"),
-            lambda run, whole: _differs("l.npz", run, whole),
-        ),
-    )  # fmt: skip
-
-
-def trials(tried: int) -> Iterator[tuple[Command, Run, Path, int]]:
-    """Run each command undisturbed, and yield it `tried` times, with that run, an empty folder and a number."""
-    with TemporaryDirectory() as root:
-        table = Path(root, "78.h5")
-        assert Running(["build", "78", "--out", str(table)]).wait(_PATIENCE_S).code == 0
-        for command in _commands(table):
-            folder = Path(mkdtemp(dir=root))
-            whole = Run(folder, Running(command.arguments, cwd=folder).wait(_PATIENCE_S))
-            assert whole.ended.code == 0, whole.ended.stderr
-            for number in range(tried):
-                yield command, whole, Path(mkdtemp(dir=root)), number
+        Command("build", build, ("t.build.json", "t.h5"), _finished_build, _build_loss),
+        Command("solve --log --out", solve, ("answers", "log"), _finished_boards, _solve_loss),
+        Command("label --out", label, ("l.npz",), _finished_labels, lambda run, whole: _differs("l.npz", run, whole)),
+    )
 
 
 def _loss(command: Command, folder: Path, whole: Run) -> str | None:
@@ -155,27 +122,34 @@ def _loss(command: Command, folder: Path, whole: Run) -> str | None:
             return f"{name} was not whole under its final name"
     finished = command.finished(folder)
     left = {path.name for path in folder.iterdir() if _TEMPORARY.fullmatch(path.name)}
-    ended = Running(command.arguments, cwd=folder).wait(_PATIENCE_S)
+    ended = run(command.arguments, cwd=folder, patience_s=_PATIENCE_S)
     if ended.problem() or ended.code != 0:
         return f"the next run: {ended.problem() or ended.stderr[-200:]}"
     if finished not in ended.stderr:
         return f"the next run does not report: {finished}"
-    return command.left_behind(folder, left) or command.loss(Run(folder, ended), whole)
+    names = {path.name for path in folder.iterdir()} - left
+    if names != set(command.expected):
+        return f"the folder has {sorted(names)}"
+    return command.loss(Run(folder, ended), whole)
 
 
 def attack(tally: Tally, options: argparse.Namespace) -> None:
     """Kill each command once in each of `options.tried` equal parts of its duration, earlier if it ended before."""
     chance = random.Random(options.seed)
-    for command, whole, parent, number in trials(options.tried):
-        seconds = whole.ended.seconds * (number + chance.random()) / options.tried
-        for attempt in itertools.count():
-            folder = parent / str(attempt)
-            folder.mkdir()
-            running = Running(command.arguments, cwd=folder)
-            was_killed = running.kill_after(seconds * 0.9**attempt)
-            if running.wait(_PATIENCE_S).code == -signal.SIGKILL and was_killed:
-                tally.count(f"{command.name} killed", _loss(command, folder, whole))
-                break
+    with TemporaryDirectory() as root:
+        table = Path(root, "78.h5")
+        assert run(["build", "78", "--out", str(table)], patience_s=_PATIENCE_S).code == 0
+        for command in _commands(table):
+            folder = Path(mkdtemp(dir=root))
+            whole = Run(folder, run(command.arguments, cwd=folder, patience_s=_PATIENCE_S))
+            assert whole.ended.code == 0, whole.ended.stderr
+            for number in range(options.tried):
+                seconds = whole.ended.seconds * (number + chance.random()) / options.tried
+                for attempt in itertools.count():
+                    folder = Path(mkdtemp(dir=root))
+                    if run(command.arguments, cwd=folder, patience_s=seconds * 0.9**attempt).code is None:
+                        tally.count(f"{command.name} killed", _loss(command, folder, whole))
+                        break
 
 
 if __name__ == "__main__":

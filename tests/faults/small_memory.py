@@ -17,7 +17,7 @@ from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 from tests.command_line import PROGRAM
-from tests.faults.driver import Ended, Running, Tally, main
+from tests.faults.driver import Ended, Tally, main, run
 from tests.tables import table_file
 
 MEGABYTES = (50, 80, 120, 180, 270, 380, 420, 500, 700, 1000, 1500, 2500, 4000)
@@ -71,7 +71,7 @@ def commands() -> dict[str, Command]:
     }
 
 
-def run(
+def answer_of(
     command: Command,
     environment: Mapping[str, str] | None = None,
     *,
@@ -84,8 +84,9 @@ def run(
         program[-1] = FEW_THREADS.format(n_threads=n_threads) + program[-1]
     with TemporaryDirectory() as folder:
         limits = None if limit is None else {resource.RLIMIT_AS: limit}
-        running = Running(command.arguments, cwd=Path(folder), limits=limits, program=program, environment=environment)
-        ended = running.wait(300)
+        ended = run(
+            command.arguments, cwd=Path(folder), limits=limits, program=program, environment=environment, patience_s=300
+        )
         problem = ended.problem()
         assert problem is None, problem
         if ended.code == 0:
@@ -98,7 +99,7 @@ def run(
 def attack(tally: Tally, options: argparse.Namespace) -> None:
     """Try each command at each limit. `--tried` is the number of trials of each fault, spread over all."""
     of_command = commands()
-    expected = {name: run(command) for name, command in of_command.items()}
+    expected = {name: answer_of(command) for name, command in of_command.items()}
     faults: dict[str, list[tuple[str, dict[str, int]]]] = {
         "address space": [(name, {"limit": n * 1_000_000}) for n in MEGABYTES for name in of_command],
         "address space, kernels not compiled": [("query", {"limit": n * 1_000_000}) for n in MEGABYTES],
@@ -109,7 +110,7 @@ def attack(tally: Tally, options: argparse.Namespace) -> None:
             with TemporaryDirectory() as cache:
                 environment = {"TILE_PDB_CACHE": cache} if "not compiled" in fault else {}
                 try:
-                    found = run(of_command[name], environment, **limits)
+                    found = answer_of(of_command[name], environment, **limits)
                     loss = None if found in (None, expected[name]) else f"answer {str(found)[:200]}"
                 except AssertionError as error:
                     loss = str(error)

@@ -3,15 +3,30 @@
 import itertools
 import math
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping
-from functools import lru_cache
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cache, lru_cache
 from types import MappingProxyType
+from typing import TypeVar
 
 from pdb_core.puzzle import BoardSize, Tiles
 
 UNREACHED = 255
 Placement = tuple[int, ...]
 PatternState = tuple[Placement, frozenset[int]]  # the cell of each tile, and the cells the blank can roam
+State = TypeVar("State")
+
+
+def breadth_first(start: State, moves: Callable[[State], Iterable[State]]) -> dict[State, int]:
+    """Return the distance of every state that moves lead to, the nearest first."""
+    distances = {start: 0}
+    queue = deque([start])
+    while queue:
+        state = queue.popleft()
+        for near in moves(state):
+            if near not in distances:
+                distances[near] = distances[state] + 1
+                queue.append(near)
+    return distances
 
 
 def naive_neighbours(cell: int, size: BoardSize) -> list[int]:
@@ -21,7 +36,7 @@ def naive_neighbours(cell: int, size: BoardSize) -> list[int]:
 
 
 def naive_moves(board: Tiles, size: BoardSize) -> list[tuple[int, Tiles]]:
-    """Return every legal move: the tile that moves, and the board after it."""
+    """Return every legal move: the tile that moves, and the board after it. The blank goes up, left, right, down."""
     blank = board.index(0)
     result = []
     for cell in naive_neighbours(blank, size):
@@ -33,16 +48,17 @@ def naive_moves(board: Tiles, size: BoardSize) -> list[tuple[int, Tiles]]:
 
 @lru_cache(maxsize=8)
 def naive_distances(size: BoardSize, goal: Tiles) -> Mapping[Tiles, int]:
-    """Return the distance of every solvable board, by breadth-first search from the goal."""
-    distances = {goal: 0}
-    queue = deque([goal])
-    while queue:
-        board = queue.popleft()
-        for _tile, near in naive_moves(board, size):
-            if near not in distances:
-                distances[near] = distances[board] + 1
-                queue.append(near)
-    return MappingProxyType(distances)
+    """Return the distance of every solvable board, the nearest first."""
+    return MappingProxyType(breadth_first(goal, lambda board: [near for _tile, near in naive_moves(board, size)]))
+
+
+def naive_layers(size: BoardSize, goal: Tiles) -> Iterator[list[Tiles]]:
+    """Yield the boards at each distance from the goal."""
+    layer, seen = [goal], {goal}
+    while layer:
+        yield layer
+        layer = sorted({near for board in layer for _tile, near in naive_moves(board, size)} - seen)
+        seen.update(layer)
 
 
 def naive_labels(board: Tiles, size: BoardSize, distances: Mapping[Tiles, int]) -> tuple[int, int, list[int]]:
@@ -52,13 +68,8 @@ def naive_labels(board: Tiles, size: BoardSize, distances: Mapping[Tiles, int]) 
     after = [-1] * 4
     if board not in distances:
         return -1, 0, after
-    blank = board.index(0)
-    row, column = divmod(blank, size.width)
-    for move, (r, c) in enumerate([(row - 1, column), (row, column - 1), (row, column + 1), (row + 1, column)]):
-        if 0 <= r < size.height and 0 <= c < size.width:
-            cells = list(board)
-            cells[blank], cells[r * size.width + c] = cells[r * size.width + c], 0
-            after[move] = distances[tuple(cells)]
+    for _tile, near in naive_moves(board, size):
+        after["ULRD".index(naive_letter(board, near))] = distances[near]
     is_nearer = [0 <= distance < distances[board] for distance in after]
     return distances[board], sum(1 << move for move in range(4) if is_nearer[move]), after
 
@@ -97,21 +108,12 @@ def naive_turned_and_flipped(board: Tiles, size: BoardSize) -> list[Tiles]:
     return result
 
 
-def naive_cell_set_rank(cells: Placement, n_cells: int) -> int:
-    """Return the rank of a cell set among all of its size, in lexicographic order."""
-    return list(itertools.combinations(range(n_cells), len(cells))).index(tuple(sorted(cells)))
-
-
-def naive_arrangement(cells: Placement) -> tuple[int, ...]:
-    """Return the labels 0 .. k-1 of tiles on `cells`, read along the ascending cells."""
-    return tuple(sorted(range(len(cells)), key=lambda label: cells[label]))
-
-
 def naive_rank(cells: Placement, n_cells: int) -> int:
-    """Return the entry of tiles on `cells`, the tiles ascending."""
-    k = len(cells)
-    arrangements = list(itertools.permutations(range(k)))
-    return naive_cell_set_rank(cells, n_cells) * math.factorial(k) + arrangements.index(naive_arrangement(cells))
+    """Return the entry of tiles on `cells`, the tiles ascending: by their cell set, then by their order on it."""
+    labels = range(len(cells))
+    set_rank = list(itertools.combinations(range(n_cells), len(cells))).index(tuple(sorted(cells)))
+    order = tuple(sorted(labels, key=lambda label: cells[label]))
+    return set_rank * math.factorial(len(cells)) + list(itertools.permutations(labels)).index(order)
 
 
 def naive_unrank(rank: int, n_cells: int, n_tiles: int) -> Placement:
@@ -124,14 +126,11 @@ def naive_unrank(rank: int, n_cells: int, n_tiles: int) -> Placement:
 
 def naive_placements(n_cells: int, n_tiles: int) -> list[Placement]:
     """Return all placements in the order of their entries."""
-    result = []
-    for cell_set in itertools.combinations(range(n_cells), n_tiles):
-        for labels in itertools.permutations(range(n_tiles)):
-            cells = [0] * n_tiles
-            for cell, label in zip(cell_set, labels, strict=True):
-                cells[label] = cell
-            result.append(tuple(cells))
-    return result
+    return [
+        tuple(cell_set[labels.index(label)] for label in range(n_tiles))
+        for cell_set in itertools.combinations(range(n_cells), n_tiles)
+        for labels in itertools.permutations(range(n_tiles))
+    ]
 
 
 @lru_cache(maxsize=10_000)
@@ -162,23 +161,28 @@ def naive_pattern_distances(size: BoardSize, goal: Tiles, tiles: tuple[int, ...]
     """Return the zero-aware distances of each placement and blank region: only moves of the pattern's tiles count."""
     cells = tuple(goal.index(tile) for tile in tiles)
     start = (cells, naive_region(goal.index(0), cells, size))
-    distances = {start: 0}
-    queue = deque([start])
-    while queue:
-        state = queue.popleft()
-        for near in naive_pattern_moves(state, size):
-            if near not in distances:
-                distances[near] = distances[state] + 1
-                queue.append(near)
-    return distances
+    return breadth_first(start, lambda state: naive_pattern_moves(state, size))
+
+
+@cache
+def naive_least_distances(size: BoardSize, goal: Tiles, tiles: tuple[int, ...]) -> Mapping[Placement, int]:
+    """Return the least distance of each placement over the blank regions."""
+    least: dict[Placement, int] = {}
+    for (cells, _region), distance in naive_pattern_distances(size, goal, tiles).items():
+        least.setdefault(cells, distance)  # the nearest comes first
+    return least
 
 
 def naive_additive_min(size: BoardSize, goal: Tiles, tiles: tuple[int, ...]) -> list[int]:
-    """Return the table of a pattern: the least distance over the blank regions, `UNREACHED` if there is none."""
-    least: dict[Placement, int] = {}
-    for (cells, _region), distance in naive_pattern_distances(size, goal, tiles).items():
-        least[cells] = min(distance, least.get(cells, UNREACHED))
+    """Return the table of a pattern: the least distances, `UNREACHED` if there is none."""
+    least = naive_least_distances(size, goal, tiles)
     return [least.get(cells, UNREACHED) for cells in naive_placements(size.n_cells, len(tiles))]
+
+
+def packed_bits(distances: Iterable[int]) -> bytes:
+    """Return bit 1 of each distance, lowest bit first, from a new byte on."""
+    bits = [distance >> 1 & 1 for distance in distances]
+    return bytes(sum(bit << i for i, bit in enumerate(bits[at : at + 8])) for at in range(0, len(bits), 8))
 
 
 def naive_bits(size: BoardSize, goal: Tiles, tiles: tuple[int, ...]) -> bytes:
@@ -187,7 +191,7 @@ def naive_bits(size: BoardSize, goal: Tiles, tiles: tuple[int, ...]) -> bytes:
     The blocks of a set of cells are its blank regions, by their lowest cells. A block starts with a new byte.
     """
     distances = naive_pattern_distances(size, goal, tiles)
-    table = bytearray()
+    table = b""
     placements = naive_placements(size.n_cells, len(tiles))
     n_orders = math.factorial(len(tiles))
     for first in range(0, len(placements), n_orders):
@@ -195,10 +199,8 @@ def naive_bits(size: BoardSize, goal: Tiles, tiles: tuple[int, ...]) -> bytes:
         cells = block_placements[0]
         regions = {naive_region(cell, cells, size) for cell in range(size.n_cells) if cell not in cells}
         for region in sorted(regions, key=min):
-            bits = [distances.get((placement, region), 0) >> 1 & 1 for placement in block_placements]
-            for start in range(0, n_orders, 8):
-                table.append(sum(bit << i for i, bit in enumerate(bits[start : start + 8])))
-    return bytes(table)
+            table += packed_bits(distances.get((placement, region), 0) for placement in block_placements)
+    return table
 
 
 Effect = tuple[tuple[tuple[int, int], tuple[int, int]], ...]
@@ -266,8 +268,8 @@ def naive_frontier(
         if len(path) + h(at) > f:
             unexpanded.append((h(at), len(unexpanded), path))
             continue
-        children = [(path + naive_letter(at, near), near) for _tile, near in naive_moves(at, size)]
-        for longer, near in sorted(children, key=lambda child: "ULRD".index(child[0][-1])):
+        for _tile, near in naive_moves(at, size):
+            longer = path + naive_letter(at, near)
             if longer.endswith(tuple(duplicates)):
                 continue
             generated += 1
@@ -275,13 +277,3 @@ def naive_frontier(
                 paths[near] = longer
                 boards.append(near)
     return [paths[at] for at in boards], [path for _h, _i, path in sorted(unexpanded)], generated
-
-
-def naive_layer_counts(size: BoardSize, goal: Tiles, depth: int) -> list[int]:
-    """Return the number of boards at each distance from 0 to `depth`."""
-    seen, layer, counts = {goal}, {goal}, [1]
-    for _ in range(depth):
-        layer = {near for board in layer for _tile, near in naive_moves(board, size)} - seen
-        seen |= layer
-        counts.append(len(layer))
-    return counts

@@ -1,17 +1,16 @@
 """Slow, obviously right twins of heuristics."""
 
 import itertools
-from collections import deque
 from collections.abc import Sequence
 from functools import cache
 
 from pdb_core.puzzle import BoardSize, Tiles
 from tests.naive.boards_and_tables import (
-    Placement,
+    breadth_first,
+    naive_least_distances,
     naive_manhattan,
     naive_moves,
     naive_neighbours,
-    naive_pattern_distances,
 )
 
 
@@ -111,22 +110,13 @@ def _cell_distance(cell: int, other: int, size: BoardSize) -> int:
 # Pairs and triples: the best of all choices of groups that share no tile, by the moves of each group
 
 
-@cache
-def naive_group_distances(size: BoardSize, goal: Tiles, tiles: tuple[int, ...]) -> dict[Placement, int]:
-    """Return the moves of these tiles alone from each of their placements, the least over the blank's regions."""
-    least: dict[Placement, int] = {}
-    for (cells, _region), distance in naive_pattern_distances(size, goal, tiles).items():
-        least[cells] = min(distance, least.get(cells, distance))
-    return least
-
-
 def naive_grouped(board: Tiles, goal: Tiles, size: BoardSize, n_in_group: int) -> int:
     """Return the most that the tiles need in groups of up to that many; a tile alone needs its Manhattan distance."""
     alone = {tile: _cell_distance(board.index(tile), goal.index(tile), size) for tile in range(1, size.n_cells)}
     excesses = [
         (
             frozenset(tiles),
-            naive_group_distances(size, goal, tiles)[tuple(map(board.index, tiles))]
+            naive_least_distances(size, goal, tiles)[tuple(map(board.index, tiles))]
             - sum(alone[tile] for tile in tiles),
         )
         for n_tiles in range(2, n_in_group + 1)
@@ -166,28 +156,20 @@ def naive_walking_distances(n_lines: int, n_in_line: int, blank_line: int) -> di
         tuple((n_in_line - (line == blank_line)) * (line == goal_line) for goal_line in range(n_lines))
         for line in range(n_lines)
     )
-    distances = {goal: 0}
-    queue = deque([goal])
-    while queue:
-        counts = queue.popleft()
-        for near in naive_walking_moves(counts, n_in_line).values():
-            if near not in distances:
-                distances[near] = distances[counts] + 1
-                queue.append(near)
-    return distances
+    return breadth_first(goal, lambda counts: naive_walking_moves(counts, n_in_line))
 
 
-def naive_walking_moves(counts: Counts, n_in_line: int) -> dict[tuple[int, int], Counts]:
-    """Return the counts after each move: (line the tile comes from, its goal line) -> counts."""
+def naive_walking_moves(counts: Counts, n_in_line: int) -> list[Counts]:
+    """Return the counts after each move."""
     blank_line = next(line for line, row in enumerate(counts) if sum(row) < n_in_line)
-    result = {}
+    result = []
     for line in (blank_line - 1, blank_line + 1):
         for goal_line in range(len(counts)):
             if 0 <= line < len(counts) and counts[line][goal_line] > 0:
                 near = [list(row) for row in counts]
                 near[line][goal_line] -= 1
                 near[blank_line][goal_line] += 1
-                result[line, goal_line] = tuple(map(tuple, near))
+                result.append(tuple(map(tuple, near)))
     return result
 
 

@@ -2,14 +2,8 @@
 
 from pdb_core.encoding import Cost
 from pdb_core.puzzle import BoardSize, Tiles
-from tests.naive.boards_and_tables import naive_pattern_distances, naive_turned_and_flipped
+from tests.naive.boards_and_tables import naive_pattern_distances
 from tests.naive.standard_tables import naive_every_move_distances
-
-
-def naive_cell_maps(size: BoardSize) -> list[tuple[int, ...]]:
-    """Return the cell map of each rotation and reflection that keeps the board's shape."""
-    images = naive_turned_and_flipped(tuple(range(size.n_cells)), size)
-    return [tuple(image.index(cell) for cell in range(size.n_cells)) for image in images]
 
 
 def naive_may_share(

@@ -20,7 +20,7 @@ from pdb_build.search import SearchPosition
 from pdb_core.encoding import Cost, Encoding
 from pdb_core.errors import BuildRunningError, CheckpointMismatchError, OutputError
 from pdb_core.puzzle import blank_last, parse_size
-from tests.command_line import pdb, refused
+from tests.failing import failing
 from tests.tables import SMALL, interrupt_at, small_plan, stopped
 
 pytestmark = pytest.mark.tiny
@@ -194,12 +194,8 @@ def test_checkpoint_of_another_builder_is_refused(tmp_path: Path, monkeypatch: p
 def test_checkpoint_that_cannot_be_read_now_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     plan = small_plan(tmp_path / "a.h5")
     folder = stopped(plan)
-
-    def fail(*_args: object) -> bytes:
-        raise OSError(errno.EIO, os.strerror(errno.EIO))
-
     with monkeypatch.context() as patch:
-        patch.setattr(os, "pread", fail)
+        patch.setattr(os, "pread", failing(errno.EIO))
         with pytest.raises(OutputError, match="cannot be read: Input/output error; try again"):
             build_database(plan)
     assert (folder / "checkpoint").exists()
@@ -231,14 +227,10 @@ def test_second_builder_of_a_file_gets_the_name_of_the_first(tmp_path: Path) -> 
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.build.json", "a.h5"]
 
 
-def full_disk(*_args: object, **_options: object) -> None:
-    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-
 @pytest.mark.parametrize(
     ("function", "patched", "reason"),
     [
-        ("_write", full_disk, "No space left on device; the build continues without"),
+        ("_write", failing(errno.ENOSPC), "No space left on device; the build continues without"),
         # The table file has priority.
         ("available_disk", lambda _folder: 100, "it needs 2 kB, the file .*100 B are free"),
     ],
@@ -294,14 +286,6 @@ def test_plan_counts_what_an_unfinished_build_holds_as_free(tmp_path: Path, monk
     (tmp_path / "a.h5.partial" / "table.h5").write_bytes(bytes(50_000))
     assert before == 1000
     assert small_plan(tmp_path / "a.h5").available_disk >= 50_000
-
-
-def test_command_continues_a_build_of_the_same_options(tmp_path: Path, expected: bytes) -> None:
-    stopped(small_plan(tmp_path / "a.h5"))
-    command = ("build", SMALL, "--size", "3x3", "--out", "a.h5")
-    refused(pdb(*command, "--goal", "blank-first", cwd=tmp_path), 2, "its goal is 1 2 3 4 5 6 7 8 0, not 0 1 2")
-    assert "pdb: a.h5 continues from level" in pdb(*command, cwd=tmp_path).stderr
-    assert (tmp_path / "a.h5").read_bytes() == expected
 
 
 def test_standard_table_that_another_process_builds_is_waited_for(

@@ -15,7 +15,7 @@ from pdb_core.encoding import Encoding
 from pdb_core.errors import ClusterError
 from pdb_core.jit import program_version
 from tests.command_line import pdb
-from tests.pdb_cluster.two_workers import N_WORKERS, kill, wait_until, worker_pids
+from tests.pdb_cluster.two_workers import N_WORKERS, fail, kill, wait_until, worker_pids
 from tests.tables import SMALL, interrupt_at, small_plan, table_file
 
 pytestmark = pytest.mark.xdist_group("clusters")
@@ -39,10 +39,6 @@ def is_idle(client: Client) -> bool:
 
 def _n_held(dask_worker: Any) -> int:
     return len(dask_worker.state.tasks) + len(dask_worker.data)
-
-
-def fail(*_arguments: Any) -> None:
-    raise RuntimeError("unknown\nand more")
 
 
 def test_pattern_that_fits_is_built_by_one_worker_and_a_shared_table_once(client: Client, tmp_path: Path) -> None:

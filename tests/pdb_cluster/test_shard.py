@@ -1,6 +1,5 @@
 """Shards of a search, all in this process. Together they give the table of a local search."""
 
-import pickle
 from collections.abc import Callable
 
 import numpy as np
@@ -76,16 +75,6 @@ def test_shards_of_larger_patterns_give_the_table_of_a_local_search(
 
 
 @pytest.mark.tiny
-@pytest.mark.parametrize("n_shards", [2, 10, 100])
-def test_blocks_are_divided_evenly(n_shards: int) -> None:
-    bounds = divide(spec_of("3x3", (1, 2, 4)), n_shards)
-    assert (bounds[0], bounds[-1]) == (0, 84)
-    sizes = np.diff(bounds)
-    assert sizes.min() >= 0
-    assert sizes.max() <= -(-84 // n_shards) * 2
-
-
-@pytest.mark.tiny
 def test_shard_refuses_another_level_or_a_second_advance() -> None:
     spec = spec_of("3x3", (1, 2, 4))
     shards = [Shard(spec, divide(spec, 2), number) for number in range(2)]
@@ -106,10 +95,3 @@ def test_shard_refuses_another_level_or_a_second_advance() -> None:
     check_refused(lambda: shard.advance(1, 0, received), lambda: shard.finish(4), lambda: shard.piece(0, 1))
     shard.finish(1)
     check_refused(lambda: shard.finish(1))
-
-
-@pytest.mark.tiny
-def test_shard_cannot_be_pickled() -> None:
-    shard = Shard(spec_of("2x2", (1,)), (0, 4), 0)
-    with pytest.raises(TypeError, match="stays with its worker"):
-        pickle.dumps(shard)

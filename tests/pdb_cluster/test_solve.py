@@ -6,8 +6,6 @@ import platform
 import re
 import shutil
 import signal
-import subprocess
-import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -25,10 +23,11 @@ from pdb_core.puzzle import Board, Tiles, blank_first, blank_last, format_board
 from pdb_query import Database
 from solver import Limits, Solution, Solver
 from solver.requests import Answer, Request
-from tests.command_line import PROGRAM, UNSOLVABLE, pdb
+from tests.command_line import UNSOLVABLE, pdb, start
 from tests.pdb_cluster.two_workers import (
     N_WORKERS,
     WAIT_S,
+    fail,
     kill,
     run_on_loop,
     started_cluster,
@@ -166,10 +165,6 @@ def test_worker_without_the_package_gets_no_tasks(client: Client, database: Data
             assert len(solved(client, BOARDS * 20, database)) == 100
 
 
-def fail(*_arguments: Any, **_options: Any) -> None:
-    raise RuntimeError("unknown\nand more")
-
-
 def die(*_arguments: Any, **_options: Any) -> None:
     os._exit(1)
 
@@ -235,29 +230,16 @@ def test_command_answers_boards_as_they_come_and_ctrl_c_releases_the_cluster(
     boards = [format_board(board) for board in solvable_boards(S4, blank_last(S4), 2, 3)]
     command = ["solve", "--db", str(table_file("663", "4x4", encoding="bits")), "--instances", "-"]
     command += ["--format", "ndjson", "--log", str(tmp_path / "log"), "--scheduler", cluster.address]
-    process = subprocess.Popen(
-        [*PROGRAM, *command], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
-    stop = threading.Timer(WAIT_S, process.kill)
-    stop.start()
-    assert process.stdin is not None
-    assert process.stdout is not None
-
-    def ask(board: str) -> None:
+    with start(*command, bufsize=1) as process:
         assert process.stdin is not None
-        process.stdin.write(f"{board}\n")
-        process.stdin.flush()
-
-    try:
+        assert process.stdout is not None
         for board in (*boards, boards[0]):  # the last answer is from the log
-            ask(board)
+            process.stdin.write(f"{board}\n")
             assert json.loads(process.stdout.readline())["solvable"]
-        ask(format_board(hard_board()))
+        process.stdin.write(f"{format_board(hard_board())}\n")
         wait_until(lambda: "search_paths" in str(client.processing()), "split board")
         process.send_signal(signal.SIGINT)
         _, told = process.communicate()
-    finally:
-        stop.cancel()
     assert process.returncode == -signal.SIGINT
     assert told.splitlines()[-1] == "pdb: interrupted"
     assert len((tmp_path / "log").read_bytes().splitlines()) == 3

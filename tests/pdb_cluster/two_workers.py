@@ -78,6 +78,10 @@ def kill(pid: int) -> None:
     os.kill(pid, signal.SIGKILL)
 
 
+def fail(*_arguments: Any, **_options: Any) -> None:
+    raise RuntimeError("unknown\nand more")
+
+
 def wait_until(condition: Callable[[], bool], what: str) -> None:
     """Wait until a condition holds, for a limited time."""
     end = time.monotonic() + WAIT_S

@@ -4,6 +4,7 @@ import copy
 import itertools
 import pickle
 import xml.etree.ElementTree as ET
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -27,7 +28,6 @@ from pdb_core.puzzle import (
     parse_size,
     random_boards,
     snail,
-    why_unsolvable,
 )
 from pdb_core.ranking import PatternIndex
 from pdb_study.space import explore_space
@@ -35,27 +35,15 @@ from solver.graph_search.graph_search import GraphSolver
 from tests.fuzzing import boards
 from tests.naive import boards_and_tables as naive
 
-SIZES = [BoardSize(width, height) for width in range(2, 7) for height in range(2, 7)]
 S22, S23, S32, S33, S44 = (BoardSize(*sides) for sides in ((2, 2), (2, 3), (3, 2), (3, 3), (4, 4)))
 pytestmark = pytest.mark.tiny
 
 
-@pytest.mark.parametrize("text", ["4x4", "4X4", " 4 x 4 "])
-def test_size_is_parsed(text: str) -> None:
-    assert parse_size(text) == S44
-
-
-@pytest.mark.parametrize("text", ["", "4", "4x", "1x4", "33x2", "4x4x4", "-4x4", "٤x٤", "4" * 50 + "x4", "0x0"])
-def test_bad_size_is_refused(text: str) -> None:
-    with pytest.raises(InputError):
-        parse_size(text)
-
-
-@pytest.mark.parametrize("size", SIZES, ids=str)
-def test_neighbours_equal_naive(size: BoardSize) -> None:
-    for cell in range(size.n_cells):
-        assert list(size.neighbours[cell]) == naive.naive_neighbours(cell, size)
-        assert all(size.is_dark(near) != size.is_dark(cell) for near in size.neighbours[cell])
+def test_size_is_parsed_or_refused() -> None:
+    assert parse_size(" 4 X 4 ") == S44
+    for text in ("4", "1x4", "33x2", "4x4x4", "٤x٤", "4" * 50 + "x4"):
+        with pytest.raises(InputError):
+            parse_size(text)
 
 
 # What users give for a board
@@ -64,8 +52,6 @@ def test_neighbours_equal_naive(size: BoardSize) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "1 2 3 4 5 6 7 8 0",
-        "1,2,3,4,5,6,7,8,0",
         "1, 2, 3\n4, 5, 6\n7, 8, 0\n",
         " 1 2 3 / 4 5 6 / 7 8 0 ",
         "1\t2 3\r\n4 5 6\r\n7 8 0",
@@ -93,25 +79,16 @@ def test_rows_give_the_size(given: Any) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     {
-        "": "a number is missing",
         "1 2 3/4 5 6/7 8 0/": "a number is missing",
-        "1 2 3//4 5 6": "a number is missing",
         "1 2 3": "has 3 numbers, which is no square",
-        "1 2 3\n4 5 0": "has 6 numbers, which is no square",
-        "1 2 3 4 5 6 7 8 9": "missing 0, twice or out of range 9",
         "1 1 3 4 5 6 7 8 0": "missing 2, twice or out of range 1",
         "1 2 3 4 5 6 7 8 -1": "'-1' is not a number",
-        "1 2 3 4 5 6 7 8 99999": "'99999' is not a number",
         "1 2 3 4 5 6 7 8 " + "9" * 5000: r"'9{17}\.\.\.9{20}' is not a number",
         "1 2 3 4 5 6 7 8 1000": "missing 0, twice or out of range 1000",
         "\u0661 2 3 4 5 6 7 8 0": "'\u0661' is not a number",
-        "1 \u00b2 3 4 5 6 7 8 0": "'\u00b2' is not a number",
-        "+1 2 3 4 5 6 7 8 0": r"'\+1' is not a number",
         "1 2 3 4 5 6 7 1_0 0": "'1_0' is not a number",
-        "1;2;3;0": "'1;2;3;0' is not a number",
         "1 2 3/4 5/6 7 8 0": "different lengths",
         "1/2/3/0": "board size 1x4 is not supported",
-        "/".join(f"{2 * row} {2 * row + 1}" for row in range(33)): "board size 2x33 is not supported",
     }.items(),
 )
 def test_bad_text_is_refused(text: str, message: str) -> None:
@@ -126,13 +103,8 @@ def test_bad_text_is_refused(text: str, message: str) -> None:
         ("1 2 3 4 5 6 7 8 0", S44, "9 numbers where a 4x4 board has 16"),
         ("1 2 3/4 5 0", S23, r"rows of \[3, 3\] numbers where a 2x3 board is expected"),
         ([[1, 2], [3]], None, "rows of different lengths"),
-        (["1", "2", "3", "0"], None, "holds something else"),
         ([1.0, 2.0, 3.0, 0.0], S22, "a 2x2 board is 4 integers"),
-        (7, None, "holds something else"),
-        ([], None, "0 numbers, which is no square"),
-        ([[], []], None, "board size 0x2 is not supported"),
         ([1, 2, 3, -4], None, "out of range -4"),
-        (np.zeros((2, 2, 2), int), None, "holds something else"),
     ],
 )
 def test_anything_else_is_refused(given: Any, size: BoardSize | None, message: str) -> None:
@@ -141,12 +113,10 @@ def test_anything_else_is_refused(given: Any, size: BoardSize | None, message: s
 
 
 @given(boards())
-def test_boards_are_read_back_from_every_form(given_board: tuple[Tiles, BoardSize]) -> None:
+def test_boards_are_read_back_from_arrays_and_copies(given_board: tuple[Tiles, BoardSize]) -> None:
     board, size = given_board
     rows = np.array(board).reshape(size.height, size.width)
     for read in (
-        Board(format_board(board, size)),
-        Board(format_board(board), size),
         Board(np.array(board), size),
         Board(rows),
         Board([list(row) for row in rows], str(size)),
@@ -172,24 +142,14 @@ def test_moves_lead_to_neighbours_and_back() -> None:
         board.move(1)
 
 
-def test_board_is_drawn_in_columns() -> None:
-    assert str(Board("10 2 0 1/3 4 5 6/7 8 9 11")) == "10  2  .  1\n 3  4  5  6\n 7  8  9 11"
-
-
-class Tables:
-    """Stand-in for a database, with the one attribute that a picture needs."""
-
-    partition = parse_partition("1,2/3,4,5", S32)
-
-
 def test_picture_has_a_colour_for_each_pattern() -> None:
     board = Board("1 2 3/4 0 5")
-    plain = ET.fromstring(board._repr_svg_())
-    assert [element.text for element in plain if element.tag.endswith("text")] == ["1", "2", "3", "4", "5"]
-    coloured = ET.fromstring(board.draw(Tables()).svg)
-    fills = [element.get("fill") for element in coloured if element.tag.endswith("rect")][1:]
+    assert str(board) == "1 2 3\n4 . 5"
+    tables = SimpleNamespace(partition=parse_partition("1,2/3,4,5", S32))
+    picture = ET.fromstring(board.draw(tables).svg)
+    assert [element.text for element in picture if element.tag.endswith("text")] == ["1", "2", "3", "4", "5"]
+    fills = [element.get("fill") for element in picture if element.tag.endswith("rect")][1:]
     assert fills[0] == fills[1] != fills[2] == fills[3] == fills[4]
-    assert "characters of SVG" in repr(board.draw())
 
 
 # Goals and solvability
@@ -198,11 +158,7 @@ def test_picture_has_a_colour_for_each_pattern() -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "1 2 3 4/12 13 14 5/11 0 15 6/10 9 8 7",
         "1 2 3/12 13 4/11 14 5/10 0 6/9 8 7",
-        "1 2 3 4 5/12 13 14 0 6/11 10 9 8 7",
-        "1 2/0 3",
-        "1 2 3/0 5 4",
         "1 2/0 3/5 4",
     ],
 )
@@ -229,12 +185,6 @@ def test_solvable_is_what_breadth_first_search_reaches(size: BoardSize) -> None:
             assert is_solvable(board, goal, size) == (board in reached)
 
 
-def test_reason_for_swapped_14_and_15_names_both_parities() -> None:
-    reason = why_unsolvable((*range(1, 14), 15, 14, 0), blank_last(S44), S44)
-    assert "the 16 pieces need an odd permutation" in reason
-    assert "takes an even number of moves" in reason
-
-
 # Random boards, and the largest sizes: boards up to 32x32, tables and optimal searches up to 6x6
 
 
@@ -254,13 +204,9 @@ def test_random_boards_stay_the_same_for_a_seed() -> None:
     ]
 
 
-@pytest.mark.parametrize("size", [BoardSize(16, 16), BoardSize(17, 16), BoardSize(32, 32)], ids=str)
+@pytest.mark.parametrize("size", [BoardSize(16, 16), BoardSize(32, 32)], ids=str)
 def test_random_boards_of_large_sizes_are_solvable_boards(size: BoardSize) -> None:
-    for row in random_boards(size, "snail", 3, seed=1).tolist():
-        board = Board(row, size)
-        assert board.is_solvable("snail")
-        assert Board(format_board(board, size)) == board
-        assert not is_solvable((*board[:-2], *board[:-3:-1]), snail(size), size) or 0 in board[-2:]
+    assert all(Board(row, size).is_solvable("snail") for row in random_boards(size, "snail", 3, seed=1))
 
 
 def test_tables_and_searches_of_large_boards_are_refused() -> None:

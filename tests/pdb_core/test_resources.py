@@ -1,17 +1,14 @@
-"""Available memory, disk, cores and threads, within the limits of control groups and of the process."""
+"""Available memory and threads, within the limits of control groups and of the process."""
 
-import os
 import resource
-import threading
 from collections.abc import Callable
 from pathlib import Path
-from threading import Thread
 
 import psutil
 import pytest
 
-from pdb_core import resources, threads
-from pdb_core.threads import start_thread, thread_pool
+from pdb_core import resources
+from pdb_core.threads import thread_pool
 
 
 @pytest.mark.tiny
@@ -44,18 +41,8 @@ def test_cgroup_limits_are_counted(
 
 
 @pytest.mark.tiny
-def test_resources_of_this_machine_are_positive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert (resources.available_memory() or 0) > 0
-    assert resources.available_disk(tmp_path / "not" / "there") > 0
-    assert resources.available_cores() == len(os.sched_getaffinity(0))
-    monkeypatch.delattr(psutil.Process, "cpu_affinity")  # macOS
-    monkeypatch.setattr(os, "cpu_count", lambda: 77)
-    assert resources.available_cores() == 77
-
-
-@pytest.mark.tiny
 def test_system_without_proc_is_supported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert resources.peak_memory() > 1_000_000
+    assert (resources.available_memory() or 0) > 0
     assert resources._cgroup_offers(tmp_path, tmp_path / "none") == []
     monkeypatch.setattr(resources.re, "search", lambda *_: None)
     assert resources.peak_memory() > 1_000_000
@@ -64,30 +51,12 @@ def test_system_without_proc_is_supported(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.setattr(resources, "_cgroup_offers", list)
     monkeypatch.setattr(psutil, "PROCFS_PATH", str(tmp_path / "none"))
     assert resources.available_memory() is None
-    resources.raise_file_limit()
 
 
 @pytest.mark.tiny
 def test_limit_of_the_address_space_counts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(resource, "getrlimit", lambda _which: (psutil.Process().memory_info().vms + 12_345, -1))
     assert resources.available_memory() in range(12_346)
-
-
-@pytest.mark.tiny
-@pytest.mark.parametrize(("soft", "tried"), [(256, [1 << 60, 10_240]), (20_000, [1 << 60])])
-def test_limit_of_open_files_that_is_refused(monkeypatch: pytest.MonkeyPatch, soft: int, tried: list[int]) -> None:
-    """macOS states no limit, and refuses more than a number that Python does not know."""
-    limits = []
-
-    def set_limit(_which: int, limit: tuple[int, int]) -> None:
-        limits.append(limit[0])
-        if limit[0] > 10_240:
-            raise ValueError("current limit exceeds maximum limit")
-
-    monkeypatch.setattr(resource, "getrlimit", lambda _which: (soft, 1 << 60))
-    monkeypatch.setattr(resource, "setrlimit", set_limit)
-    resources.raise_file_limit()
-    assert limits == tried
 
 
 @pytest.mark.parametrize(("n_allowed", "n_wanted", "n_used"), [(3, 8, 3), (0, 4, 1), (9, 2, 2)])
@@ -103,14 +72,3 @@ def test_pool_has_the_threads_that_the_system_starts(
     limit_threads(n_used)
     with pool:
         assert list(pool.map(abs, range(-20, 0))) == list(range(20, 0, -1))
-
-
-def test_thread_is_not_started_without_addresses_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Threads that take the last addresses would let the search fail."""
-    n_free = 3 * threads._THREAD_BYTES
-    monkeypatch.setattr(threads, "has_addresses", lambda n_bytes: n_bytes <= n_free)
-    before = threading.active_count()
-    with pytest.warns(RuntimeWarning, match="ulimit -u and -v"):
-        assert not start_thread(Thread(target=int), n_new=3)
-    assert threading.active_count() == before
-    assert start_thread(Thread(target=int), n_new=2)

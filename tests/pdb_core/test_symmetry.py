@@ -18,8 +18,7 @@ def test_symmetries_are_those_found_by_turning_and_flipping(size: BoardSize) -> 
     maps = list(symmetries(size).values())
     # A group: the image of a map is that of its inverse.
     assert maps[0] == numbered
-    assert len(set(maps)) == len(maps) == len(set(images))
-    assert set(maps) == set(map(tuple, images))
+    assert sorted(maps) == sorted(set(images))
     for blank in range(size.n_cells):
         goal = (*range(1, blank + 1), 0, *range(blank + 1, size.n_cells))
         mappings = mappings_between(goal, goal, size)

@@ -1,6 +1,5 @@
 """Pickles of DeepCubeA: boards are read, and other or damaged files are refused and call nothing."""
 
-import builtins
 import os
 import pickle
 import random
@@ -25,10 +24,9 @@ def boards_in(content: bytes, folder: Path, size: BoardSize | None = None) -> li
     return [list(instance.board) for instance in read_instances(str(path), size)]
 
 
-@pytest.mark.parametrize("protocol", [2, 3, 4, 5])
-@pytest.mark.parametrize("dtype", ["u1", "<i8", ">i4", "u2"])
+@pytest.mark.parametrize(("protocol", "dtype"), [(2, "u1"), (3, "<i8"), (4, ">i4"), (5, "u2")])
 def test_boards_of_every_protocol_and_dtype_are_read(protocol: int, dtype: str, tmp_path: Path) -> None:
-    content = pickled(B3, dtype, protocol, solutions=[["L"], ["U", "D"]], times=[0.5, np.float64(1)], num=[3, 4])
+    content = pickled(B3, dtype, protocol, solutions=[["L"], ["U", "D"]], times=[np.float64(1)])
     assert boards_in(content, tmp_path) == B3
     (found, *_) = read_instances(str(tmp_path / "data_0.pkl"), None)
     assert (found.id, found.goal, found.optimal_length, found.size) == ("1", "blank-last", None, BoardSize(3, 3))
@@ -45,18 +43,9 @@ def test_files_of_numpy_1_are_read(protocol: int, tmp_path: Path) -> None:
     assert boards_in(old, tmp_path) == B3
 
 
-@pytest.mark.parametrize("side", [4, 5, 6, 7])
-def test_test_sets_of_all_sizes_are_read(side: int, tmp_path: Path) -> None:
-    boards = np.random.default_rng(1).permuted(np.tile(np.arange(side**2), (500, 1)), axis=1).tolist()
-    assert boards_in(pickled(boards, "u1", 4), tmp_path) == boards
-
-
 def test_boards_that_are_none_are_named(tmp_path: Path) -> None:
-    for boards, match in (([B3[0], [1] * 9], r"data_0.pkl board 2: board '1 1"), ([[*range(6)]], "no square")):
-        with pytest.raises(BoardError, match=match):
-            boards_in(pickled(boards), tmp_path)
-    with pytest.raises(BoardError, match="-1"):
-        boards_in(pickled([[-1, *range(8)]], "i1"), tmp_path)
+    with pytest.raises(BoardError, match=r"data_0.pkl board 2: board '-1 1"):
+        boards_in(pickled([B3[0], [-1, *range(1, 9)]], "i1"), tmp_path)
     assert boards_in(pickled([[*range(6)]]), tmp_path, BoardSize(3, 2)) == [[*range(6)]]
 
 
@@ -79,8 +68,8 @@ def state_of(tiles: Any) -> bytes:
 def test_names_that_boards_do_not_need_are_refused_and_not_called(protocol: int, tmp_path: Path) -> None:
     marker = tmp_path / "marker"
     for calls in (
-        Calls(os.system, f"touch {marker}"), Calls(eval, f"open({str(marker)!r}, 'w')"), Calls(open, str(marker), "w"),
-        Calls(builtins.__import__, "os"), Calls(Path.touch, marker), Calls(np.empty, 10**12), Calls(print, "x"),
+        Calls(os.system, f"touch {marker}"), Calls(eval, f"open({str(marker)!r}, 'w')"), Calls(Path.touch, marker),
+        Calls(np.empty, 10**12),
     ):  # fmt: skip
         for content in (pickle.dumps({"states": [calls]}, protocol=protocol), state_of(calls)):
             with pytest.raises(InstanceError, match="which files of boards do not use"):
@@ -91,11 +80,9 @@ def test_names_that_boards_do_not_need_are_refused_and_not_called(protocol: int,
 @pytest.mark.parametrize(
     ("content", "match"),
     [
-        (state_of(np.array([None] * 9, dtype=object)), "dtype"),
         (state_of(np.array([0.5] * 9)), "dtype"),
         (state_of(np.zeros((3, 3), dtype=np.uint8)), "one dimension"),
         (state_of([1, 2, 3, 0]), "no states"),
-        (pickle.dumps([1]), "no states"),
         (b"\x80\x02" + b"N" * 20_000_001, "more than 20 MB"),
     ],
 )
@@ -112,7 +99,6 @@ def test_truncated_and_damaged_files_are_refused(protocol: int, tmp_path: Path) 
             boards_in(content[:n_bytes], tmp_path)
     generator = random.Random(protocol)
     for _ in range(200):
-        changed = bytearray(content)
-        for _ in range(generator.randint(1, 3)):
-            changed[generator.randrange(len(changed))] = generator.randrange(256)
-        outcome(lambda changed=changed: boards_in(bytes(changed), tmp_path))  # type: ignore[misc]
+        at = generator.randrange(len(content))
+        changed = content[:at] + generator.randbytes(1) + content[at + 1 :]
+        outcome(lambda changed=changed: boards_in(changed, tmp_path))  # type: ignore[misc]

@@ -35,9 +35,7 @@ def test_more_than_32_tables_are_searched_like_few() -> None:
 
 def test_commands_describe_and_use_a_catalogue() -> None:
     path = str(table_file(f"1,2,3,4/5,6,7,8+{PARTS[0]}", "3x3", encoding="bits"))
-    described = pdb("info", path).stdout
-    assert "A A A" in described
-    assert "  partitions AB ACD" in described
+    assert "  partitions AB ACD" in pdb("info", path).stdout
     assert json.loads(pdb("info", path, "--format", "json").stdout)[0]["partitions"] == [[0, 1], [0, 2, 3]]
     assert json.loads(pdb("solve", "--db", path, BOARD, "--format", "ndjson").stdout)["length"] == 31
     refused(pdb("build", "8+1,2/3,4,5,6,7,8", "--encoding", "bytes"), 2, "catalogue .*built in bits")

@@ -108,17 +108,6 @@ def test_hdf5_objects_are_those_of_the_header(partition: str, encoding: Encoding
             assert file[f"pattern_{index}/histogram"].dtype == np.uint64
 
 
-def test_entries_of_bits_are_where_the_page_says() -> None:
-    with open_database(table_file(SMALL, "3x3", encoding="bits")) as database:
-        table, entry = database.table(0), database.header.patterns[0]
-    assert table.tobytes() == naive.naive_bits(SIZE, blank_last(SIZE), (1, 2, 5))
-    distances = naive.naive_pattern_distances(SIZE, blank_last(SIZE), (1, 2, 5))
-    assert entry.histogram == tuple(list(distances.values()).count(d) for d in range(len(entry.histogram)))
-    # The parity of a distance shows in the colours of the cells.
-    for (cells, _region), distance in distances.items():
-        assert distance % 2 == sum(map(SIZE.is_dark, (*cells, 0, 1, 4))) % 2
-
-
 def test_recipes_of_the_page_run(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "data").mkdir()
     (tmp_path / "data" / "663.h5").symlink_to(path)

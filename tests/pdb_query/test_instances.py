@@ -46,7 +46,6 @@ def test_boards_of_korf100_are_korfs() -> None:
 def test_columns_may_have_any_order_and_number() -> None:
     found = read_text('note,board,ID\nx,"1,2,3,0",a\n,1 2 0 3,\n')
     assert [(instance.id, instance.board) for instance in found] == [("a", (1, 2, 3, 0)), ("2", (1, 2, 0, 3))]
-    assert [instance.id for instance in read_text('"id","board"\n"a","1 2 3 0"\n')] == ["a"]
 
 
 def test_longest_line_is_read_with_any_line_end(tmp_path: Path) -> None:
@@ -61,8 +60,6 @@ def test_longest_line_is_read_with_any_line_end(tmp_path: Path) -> None:
 
 
 def test_files_may_have_a_byte_order_mark_comments_and_other_line_ends(tmp_path: Path) -> None:
-    found = read_text("\ufeff# a comment\r\n\r\n1 2 3/4 5 6/7 0 8\r\n1,2,3,4,5,6,7,8,0\r\n")
-    assert [(instance.id, instance.board[-1], instance.goal) for instance in found] == [("1", 8, None), ("2", 0, None)]
     path = tmp_path / "boards.csv"
     path.write_bytes(b"\xef\xbb\xbf# a comment\r\n\r\nid,board\r\na,1 2 3 0\r\n# another\r\n\xc3\xa4,1 2 0 3\r\n")
     assert [(instance.id, instance.board) for instance in read_instances(str(path), None)] == [
@@ -90,8 +87,6 @@ def test_standard_input_is_read_as_it_comes() -> None:
         ("id,board\na\n", InstanceError, "line 2 has 1 fields where the header has 2"),
         ('id,board\na,"1 2\n', InstanceError, "not a row of CSV"),
         ("board,optimal_length\n1 2 3 0,many\n", InstanceError, "optimal_length 'many' is not a number"),
-        ("board,optimal_length\n1 2 3 0,\u00b2\n", InstanceError, "not a number"),
-        ("board,optimal_length\n1 2 3 0,1000000\n", InstanceError, "not a number"),
         (
             "board,goal\n1 2 3 0,\n1 2 3 0,middle\n",
             GoalError,
@@ -100,13 +95,9 @@ def test_standard_input_is_read_as_it_comes() -> None:
         ("board,goal\n1 2 3 0,1 2 3/4 0 5\n", GoalError, "line 2: goal .* rows of .* where a 2x2 board is expected"),
         ("id,goal\na,b\n", BoardError, "line 1: 'id goal' is not a board size"),
         ("3\n1 2 3\n4 0 5\n7 8", BoardError, "line 1: 8 numbers follow; a board of 3 rows and 3 columns has 9"),
-        ("3\n1 2 3\n4 0 5\n7 8 6 9", BoardError, "10 numbers follow"),
         ("33\n1 2 3", BoardError, "line 1: board size 33x33 is not supported"),
-        ("x\n1 2 3", BoardError, "'x' is not a board size"),
         ("1 2 3\n4 0\n7 8 6", BoardError, "line 1: .*different lengths"),
         ("\n1 2 3\n4 a 5\n7 8 6", BoardError, "line 2: .*'a' is not a number"),
-        ("3\n1 1 3\n4 0 5\n7 8 6", BoardError, "missing 2"),
-        ("3", BoardError, "0 numbers follow"),
     ],
 )
 def test_bad_text_is_refused_with_the_line(text: str, error: type[PdbError], match: str) -> None:
@@ -136,29 +127,13 @@ def test_sources_without_boards_are_refused(
         list(read_instances(source, None))
 
 
-def test_boards_before_bytes_that_are_not_text_are_read() -> None:
-    instances = read_instances("-", stdin=io.BytesIO(b"1 2 3 4 5 6 7 8 0\n" * 3000 + b"\xff\n"))
-    assert [next(instances).id for _ in range(3000)] == [str(number) for number in range(1, 3001)]
-    with pytest.raises(InstanceError, match="line 3001 is not text"):
-        next(instances)
-
-
-def test_missing_standard_input_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    for stdin in (None, io.StringIO("1 2 3 0")):
-        monkeypatch.setattr("sys.stdin", stdin)
-        with pytest.raises(InstanceError, match="there is no standard input"):
-            list(read_instances("-"))
-
-
 @pytest.mark.parametrize(
     "text",
     [
         "3\n1 2 3\n4 0 5\n7 8 6\n",
-        "1 2 3\n4 0 5\n7 8 6\n",
         "\n\n 3 \n\n1\t2\t3\n\n4 0 5\n\n7 8 6\n\n\n",
         "\ufeff3\r\n1 2 3\r\n4 0 5\r\n7 8 6\r\n",
         "# a board\n1,2,3 # first row\n4,0,5\n7,8,6\n",
-        "3\n1 2 3 4 0 5 7 8 6",
         "1 2 3 4 0 5 7 8 6",
         "3 3\n1 2 3 / 4 0 5 / 7 8 6\n",
     ],
@@ -170,14 +145,10 @@ def test_board_is_read_in_every_form(text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "sizes"),
     [
-        ("1 2\n3 0\n\n0 1\n2 3\n", ["2x2", "2x2"]),
         ("1 2/3 0\n1 2 3/4 5 0\n0 1/2 3\n", ["2x2", "3x2", "2x2"]),
         ("1 2\n3 4\n5 0", ["2x3"]),
         ("2 3\n1 2 3\n4 5 0", ["3x2"]),
-        ("2 3\n1 2\n3 4\n5 0", ["2x3"]),
-        ("2 3\n1 2 3 4 5 0", ["3x2"]),
         ("2\n1 2\n3 0\n3\n1 2 3\n4 0 5\n7 8 6\n2 2\n0 1\n2 3", ["2x2", "3x3", "2x2"]),
-        ("1 2 3\n4 5 0\n2\n1 2\n3 0", ["3x2", "2x2"]),
         # A line with each number from 0 on once is a board, or the first row of a board of 4 columns.
         ("1 2 3 0\n0 1 2 3\n\n1 2 3 4 5 6 7 8 0\n0 1 2 3 4 5 6 7 8", ["2x2", "2x2", "3x3", "3x3"]),
         ("0 1 2 3\n4 5 6 7\n\n4 5 6 7\n0 1 2 3\n", ["4x2", "4x2"]),
@@ -189,6 +160,5 @@ def test_size_is_declared_or_that_of_the_rows(text: str, sizes: list[str]) -> No
 
 def test_size_of_one_row_and_of_declared_boards() -> None:
     assert read_text("1 2 3 4 5 0\n0 1 2 3 4 5\n", BoardSize(3, 2))[1].board == Board("0 1 2/3 4 5")
-    assert read_text("0 1 2 3\n4 5 6 7\n", BoardSize(4, 2))[0].size == BoardSize(4, 2)
     with pytest.raises(BoardError, match="a 4x4 board is expected"):
         read_text("3\n1 2 3\n4 0 5\n7 8 6\n", BoardSize(4, 4))

@@ -14,7 +14,7 @@ from pdb_core.puzzle import Board, BoardSize, Tiles, format_board, parse_size
 from pdb_query import Database, open_database
 from tests.naive import boards_and_tables as naive
 from tests.naive.standard_tables import naive_every_move_distances
-from tests.solving import database_for, share, solvable_boards
+from tests.solving import database_for, solvable_boards
 from tests.tables import table_file
 
 KINDS: list[tuple[Encoding, Cost]] = [("bytes", "additive"), ("bits", "additive"), ("bits", "every-move")]
@@ -81,7 +81,6 @@ def test_lookups_of_every_tiny_board_equal_naive(partition: str, goal: str, enco
     [
         *(("1,2,3/4,7/5,6,8", "1 2 3/4 5 6/7 8 0", kind) for kind in KINDS),
         *(("1,2/3,6/4,7/5,8", "1 2 3/4 5 6/7 8 0", kind) for kind in KINDS),
-        *(("1,2,3/4,5,6/7,8", "1 2 3/7 0 8/4 5 6", kind) for kind in KINDS),
         ("1,2,3/4,5,6/7,8", "1 0 4/2 7 5/3 8 6", KINDS[1]),
         ("1,2,3,4/5,6,7,8+1,2,3,4/5,6/7,8+1,2/3,4,5/6,7,8", "1 2 3/4 5 6/7 8 0", KINDS[1]),
         ("1,2,3,4/5,6/7,8+1,4,7/2,3,5/6,8", "1 2 3/4 0 5/6 7 8", KINDS[1]),
@@ -122,11 +121,9 @@ def test_cycle_in_a_damaged_table_ends_and_raises() -> None:
             content[start + cell] = content_of.get(cell, 0)
         with with_table_bytes(database, content):
             boards = [board for board in every_board(size) if board.index(1) in content_of]
-            for board in share(boards[:20], 5):
+            for board in boards[:: len(boards) // 4]:
                 with pytest.raises(TableFileDamagedError, match=r"3x2.* is damaged: .*; build it again"):
                     database.probe(board)
-            with pytest.raises(TableFileDamagedError):
-                database.probe_batch(np.array(boards, dtype=np.uint8))
 
 
 @pytest.mark.tiny
@@ -134,12 +131,8 @@ def test_cycle_in_a_damaged_table_ends_and_raises() -> None:
 def test_tables_of_any_content_end(cost: Cost) -> None:
     boards = np.array(every_board(parse_size("3x2")), dtype=np.uint8)[::3]
     with open_database(table_file("1,2/3,4,5", "3x2", encoding="bits", cost=cost), load="copy") as database:
-        right = database.probe_batch(boards).values
         n_bytes = len(database.lookup_tables.memory)
-        random = np.random.default_rng(4)
-        contents = [np.zeros(n_bytes, dtype=np.uint8), np.full(n_bytes, 255, dtype=np.uint8)]
-        contents += [random.integers(0, 256, n_bytes, dtype=np.uint8) for _ in range(3)]
-        for content in contents:
+        random = np.random.default_rng(4).integers(0, 256, n_bytes, dtype=np.uint8)
+        for content in (np.full(n_bytes, 0, np.uint8), np.full(n_bytes, 255, np.uint8), random):
             with with_table_bytes(database, content), pytest.raises(TableFileDamagedError, match="no distance"):
                 database.probe_batch(boards)
-        assert (database.probe_batch(boards).values == right).all()

@@ -20,7 +20,7 @@ from hypothesis import given, strategies as st
 
 import pdb_query.table_file
 from pdb_build import build_database
-from pdb_core.encoding import ENCODINGS, Cost, Encoding
+from pdb_core.encoding import Cost, Encoding
 from pdb_core.errors import (
     MemoryLimitError,
     PdbError,
@@ -32,7 +32,7 @@ from pdb_core.errors import (
 )
 from pdb_core.schema import MAX_HEADER_BYTES
 from pdb_query import open_database, read_table_header
-from pdb_query.table_file import LOAD_MODES, LoadMode, load_table_file
+from pdb_query.table_file import LOAD_MODES, LoadMode
 from tests.fuzzing import changed_json, fuzz, sentence
 from tests.tables import rewrite_header, signed_block, small_plan, table_file
 
@@ -86,15 +86,12 @@ def assert_refused(path: Path, error: type[PdbError], match: str) -> None:
 
 
 @pytest.mark.tiny
-def test_open_database_does_not_import_h5py() -> None:
+def test_lookups_do_not_import_h5py() -> None:
     code = (
-        "import sys; from pdb_query import open_database\n"
-        "for load in sys.argv[2:]:\n"
-        "    with open_database(sys.argv[1], load=load) as database:\n"
-        "        database.probe(database.goal)\n"
-        "assert 'h5py' not in sys.modules\n"
+        "import sys; from pdb_query import open_database; database = open_database(sys.argv[1])\n"
+        "assert database.probe(database.goal).maximum == 0 and 'h5py' not in sys.modules"
     )
-    subprocess.run([sys.executable, "-c", code, str(table_file(PARTITION, "3x3")), *LOAD_MODES], check=True)
+    subprocess.run([sys.executable, "-c", code, str(table_file(PARTITION, "3x3"))], check=True)
 
 
 # Files that are not table files of this version.
@@ -109,7 +106,7 @@ def test_paths_that_are_no_file_are_refused_without_waiting(tmp_path: Path) -> N
 
 
 @pytest.mark.tiny
-@pytest.mark.parametrize("content", [b"", b"hello", b"\x00" * 5000, b"id,board\n1,1 2 3\n", b'{"format":"other"}\n'])
+@pytest.mark.parametrize("content", [b"", b"\x00" * 5000, b"id,board\n1,1 2 3\n", b'{"format":"other"}\n'])
 def test_foreign_file_is_refused(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "a.h5"
     path.write_bytes(content)
@@ -137,7 +134,7 @@ def test_newer_version_is_refused(copy_of_table: Path) -> None:
 
 
 @pytest.mark.tiny
-@pytest.mark.parametrize("keep", [20, 500, 1000, 4096, 33_000, -500, -1, 0])
+@pytest.mark.parametrize("keep", [20, 4096, 33_000, -1, 0])
 def test_file_of_another_length_is_refused(copy_of_table: Path, keep: int) -> None:
     content = copy_of_table.read_bytes()
     copy_of_table.write_bytes(content[:keep] or content + b"\0")
@@ -198,81 +195,82 @@ def test_every_changed_header_is_refused(
             database.probe_batch(np.array([database.goal], dtype=np.uint8))
 
 
-# Of each partition, the place of a field, its new value in JSON ("" removes it), and a part of the message.
+# Of each partition: place of a field | its new value in Python, none removes it | a part of the message.
 HEADERS = {
-    PARTITION: [
-        ("width", "", "'width'"),
-        ("width", '"3"', "'3' is not a natural number"),
-        ("width", "true", "True is not a natural number"),
-        ("width", "4", "9 numbers where a 4x3 board has 12"),
-        ("remark", '"seen"', "unknown, misplaced or"),
-        ("partitions", "[[0, 1, 2]]", "a catalogue is stored in bits only"),
-        ("partition", r'"a\nb"', "is not the name of a partition"),
-        ("partition", f'"{"x" * 201}"', "is not the name of a partition"),
-        ("encoding", '"nibbles"', "'nibbles' is none of bytes, bits"),
-        ("cost", '"odd-moves"', "'odd-moves' is none of additive, every-move"),
-        ("cost", '"every-move"', "written in bits, not in bytes"),
-        ("index_function", '"other"', "unknown, misplaced or"),
-        ("goal", "[1, 1, 2]", "3 numbers where a 3x3 board has 9"),
-        ("goal", '{"a": 1}', "is not a list"),
-        ("structure_sha256", f'"{"0" * 63}"', "is not a SHA-256 digest"),
-        ("patterns 2 sha256", f'"{"A" * 64}"', "is not a SHA-256 digest"),
-        ("patterns", "[]", "it has 0 patterns"),
-        ("patterns", json.dumps([{}] * 60), "it has 60 patterns"),
-        ("patterns 2", "", "tiles 7, 8 are in no pattern"),
-        ("patterns 0 tiles", "[]", "0 tiles"),
-        ("patterns 0 tiles", "[0, 1, 2]", "not on a 3x3 board"),
-        ("patterns 0 tiles", "[2, 1, 5]", "must ascend"),
-        ("patterns 0 tiles", "[1, 1, 2]", "twice"),
-        ("patterns 0 bytes", "503", "has 503 bytes instead of 504"),
-        ("patterns 0 bytes", "9" * 15, "and the file has"),
-        ("patterns 0 offset", "0", "overlaps other parts"),
-        ("patterns 0 offset", "9" * 18, "and the file has"),
-        ("patterns 1 offset", "OFFSET 0", "overlaps other parts"),
-        ("patterns 2 histogram", "[]", "not a list of 1 to 255 counts"),
-        ("patterns 2 histogram", "[72, 0]", "not a list of 1 to 255 counts"),
-        ("patterns 2 histogram", json.dumps([1] * 256), "not a list of 1 to 255 counts"),
-        ("patterns 2 histogram", "[73]", "has more than 72 entries"),
-        ("patterns 2 n_unreached", str(2**63), "contradictory"),
-    ],
-    SHARED: [
-        ("cost", '"every-move"', "bytes instead of"),
-        ("patterns 1 same_as", "1", "table of pattern 1, which is not before it"),
-        ("patterns 1 same_as", "-1", "-1 is not a natural number"),
-        ("patterns 2 same_as", "1", "pattern 4,7 uses the table of pattern 3,6, which has no table"),
-        ("patterns 1 cell_map", "[0, 1, 2, 3, 4, 5, 6, 7, 8]", "pattern 3,6 cannot use the table of pattern 1,2"),
-        ("patterns 1 cell_map", "[200, 1, 2, 3, 4, 5, 6, 7, 8]", "cannot use the table"),
-        ("patterns 1 tiles", "[3, 5]", "cannot use the table"),
-    ],
-    CATALOGUE: [
-        ("partitions", "[]", "in two patterns"),
-        ("partitions", '"0,1"', "not a list"),
-        ("partitions", "[[0, 1]]", "belong to no partition"),
-        ("partitions", "[[0, 1], [0, 2, 3], []]", "contradictory"),
-        ("partitions", "[[0, 1], [0, 3, 2]]", "contradictory"),
-        ("partitions", "[[0, 1], [0, 1], [0, 2, 3]]", "contradictory"),
-        ("partitions", "[[0, 1], [0, 2, 4]]", "out of range"),
-        ("partitions", "[[0, 1], [0, 2, -3]]", "not a natural number"),
-        ("partitions", "[[0, 2, 3], [1, 2, 3]]", "in two patterns"),
-    ],
+    PARTITION: """
+width |  | 'width'
+width | "3" | '3' is not a natural number
+width | True | True is not a natural number
+width | 4 | 9 numbers where a 4x3 board has 12
+remark | "seen" | unknown, misplaced or
+partitions | [[0, 1, 2]] | a catalogue is stored in bits only
+partition | "a\\nb" | is not the name of a partition
+partition | "x" * 201 | is not the name of a partition
+encoding | "nibbles" | 'nibbles' is none of bytes, bits
+cost | "odd-moves" | 'odd-moves' is none of additive, every-move
+cost | "every-move" | written in bits, not in bytes
+index_function | "other" | unknown, misplaced or
+goal | [1, 1, 2] | 3 numbers where a 3x3 board has 9
+goal | {"a": 1} | is not a list
+structure_sha256 | "0" * 63 | is not a SHA-256 digest
+patterns 2 sha256 | "A" * 64 | is not a SHA-256 digest
+patterns | [] | it has 0 patterns
+patterns | [{}] * 60 | it has 60 patterns
+patterns 2 |  | tiles 7, 8 are in no pattern
+patterns 0 tiles | [] | 0 tiles
+patterns 0 tiles | [0, 1, 2] | not on a 3x3 board
+patterns 0 tiles | [2, 1, 5] | must ascend
+patterns 0 tiles | [1, 1, 2] | twice
+patterns 0 bytes | 503 | has 503 bytes instead of 504
+patterns 0 bytes | 10**15 | and the file has
+patterns 0 offset | 0 | overlaps other parts
+patterns 0 offset | 10**18 | and the file has
+patterns 1 offset | FIRST + 1 | overlaps other parts
+patterns 2 histogram | [] | not a list of 1 to 255 counts
+patterns 2 histogram | [72, 0] | not a list of 1 to 255 counts
+patterns 2 histogram | [1] * 256 | not a list of 1 to 255 counts
+patterns 2 histogram | [73] | has more than 72 entries
+patterns 2 n_unreached | 2**63 | contradictory
+""",
+    SHARED: """
+cost | "every-move" | bytes instead of
+patterns 1 same_as | 1 | table of pattern 1, which is not before it
+patterns 1 same_as | -1 | -1 is not a natural number
+patterns 2 same_as | 1 | pattern 4,7 uses the table of pattern 3,6, which has no table
+patterns 1 cell_map | [0, 1, 2, 3, 4, 5, 6, 7, 8] | pattern 3,6 cannot use the table of pattern 1,2
+patterns 1 cell_map | [200, 1, 2, 3, 4, 5, 6, 7, 8] | cannot use the table
+patterns 1 tiles | [3, 5] | cannot use the table
+""",
+    CATALOGUE: """
+partitions | [] | in two patterns
+partitions | "0,1" | not a list
+partitions | [[0, 1]] | belong to no partition
+partitions | [[0, 1], [0, 2, 3], []] | contradictory
+partitions | [[0, 1], [0, 3, 2]] | contradictory
+partitions | [[0, 1], [0, 1], [0, 2, 3]] | contradictory
+partitions | [[0, 1], [0, 2, 4]] | out of range
+partitions | [[0, 1], [0, 2, -3]] | not a natural number
+partitions | [[0, 2, 3], [1, 2, 3]] | in two patterns
+""",
 }
 
 
 @pytest.mark.tiny
 @pytest.mark.parametrize(
-    ("partition", "place", "value", "match"), [(of, *row) for of, rows in HEADERS.items() for row in rows]
+    ("partition", "row"), [(of, row) for of, rows in HEADERS.items() for row in rows.strip().splitlines()]
 )
-def test_invalid_fields_are_refused(tmp_path: Path, partition: str, place: str, value: str, match: str) -> None:
+def test_invalid_fields_are_refused(tmp_path: Path, partition: str, row: str) -> None:
     path = tmp_path / "a.h5"
     path.write_bytes(next(sample(i) for i, of in enumerate(SAMPLES) if of[0] == partition).read_bytes())
+    place, value, match = (cell.strip() for cell in row.split(" |"))
     *names, last = [int(name) if name.isdigit() else name for name in place.split()]
 
     def change(fields: Any) -> None:
-        text = value.replace("OFFSET 0", str(fields["patterns"][0].get("offset", 0) + 1))
+        variables = {"FIRST": fields["patterns"][0]["offset"]}
         for name in names:
             fields = fields[name]
-        if text:
-            fields[last] = json.loads(text)
+        if value:
+            fields[last] = eval(value, variables)
         else:
             del fields[last]
 
@@ -290,13 +288,12 @@ def test_more_than_a_megabyte_outside_the_tables_is_refused(copy_of_table: Path)
 
 @pytest.mark.tiny
 @pytest.mark.parametrize(
-    "text", ["[" * 100_000, "null", "[]", "3", '"a"', "{}", '{"format":"tile-pdb","format":"tile-pdb"}', "9" * 5000, ""]
+    "rest",
+    ["5," + "[" * 100_000, '5,"format":"tile-pdb"}', "9" * 5000 + "}", "null}", "[]}"],
+    ids=lambda rest: rest[:5],
 )
-def test_headers_of_other_json_are_refused(copy_of_table: Path, text: str) -> None:
-    start = '{"format":"tile-pdb","format_version":'
-    copy_of_table.write_bytes(signed_block(f"{start}5,{text}", 1 << 17))
-    assert_refused(copy_of_table, TableFileDamagedError, "its header is invalid")
-    copy_of_table.write_bytes(signed_block(f"{start}{text or 0}}}", 1 << 17))
+def test_headers_of_other_json_are_refused(copy_of_table: Path, rest: str) -> None:
+    copy_of_table.write_bytes(signed_block(f'{{"format":"tile-pdb","format_version":{rest}', 1 << 17))
     assert_refused(copy_of_table, TableFileError, r"its header is invalid|has format version .*; update tile-pdb")
 
 
@@ -307,24 +304,21 @@ def test_header_without_an_end_is_read_only_in_part(copy_of_table: Path) -> None
 
 
 @pytest.mark.tiny
-@pytest.mark.parametrize("encoding", ENCODINGS)
 @pytest.mark.parametrize(
     ("width", "height", "n_tiles", "match"),
     [
         (6, 6, 8, "has 504 bytes"),
         (6, 6, 10, "on a 6x6 board a pattern has at most 8"),
-        (6, 6, 35, "35 tiles"),
         (32, 6, 2, "32x6"),
         (1000, 1000, 2, "1000x1000 is not supported"),
         (2**63 - 1, 2, 2, "is not supported"),
     ],
 )
 def test_claims_of_large_boards_are_refused_before_they_are_counted(
-    copy_of_table: Path, width: int, height: int, n_tiles: int, match: str, encoding: str
+    copy_of_table: Path, width: int, height: int, n_tiles: int, match: str
 ) -> None:
     def claim(fields: dict[str, Any]) -> None:
-        goal = [*range(1, min(width * height, 200)), 0]
-        fields.update(width=width, height=height, goal=goal, encoding=encoding)
+        fields.update(width=width, height=height, goal=[*range(1, min(width * height, 200)), 0], encoding="bits")
         fields["patterns"][0]["tiles"] = [*range(1, n_tiles + 1)]
 
     rewrite_header(copy_of_table, claim)
@@ -335,18 +329,11 @@ def test_claims_of_large_boards_are_refused_before_they_are_counted(
 
 
 @pytest.mark.tiny
-def test_unknown_load_mode_is_refused() -> None:
-    with pytest.raises(ValueError, match="map, copy, huge"):
-        load_table_file(table_file(PARTITION, "3x3"), "page")  # type: ignore[arg-type]
-
-
-@pytest.mark.tiny
 @pytest.mark.parametrize(
     ("load", "failure", "error", "match"),
     [
         ("copy", OSError(errno.EIO, "I/O error"), TableFileError, "cannot be read: I/O error; name a table file"),
         ("copy", OSError(errno.ENOMEM, "no memory"), MemoryLimitError, "more than the available memory; use the load"),
-        ("huge", MemoryError(), MemoryLimitError, "more than the available memory"),
         ("map", OSError(errno.ENOMEM, "no memory"), MemoryLimitError, "more than this process may address"),
         ("map", ValueError("mmap length is greater than file size"), TableFileDamagedError, "became shorter"),
     ],
@@ -354,12 +341,10 @@ def test_unknown_load_mode_is_refused() -> None:
 def test_failures_of_a_load_are_reported(
     load: LoadMode, failure: Exception, error: type[PdbError], match: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    path = table_file(PARTITION, "3x3")
-
     name = "mmap.mmap" if load == "map" else "private_memory"
     monkeypatch.setattr(f"pdb_query.table_file.{name}", Mock(side_effect=failure))
     with pytest.raises(error, match=match):
-        open_database(path, load=load)
+        open_database(table_file(PARTITION, "3x3"), load=load)
 
 
 # A file that changes while it is read.

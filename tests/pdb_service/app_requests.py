@@ -3,10 +3,9 @@
 import asyncio
 import threading
 import time
-from collections import Counter
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
+from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
-from functools import wraps
+from functools import partial, wraps
 from types import SimpleNamespace
 from typing import Any
 from urllib.parse import urlencode
@@ -38,43 +37,28 @@ def answer_for(board: Tiles) -> tuple[int, ...]:
 class HeldSolvers:
     """Stand-in for the solvers of a service, whose searches go on until `release` is set or their time is over.
 
-    begun    the boards of all searches
-    seconds  their time limits
+    begun     the boards of all searches
+    seconds   their time limits
 
-    fail     raised by a search when it is released
-    wait_s   the seconds that searches of a board take, instead of waiting for `release`
-    reports  what each search reports at its start; the last is repeated
+    error_of  returns what the search of a board raises when it is over, if anything
+    wait_s    the seconds that searches of a board take, instead of waiting for `release`
+    reports   what each search reports at its start; the last is repeated
     """
 
     reports = (Iteration(threshold=3, generated=7, expanded=5, seconds=0.1),)
 
     def __init__(self) -> None:
         self.release = threading.Event()
-        self.fail: Exception | None = None
+        self.error_of: Callable[[Tiles], Exception | None] = lambda _: None
         self.wait_s: Callable[[Tiles], float] | None = None
         self.begun: list[Tiles] = []
         self.seconds: list[float] = []
-        self._lock = threading.Lock()
-        self._running: Counter[bool] = Counter()
-        self.most_running: Counter[bool] = Counter()
 
     def solve(self, board: Tiles, served: Served, limits: Limits, report: Any) -> Any:
         assert is_solvable(board, served.goal, S3)
-        seconds = limits.seconds
-        assert seconds is not None
-        is_short = seconds <= 2
-        with self._lock:
-            self.begun.append(board)
-            self.seconds.append(seconds)
-            self._running[is_short] += 1
-            self.most_running[is_short] = max(self.most_running[is_short], self._running[is_short])
-        try:
-            return self._search(board, seconds, report)
-        finally:
-            with self._lock:
-                self._running[is_short] -= 1
-
-    def _search(self, board: Tiles, seconds: float, report: Any) -> Any:
+        assert limits.seconds is not None
+        self.begun.append(board)
+        self.seconds.append(limits.seconds)
         started = time.monotonic()
         for progress in self.reports:
             report(progress)
@@ -82,11 +66,11 @@ class HeldSolvers:
             report(self.reports[-1])
             passed = time.monotonic() - started
             is_over = self.release.is_set() if self.wait_s is None else passed >= self.wait_s(board)
-            if is_over and self.fail is not None:
-                raise self.fail
-            if is_over or passed >= seconds:
+            if is_over or passed >= limits.seconds:
                 break
             time.sleep(0.001)
+        if is_over and (error := self.error_of(board)) is not None:
+            raise error
         tiles = answer_for(board) if is_over else None
         return SimpleNamespace(
             tiles=tiles, length=None if tiles is None else len(tiles), is_optimal=is_over, h=3, lower_bound=5,
@@ -100,46 +84,35 @@ class HeldSolvers:
 class AppRequest:
     """A request to an app, started when it is made. Its client may leave before the answer.
 
+    address  the path and the query
+    headers  Host is localhost if it is not given; a header without a value is left out
     method   by default POST with a body, else GET
-    headers  by default only Host
-    query    the raw query string; by default the other parameters, encoded
     reading  the client reads no more of the answer until this is set
-
-    n_received  calls of `receive`
     """
 
     def __init__(
         self,
         app: FastAPI,
-        path: str,
-        *,
+        address: str,
+        *headers: tuple[str, str | None],
         method: str | None = None,
         body: bytes | None = None,
-        events: bool = False,
-        headers: Iterable[tuple[str, str]] | None = None,
-        query: bytes | None = None,
         reading: asyncio.Event | None = None,
-        **parameters: Any,
     ) -> None:
-        named = [("Host", "localhost")] if headers is None else list(headers)
-        named += [("Accept", "text/event-stream")] if events else []
+        path, _, query = address.partition("?")
+        named = headers if "Host" in dict(headers) else (("Host", "localhost"), *headers)
         self._scope = {
-            "type": "http", "http_version": "1.1", "scheme": "http", "path": path, "raw_path": path.encode(),
-            "method": method or ("GET" if body is None else "POST"),
-            "query_string": urlencode(parameters).encode() if query is None else query,
-            "headers": [(name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in named],
-            "client": ("127.0.0.1", 1), "server": ("127.0.0.1", 2), "root_path": "",
-            "asgi": {"version": "3.0", "spec_version": "2.3"},
+            "type": "http", "path": path, "method": method or ("GET" if body is None else "POST"),
+            "query_string": query.encode(),
+            "headers": [(name.lower().encode(), value.encode("latin-1")) for name, value in named if value is not None],
         }  # fmt: skip
         self._body, self._reading = body or b"", reading
         self._is_read = False
-        self.n_received = 0
         self._has_left = asyncio.Event()
         self.sent: list[Any] = []
         self.task = asyncio.ensure_future(app(self._scope, self._receive, self._send))
 
     async def _receive(self) -> dict[str, Any]:
-        self.n_received += 1
         if not self._is_read:
             self._is_read = True
             return {"type": "http.request", "body": self._body, "more_body": False}
@@ -164,21 +137,24 @@ class AppRequest:
         return Reply(start["status"], headers, b"".join(message.get("body", b"") for message in self.sent))
 
 
-def ask(
-    app: FastAPI, address: str, *headers: tuple[str, str | None], method: str | None = None, body: bytes | None = None
-) -> Reply:
-    """Return the answer to one request, in an event loop of its own.
-
-    Without a header Host, the request names localhost. A header without a value is left out.
-    """
-    path, _, query = address.partition("?")
-    named = headers if "Host" in dict(headers) else (("Host", "localhost"), *headers)
-    given = [(name, value) for name, value in named if value is not None]
+def ask(app: FastAPI, address: str, *headers: tuple[str, str | None], **named: Any) -> Reply:
+    """Return the answer to an `AppRequest`, in an event loop of its own."""
 
     async def work() -> Reply:
-        return await AppRequest(app, path, method=method, body=body, headers=given, query=query.encode()).reply()
+        return await AppRequest(app, address, *headers, **named).reply()
 
     return asyncio.run(work())
+
+
+def ask_search(
+    path: str, app: FastAPI, board: Tiles, events: bool = False, body: bytes | None = None, **parameters: float
+) -> AppRequest:
+    """Begin a request for a search."""
+    query = urlencode({"board": " ".join(map(str, board)), **parameters})
+    return AppRequest(app, f"{path}?{query}", ("Accept", "text/event-stream" if events else "*/*"), body=body)
+
+
+ask_solve, ask_moves = (partial(ask_search, f"/v1/{name}") for name in ("solve", "moves"))
 
 
 def metrics(app: FastAPI) -> dict[str, float]:
@@ -186,16 +162,6 @@ def metrics(app: FastAPI) -> dict[str, float]:
     lines = generate_latest(app.state.service.metrics.registry).decode().splitlines()
     pairs = (line.rsplit(" ", 1) for line in lines if not line.startswith("#"))
     return {name: float(value) for name, value in pairs}
-
-
-def ask_solve(app: FastAPI, board: Tiles, **named: Any) -> AppRequest:
-    """Begin a request for a solve."""
-    return AppRequest(app, "/v1/solve", board=" ".join(map(str, board)), **named)
-
-
-def ask_moves(app: FastAPI, board: Tiles, **named: Any) -> AppRequest:
-    """Begin a request for a list of moves."""
-    return AppRequest(app, "/v1/moves", board=" ".join(map(str, board)), **named)
 
 
 def ready_app(*databases: Database, **settings: Any) -> FastAPI:

@@ -4,8 +4,9 @@ import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Literal
 
+from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Locator, Page, expect, sync_playwright
 
 from pdb_core.puzzle import Tiles
@@ -22,19 +23,23 @@ _OPTIONS = [
     "--disable-sync",
 ]
 
+_RULES = {
+    "runOnly": {"type": "tag", "values": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"]},
+    "resultTypes": ["violations"],
+}
+_COLOURS: tuple[Literal["light", "dark"], ...] = ("light", "dark")
+
 
 @dataclass
 class Visit:
     """A page in a browser.
 
     complaints  warnings and errors of the console, and exceptions
-    elsewhere   addresses of requests to other servers
     """
 
     page: Page
     url: str
     complaints: list[str] = field(default_factory=list)
-    elsewhere: list[str] = field(default_factory=list)
 
     def open(self, address: str = "") -> None:
         self.page.goto(f"{self.url}/{address}")
@@ -56,33 +61,39 @@ class Visit:
     def choose(self, css: str, value: str) -> None:
         self.at(css).select_option(value)
 
+    def check_looks(self) -> None:
+        """Check that what is shown keeps to WCAG 2.1 A and AA, by axe-core, and that 320 pixels are wide enough."""
+        self.page.set_viewport_size({"width": 320, "height": 640})
+        for colours in _COLOURS:
+            self.page.emulate_media(color_scheme=colours, reduced_motion="reduce")
+            found = Axe().run(self.page, options=_RULES).response["violations"]
+            assert found == [], [(rule["id"], [node["failureSummary"] for node in rule["nodes"]]) for rule in found]
+        assert self.page.evaluate("document.documentElement.scrollWidth") <= 320
+
 
 @contextmanager
 def browser() -> Iterator[Browser]:
     """Yield Chromium without a window."""
     path = next(filter(None, map(shutil.which, _NAMES)), None)
     assert path is not None, "the tests of the page need Chromium; on Debian: apt-get install chromium"
-    with sync_playwright() as playwright:
-        running = playwright.chromium.launch(executable_path=path, args=_OPTIONS)
-        try:
-            yield running
-        finally:
-            running.close()
+    with (
+        sync_playwright() as playwright,
+        playwright.chromium.launch(executable_path=path, args=_OPTIONS) as running,
+    ):
+        yield running
 
 
 @contextmanager
-def visiting(running: Browser, url: str, **options: Any) -> Iterator[Visit]:
-    """Yield a visit of the server at `url`, with options of a browser context such as `viewport`."""
-    context = running.new_context(**options)
-    visit = Visit(context.new_page(), url)
-    visit.page.on(
-        "console", lambda said: visit.complaints.append(said.text) if said.type in ("error", "warning") else None
-    )
-    visit.page.on("pageerror", lambda error: visit.complaints.append(str(error)))
-    visit.page.on(
-        "request", lambda asked: None if asked.url.startswith(f"{url}/") else visit.elsewhere.append(asked.url)
-    )
-    try:
+def visiting(running: Browser, url: str) -> Iterator[Visit]:
+    """Yield a visit of the server at `url`; at its end there must be no complaint, and no request to another server."""
+    with running.new_context() as context:
+        visit = Visit(context.new_page(), url)
+        asked: list[str] = []
+        visit.page.on(
+            "console", lambda said: visit.complaints.append(said.text) if said.type in ("error", "warning") else None
+        )
+        visit.page.on("pageerror", lambda error: visit.complaints.append(str(error)))
+        visit.page.on("request", lambda request: asked.append(request.url))
         yield visit
-    finally:
-        context.close()
+        assert visit.complaints == []
+        assert [address for address in asked if not address.startswith(f"{url}/")] == []

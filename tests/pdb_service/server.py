@@ -63,11 +63,12 @@ class Server:
         named = {name.replace("_", "-"): value for name, value in headers.items()}
         request = urllib.request.Request(self.url + path, body, named)
         try:
-            with urllib.request.urlopen(request, timeout=timeout) as response:
-                return Reply(response.status, {k.lower(): v for k, v in response.headers.items()}, response.read())
+            response = urllib.request.urlopen(request, timeout=timeout)
         except urllib.error.HTTPError as error:
-            with error:
-                return Reply(error.code, {k.lower(): v for k, v in error.headers.items()}, error.read())
+            response = error
+        with response:
+            headers = {name.lower(): value for name, value in response.headers.items()}
+            return Reply(response.status, headers, response.read())
 
 
 @contextmanager

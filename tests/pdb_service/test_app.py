@@ -3,6 +3,7 @@
 import asyncio
 import json
 import re
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,12 +12,10 @@ from unittest.mock import Mock
 import pytest
 from fastapi import FastAPI
 
-from pdb_core import errors
-from pdb_core.errors import PROBLEM_TYPE, InputError, LimitReachedError, ServiceError, TableFileDamagedError
+from pdb_core.errors import InputError, ServiceError, TableFileDamagedError
 from pdb_query import Database
 from pdb_service import server
 from pdb_service.app import create_app
-from pdb_service.responses import problem, status_of
 from pdb_service.server import open_socket
 from pdb_service.settings import LOOPBACK, ServiceSettings, advice, hosts_of, read_host, read_origin
 from tests.command_line import pdb, refused
@@ -25,7 +24,6 @@ from tests.pdb_service.app_requests import (
     AppRequest,
     HeldSolvers,
     ask,
-    ask_moves,
     ask_solve,
     in_event_loop,
     metrics,
@@ -33,10 +31,8 @@ from tests.pdb_service.app_requests import (
     running_app,
     until,
 )
-from tests.pdb_service.server import Reply
 
 ORIGIN = "https://example.org"
-TOKEN = ("Authorization", "Bearer s3cret")
 BOARD = "board=8+6+7/2+5+4/3+0+1"
 LOOKUP = f"/v1/lookup?{BOARD}"
 BATCH, SIZED = "/v1/lookup", "/v1/lookup?size=3x3"
@@ -53,60 +49,28 @@ def app(database: Database) -> FastAPI:
     return ready_app(database, max_boards=50, max_body_bytes=120_000, **settings)
 
 
-def send(app: FastAPI, request: str, body: bytes | None, *headers: tuple[str, str | None]) -> Reply:
-    """Return the answer to a request of the allowed origin with the token; `headers` replace these."""
-    method, _, address = request.partition(" ")
-    usual = [header for header in (TOKEN, ("Origin", ORIGIN)) if header[0] not in dict(headers)]
-    return ask(app, address, *usual, *headers, method=method, body=body)
-
-
 # A request, its body, its headers, the status of the answer, a part of the problem's detail.
 REQUESTS: list[tuple[Any, ...]] = [
     ("GET /v1/lookup/", None, (), 404, "/openapi.json"),
-    ("GET //v1/lookup", None, (), 404, "/openapi.json"),
-    ("GET /page/none.js", None, (), 404, "/openapi.json"),
     ("PUT /v1/lookup", None, (), 405, "/openapi.json"),
     ("GET /v1/instances/none", None, (), 404, "'none'"),
     # Boards, goals, databases
-    ("GET /v1/lookup", None, (), 422, "board"),
-    ("GET /v1/lookup?board=", None, (), 422, "board"),
     ("GET /v1/lookup?board=1+2", None, (), 422, "'1 2'"),
-    ("GET /v1/lookup?board=0+0+0/0+0+0/0+0+0", None, (), 422, "'0 0 0"),
-    ("GET /v1/lookup?board=1+2/3+0", None, (), 404, "2x2"),
     (f"GET {LOOKUP}&goal=nowhere", None, (), 422, "goal"),
     (f"GET {LOOKUP}&goal=1+2+3/4+0+5/6+7+8", None, (), 422, "pdb build"),
     (f"GET {LOOKUP}&db=../x", None, (), 404, "'../x'"),
-    (f"GET {LOOKUP}&goal={'+' * 401}", None, (), 422, "goal"),
     # Searches
-    (f"GET /v1/solve?{BOARD}&seconds=-1", None, (), 422, "seconds"),
     (f"GET /v1/moves?{BOARD}&seconds=nan", None, (), 422, "seconds"),
-    (f"GET /v1/solve?{BOARD}&nodes=0", None, (), 422, "nodes"),
-    ("POST /v1/solve", b"", (), 422, "JSON"),
-    ("POST /v1/solve", b"[]", (), 422, "object"),
-    ("POST /v1/solve", b"{}", (), 422, "board"),
     ("POST /v1/solve", b'{"board": [true]}', (), 422, "board.0"),
-    ("POST /v1/solve", b'{"board": "1 2"}', (), 422, "'1 2'"),
     ("POST /v1/solve", b'{"board": %s, "seconds": "5"}' % GOOD, (), 422, "seconds"),
     # Batches
     (f"POST {BATCH}", b"", (), 400, "JSON"),
     (f"POST {BATCH}", b"[" * 100_000, (), 413, "boards"),
-    (f"POST {BATCH}", b'{"boards":' * 30, (), 400, "JSON"),
-    (f"POST {BATCH}", b'{"boards": {}}', (), 400, "boards"),
     (f"POST {BATCH}", b'{"boards": []}', (), 400, "size"),
-    (f"POST {BATCH}", b'{"boards": [[true,2,3,4,5,6,7,8,0]]}', (), 400, "boards.0"),
-    (f"POST {BATCH}", b'{"boards": [[1.0,2,3,4,5,6,7,8,0]]}', (), 400, "boards.0"),
-    (f"POST {BATCH}", b'{"boards": [[1e999]]}', (), 400, "boards.0"),
-    (f"POST {BATCH}", b'{"boards": ["\\ud800"]}', (), 400, "JSON"),
-    (f"POST {BATCH}", b'{"boards": [null]}', (), 400, "boards.0"),
-    (f"POST {BATCH}", b'{"boards": [%s], "goal": 5}' % GOOD, (), 400, "goal"),
-    (f"POST {SIZED}", b'{"boards": [], "goal": "%s"}' % (b" " * 401), (), 400, "goal"),
-    (f"POST {SIZED}", b'{"boards": ["%s"]}' % (b" " * 401), (), 400, "boards.0"),
     (f"POST {SIZED}", b'{"boards": [' + b"{}," * 60 + b"{}]}", (), 413, "50"),
     (f"POST {SIZED}", b'{"boards": [[' + b"0," * 500 + b"0]]}", (), 413, "36 numbers"),
     ("POST /v1/lookup?size=4x4", b'{"boards": []}', (), 404, "4x4"),
     ("POST /v1/lookup?size=x", b'{"boards": []}', (), 422, "'x'"),
-    ("POST /v1/lookup?db=x", b'{"boards": []}', (), 404, "'x'"),
-    (f"POST {BATCH}", bytes(9), (BINARY,), 400, "size"),
     (f"POST {SIZED}", bytes(10), (BINARY,), 400, "10 bytes"),
     (f"POST {SIZED}", b"<board/>", (("Content-Type", "text/xml"),), 415, "'text/xml'"),
     # Sizes: by the head and by the body
@@ -117,24 +81,21 @@ REQUESTS: list[tuple[Any, ...]] = [
     ("GET /", None, (("Host", "localhost"), ("Host", "evil.example")), 400, "--allowed-host"),
     *(
         ("GET /metrics", None, (("Host", host),), 400, "--allowed-host")
-        for host in ("evil.example", "evil.example:8015", "localhost.evil.example", "127.0.0.2", "", "localhost:x",
-                     "evil@localhost", "[::1", "*", " localhost", "example.com", "notexample.com")
+        for host in ("evil.example", "localhost.evil.example", "evil@localhost", "*", "notexample.com")
     ),
     (f"GET {LOOKUP}", None, (("Host", "LOCALHOST:80"), SAME), 200, ""),
     (f"GET {LOOKUP}", None, (("Host", "[::1]:8015"), SAME), 200, ""),
     (f"GET {LOOKUP}", None, (("Host", "a.b.example.com"), SAME), 200, ""),
     ("GET /healthz", None, (("Host", "10.1.2.3:8015"),), 200, ""),
-    ("GET /readyz", None, (("Host", None),), 200, ""),
     # The token
     *(
         (f"GET {path}", None, (("Authorization", shown),), 401, "Bearer")
-        for path in ("/v1/databases", "/v1/nowhere", "/metrics")
+        for path in ("/v1/databases", "/metrics")
         for shown in (None, "Bearer wrong", "s3cret", "Bearer s3cret\xe9")
     ),
     *((f"GET {path}", None, (("Authorization", None),), 200, "") for path in ("/", "/healthz", "/openapi.json")),
     # Pages of other origins
     (f"GET {LOOKUP}", None, (("Origin", None),), 200, ""),
-    (f"GET {LOOKUP}", None, (("Origin", None), ("Sec-Fetch-Site", "none")), 200, ""),
     # Behind a proxy that leaves out the port in Host.
     (f"GET {LOOKUP}", None, (("Origin", "https://localhost:8443"), SAME), 200, ""),
     (f"GET {LOOKUP}", None, (("Origin", "https://localhost"),), 200, ""),
@@ -149,7 +110,6 @@ REQUESTS: list[tuple[Any, ...]] = [
             (FOREIGN, ("Origin", "https://evil.example")),
             (("Origin", "https://evil.example"),),
             (("Origin", "http://localhost:3000"),),
-            (("Origin", "null"),),
         )
     ),
 ]  # fmt: skip
@@ -161,9 +121,19 @@ REQUESTS: list[tuple[Any, ...]] = [
 def test_request_is_answered_or_refused(
     app: FastAPI, request_: str, body: bytes | None, headers: Any, status: int, detail: str
 ) -> None:
-    reply = send(app, request_, body, *headers)
+    """Requests are of the allowed origin and have the token, if `headers` name no others."""
+    method, _, address = request_.partition(" ")
+    usual = {"Authorization": "Bearer s3cret", "Origin": ORIGIN}
+    origin = (usual | dict(headers))["Origin"]
+    given = [header for header in usual.items() if header[0] not in dict(headers)]
+    reply = ask(app, address, *given, *headers, method=method, body=body)
     assert reply.status == status, reply.body
-    check_headers(reply, dict(headers).get("Origin", ORIGIN))
+    assert reply.headers.get("access-control-allow-origin") == (ORIGIN if origin == ORIGIN else None)
+    assert origin != ORIGIN or "Retry-After" in reply.headers["access-control-expose-headers"]
+    assert reply.headers["x-content-type-options"] == "nosniff"
+    assert reply.headers["cache-control"] in ("no-store", "no-cache")
+    assert "x-request-id" in reply.headers
+    assert reply.headers.get("www-authenticate") == ("Bearer" if status == 401 else None)
     if status >= 400:
         assert reply.headers["content-type"] == "application/problem+json"
         assert reply.json["status"] == status
@@ -172,28 +142,19 @@ def test_request_is_answered_or_refused(
         assert len(reply.json["detail"]) < 1000
 
 
-def check_headers(reply: Reply, origin: str | None) -> None:
-    """Check the headers of every answer: those of CORS are for the allowed origin alone."""
-    assert reply.headers.get("access-control-allow-origin") == (ORIGIN if origin == ORIGIN else None)
-    assert origin != ORIGIN or "Retry-After" in reply.headers["access-control-expose-headers"]
-    assert reply.headers["x-content-type-options"] == "nosniff"
-    assert reply.headers["cache-control"] in ("no-store", "no-cache")
-    assert "x-request-id" in reply.headers
-    assert reply.headers.get("www-authenticate") == ("Bearer" if reply.status == 401 else None)
-
-
-@pytest.mark.parametrize("path", ["/", "/page/app.js", "/page/index.html"])
+@pytest.mark.parametrize("path", ["/", "/page/app.js"])
 def test_page_may_load_only_its_own_files_and_is_in_no_frame(app: FastAPI, path: str) -> None:
-    headers = send(app, f"GET {path}", None).headers
-    policy = dict(part.strip().split(" ", 1) for part in headers["content-security-policy"].split(";"))
-    assert (policy["default-src"], policy["frame-ancestors"]) == ("'self'", "'none'")
-    assert not policy.keys() & {"script-src", "connect-src", "style-src"}
+    headers = ask(app, path).headers
+    policy = headers["content-security-policy"]
+    assert policy.startswith("default-src 'self';")
+    assert "frame-ancestors 'none'" in policy
+    assert not re.search("(script|connect|style)-src", policy)
     assert (headers["referrer-policy"], headers["cache-control"]) == ("no-referrer", "no-cache")
 
 
 def test_preflight_needs_no_token(app: FastAPI) -> None:
-    preflight = ("Access-Control-Request-Method", "POST"), ("Authorization", None)
-    reply = send(app, "OPTIONS /v1/lookup", None, *preflight)
+    preflight = ("Origin", ORIGIN), ("Access-Control-Request-Method", "POST")
+    reply = ask(app, "/v1/lookup", *preflight, method="OPTIONS")
     assert (reply.status, reply.headers["access-control-allow-origin"]) == (200, ORIGIN)
     assert "POST" in reply.headers["access-control-allow-methods"]
 
@@ -203,14 +164,11 @@ def test_all_hosts_and_origins_can_be_allowed(database: Database) -> None:
     assert ask(app, LOOKUP, ("Host", "anything.example"), FOREIGN, ("Origin", "null")).status == 200
 
 
-@pytest.mark.parametrize(
-    ("given", "is_kept"),
-    [("", False), ("a-1.B_2", True), ("0" * 64, True), ("0" * 65, False), ("a b", False), ("a\u00e9", False)],
-)
-def test_every_answer_has_the_id_of_the_proxy_or_a_new_one(app: FastAPI, given: str, is_kept: bool) -> None:
-    ids = [ask(app, path, ("X-Request-Id", given)).headers["x-request-id"] for path in ("/healthz", "/v1/lookup")]
-    assert [at == given for at in ids] == [is_kept, is_kept]
-    assert is_kept or (ids[0] != ids[1] and re.fullmatch("[0-9a-f]{32}", ids[0]))
+@pytest.mark.parametrize(("given", "is_kept"), [("a-1.B_2", True), ("0" * 65, False), ("a b", False)])
+def test_answer_has_the_id_of_the_proxy_or_a_new_one(app: FastAPI, given: str, is_kept: bool) -> None:
+    found = ask(app, "/v1/lookup", ("X-Request-Id", given)).headers["x-request-id"]
+    assert (found == given) == is_kept
+    assert re.fullmatch("[A-Za-z0-9._-]{1,64}", found)
 
 
 # Memory and metrics
@@ -220,19 +178,18 @@ def test_every_answer_has_the_id_of_the_proxy_or_a_new_one(app: FastAPI, given: 
 async def test_large_bodies_are_refused_while_bodies_and_answers_fill_the_memory(database: Database) -> None:
     app = ready_app(database, max_held_bytes=150_000)
     reading = asyncio.Event()
-    headers = [("Host", "localhost")]
 
     async def status(body: bytes) -> int:
-        return (await AppRequest(app, "/v1/lookup", body=body, headers=headers, size="3x3").reply()).status
+        return (await AppRequest(app, SIZED, body=body).reply()).status
 
     batch = b'{"boards": [%s]}' % b",".join([b'"x"'] * 6000)  # the answer has a problem for each board
     assert await status(b" " * 160_000) == 503
     assert await status(b" " * 140_000) == 400  # the other body is no longer held
-    unread = AppRequest(app, "/v1/lookup", body=batch, headers=headers, reading=reading, size="3x3")
+    unread = AppRequest(app, SIZED, body=batch, reading=reading)
     await until(lambda: len(unread.sent) > 1)
     for body in (b" " * 70_000, batch):
         assert await status(body) == 503
-    assert (await AppRequest(app, "/v1/lookup", board="1 2 3 4 5 6 7 8 0").reply()).status == 200
+    assert (await AppRequest(app, LOOKUP).reply()).status == 200
     reading.set()
     assert (await unread.reply()).status == 200
     assert await status(batch) == 200
@@ -240,19 +197,13 @@ async def test_large_bodies_are_refused_while_bodies_and_answers_fill_the_memory
 
 def test_requests_and_boards_are_counted(database: Database) -> None:
     app = ready_app(database)
-    before = metrics(app)
-    for method, path in (
-        ("GET", "/healthz"),
-        ("HEAD", "/healthz"),
-        ("GET", "/a"),
-        ("GET", "/b"),
-        ("PUT", "/v1/lookup"),
-    ):
+    for request in ("GET /healthz", "HEAD /healthz", "GET /a", "GET /b", "PUT /v1/lookup"):
+        method, _, path = request.partition(" ")
         ask(app, path, method=method)
     ask(app, LOOKUP)
     ask(app, BATCH, body=b'{"boards": [%s, %s]}' % (GOOD, GOOD))
-    after = {name: value - before.get(name, 0.0) for name, value in metrics(app).items() if name.startswith("tile_pdb")}
-    counted = {name: value for name, value in after.items() if value and "_total" in name}
+    found = metrics(app)
+    counted = {name: value for name, value in found.items() if value and re.match(r"tile_pdb\w+_total", name)}
     # Clients cannot create new series.
     assert counted == {
         'tile_pdb_requests_total{method="GET",route="/healthz",status="200"}': 2,
@@ -262,84 +213,62 @@ def test_requests_and_boards_are_counted(database: Database) -> None:
         'tile_pdb_requests_total{method="POST",route="/v1/lookup",status="200"}': 1,
         "tile_pdb_boards_total": 3,
     }
-    assert after['tile_pdb_request_seconds_count{route="/healthz"}'] == 2
-    assert 0 < after['tile_pdb_request_seconds_sum{route="/healthz"}'] < 60
+    assert found['tile_pdb_request_seconds_count{route="/healthz"}'] == 2
+    assert 0 < found['tile_pdb_request_seconds_sum{route="/healthz"}'] < 60
 
 
 # Errors of the server
 
 
 @in_event_loop
-@pytest.mark.parametrize("route", ["solve", "events", "moves", "lookup", "batch"])
+@pytest.mark.parametrize("events", [False, True])
 async def test_every_fault_is_logged_with_the_id_of_the_request(
-    database: Database, route: str, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+    database: Database, events: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
-    solving = HeldSolvers()
-    solving.release.set()
-    async with running_app(database, solving) as app:
-        make: dict[str, Callable[[], AppRequest]] = {
-            "solve": lambda: ask_solve(app, BOARDS[0]),
-            "events": lambda: ask_solve(app, BOARDS[0], events=True),
-            "moves": lambda: ask_moves(app, BOARDS[0]),
-            "lookup": lambda: AppRequest(app, "/v1/lookup", board="1 2 3 4 5 6 7 8 0"),
-            "batch": lambda: AppRequest(app, "/v1/lookup", body=b'{"boards": [%s]}' % GOOD),
-        }
+    solvers = HeldSolvers()
+    solvers.release.set()
+    async with running_app(database, solvers) as app:
         for error in (KeyError("secret.h5"), TableFileDamagedError("secret.h5 is damaged")):
-            solving.fail = error
-            if route in ("lookup", "batch"):
-                monkeypatch.setattr(Database, "probe_batch", Mock(side_effect=error))
+            solvers.error_of = lambda _: error  # noqa: B023
             caplog.clear()
-            reply = await make[route]().reply()
-            found = json.loads(reply.body.decode().rpartition("data: ")[2])
-            assert (reply.status, found["status"]) == (200 if route == "events" else 500, 500)
+            reply = await ask_solve(app, BOARDS[0], events=events).reply()
+            found = json.loads(reply.body.rpartition(b"data: ")[2])
+            assert (reply.status, found["status"]) == (200 if events else 500, 500)
             assert found["request_id"] == reply.headers["x-request-id"]
             assert b"secret" not in reply.body
             for logged in (f"request {found['request_id']} failed", "Traceback", "secret.h5"):
                 assert logged in caplog.text
 
 
-def test_every_error_has_a_status_and_hides_internal_details() -> None:
-    kinds = [kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, errors.PdbError)]
-    assert len(kinds) > 10
-    for kind in kinds:
-        found = problem(kind("cannot read /etc/secret"))
-        assert found.status == status_of(kind("")) >= 400
-        assert found.type == f"{PROBLEM_TYPE}{kind.__name__}"
-        assert found.status < 500 or found.status == 503 or "secret" not in found.detail
-
-
 # The start
-
-
-class LateSolvers(HeldSolvers):
-    """Stand-in for solvers that are made when `release` is set; then `fail` is raised."""
-
-    def solver(self, _: Database) -> None:
-        self.release.wait(20)
-        if self.fail is not None:
-            raise self.fail
 
 
 @in_event_loop
 @pytest.mark.parametrize("fails", [False, True])
 async def test_only_health_is_answered_while_tables_are_loaded(database: Database, fails: bool) -> None:
+    release = threading.Event()
+
+    def solver(_: Database) -> None:
+        release.wait(20)
+        if fails:
+            raise RuntimeError("secret")
+
     app = create_app([database])
-    app.state.service.solver = (solvers := LateSolvers()).solver
-    solvers.fail = RuntimeError("secret") if fails else None
+    app.state.service.solver = solver
     async with app.router.lifespan_context(app):
-        lookup = AppRequest(app, "/v1/lookup", board="1 2 3 4 5 6 7 8 0")
+        lookup = AppRequest(app, LOOKUP)
         assert (await AppRequest(app, "/healthz").reply()).status == 200
         loading = await AppRequest(app, "/readyz").reply()
         assert (loading.status, loading.headers["retry-after"]) == (503, "5")
         assert not lookup.task.done()
-        solvers.release.set()
-        assert (await lookup.reply()).status == (503 if fails else 200)
+        release.set()
+        status = 503 if fails else 200
+        assert (await lookup.reply()).status == status
         ready = await AppRequest(app, "/readyz").reply()
-        assert ready.status == (503 if fails else 200)
-        assert (b"could not be loaded" in ready.body, b"secret" in ready.body) == (fails, False)
+        assert (ready.status, b"secret" in ready.body) == (status, False)
 
 
-@pytest.mark.parametrize("path", ["/readyz", *SEARCHES])
+@pytest.mark.parametrize("path", ["/readyz", "/v1/lookup"])
 def test_without_the_lifespan_nothing_waits(database: Database, path: str) -> None:
     assert ask(create_app([database]), f"{path}?{BOARD}").status == 503
 
@@ -349,11 +278,10 @@ def test_without_the_lifespan_nothing_waits(database: Database, path: str) -> No
     [
         (TableFileDamagedError("8.h5 is damaged"), TableFileDamagedError),
         (RuntimeError("no memory for 8.h5"), ServiceError),
-        (SystemExit(0), ServiceError),
     ],
 )
 def test_failed_start_ends_the_server_with_the_cause(
-    error: BaseException, raised: type[Exception], caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+    error: Exception, raised: type[Exception], caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(server, "raise_file_limit", lambda: None)  # it is for the whole process
     app = create_app([])
@@ -363,30 +291,20 @@ def test_failed_start_ends_the_server_with_the_cause(
         server.serve(app, listener, on_ready)
     on_ready.assert_not_called()
     assert str(error) in caplog.text
-    # Errors of the project say all in one sentence.
-    assert ("Traceback" in caplog.text) == (not isinstance(error, errors.PdbError))
-
-
-def test_start_without_threads_raises_limit_reached_error(limit_threads: Callable[[int], None]) -> None:
-    app = create_app([], ServiceSettings(n_solves=1))
-    limit_threads(0)
-    with open_socket("127.0.0.1", 0) as listener, pytest.raises(LimitReachedError, match="starts no more threads"):
-        server.serve(app, listener, lambda: None)
 
 
 # Settings
 
 
-@pytest.mark.parametrize("value", [float("nan"), float("inf"), -1.0])
+@pytest.mark.parametrize("value", [float("nan"), -1.0])
 def test_invalid_limit_is_refused(value: float) -> None:
     with pytest.raises(InputError, match=f"^wait_s is {value}; "):
         ServiceSettings(wait_s=value)
 
 
-@pytest.mark.parametrize("host", ["a..b", "x" * 64 + ".org", "\xe4" * 80])
-def test_invalid_address_to_listen_on_is_refused(host: str) -> None:
-    with pytest.raises(InputError, match=r"choose another with --host and --port$"):
-        open_socket(host, 0)
+def test_invalid_address_to_listen_on_is_refused() -> None:
+    with pytest.raises(InputError, match="choose another with --host"):
+        open_socket("a..b", 0)
 
 
 @pytest.mark.parametrize("content", [b"\n", b"two words"])
@@ -399,26 +317,15 @@ def test_file_without_a_valid_token_is_refused(tmp_path: Path, content: bytes) -
 @pytest.mark.parametrize(
     ("read", "text", "expected"),
     [
-        *((read_host, text, text) for text in ("tiles.example.org", "*.example.org", "*", "10.0.0.7", "a_b-c")),
         (read_host, "Tiles", "tiles"),
-        (read_host, "::1", "[::1]"),
+        (read_host, "*.example.org", "*.example.org"),
         (read_host, "[FE80:0::1]", "[fe80::1]"),
-        *(
-            (read_host, text, None)
-            for text in ("", "https://example.org", "example.org:80", "example.org/", "*example.org", "a.*", "[::1]:80",
-                         "a b", "a..b", "[a]", "\u0661")
-        ),
-        *((read_origin, text, text) for text in (ORIGIN, "http://localhost:3000", "http://[::1]:80", "*")),
         (read_origin, "HTTPS://Example.org", ORIGIN),
-        *((read_origin, text, None) for text in ("", "example.org", "https://", "https://example.org/", "null", "//a")),
+        (read_origin, "*", "*"),
     ],
-)  # fmt: skip
-def test_hosts_and_origins_are_read_or_refused(read: Callable[[str], str], text: str, expected: str | None) -> None:
-    if expected is not None:
-        assert read(text) == expected
-        return
-    with pytest.raises(InputError, match="--allowed-host" if read is read_host else "--cors-origin"):
-        read(text)
+)
+def test_hosts_and_origins_are_read(read: Callable[[str], str], text: str, expected: str) -> None:
+    assert read(text) == expected
 
 
 def test_server_answers_for_its_own_addresses_and_advises_hosts_for_all_addresses() -> None:

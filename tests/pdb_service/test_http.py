@@ -16,20 +16,13 @@ from pdb_query import Database
 from pdb_service.responses import STATUS, status_of
 from pdb_service.settings import ServiceSettings
 from tests.pdb_service.app_requests import (
-    BOARDS,
-    HeldSolvers,
     ask,
-    ask_solve,
-    in_event_loop,
     metrics,
     ready_app,
-    running_app,
-    until,
 )
 from tests.project.test_docs import page
 
-BOARD, UNSOLVABLE = "8+6+7/2+5+4/3+0+1", "1+2+3/4+5+6/8+7+0"
-EVENTS = ("Accept", "text/event-stream")
+BOARD = "8+6+7/2+5+4/3+0+1"
 
 
 @pytest.fixture(scope="module")
@@ -54,13 +47,6 @@ def test_routes_are_those_of_openapi(app: FastAPI) -> None:
     assert documented == {(method, path) for path, methods in app.openapi()["paths"].items() for method in methods}
 
 
-def test_answers_for_unsolvable_boards_are_those_documented(app: FastAPI) -> None:
-    for path in ("lookup", "moves", "solve"):
-        answer = ask(app, f"/v1/{path}?board={UNSOLVABLE}").json
-        assert (answer["solvable"], answer["h"], bool(answer["why"])) == (False, None, True)
-        assert answer.get("sums", []) == []
-
-
 def test_solve_from_a_body_equals_that_from_the_query(app: FastAPI) -> None:
     before = metrics(app)["tile_pdb_nodes_total"]
     solved = ask(app, f"/v1/solve?board={BOARD}").json
@@ -69,23 +55,6 @@ def test_solve_from_a_body_equals_that_from_the_query(app: FastAPI) -> None:
     for board in (BOARD.replace("+", " "), solved["board"]):
         body = json.dumps({"board": board, "seconds": 5}).encode()
         assert ask(app, "/v1/solve", body=body).json["moves"] == solved["moves"]
-        (result,) = re.findall(rb"event: result\ndata: (.*)\n\n", ask(app, "/v1/solve", EVENTS, body=body).body)
-        assert json.loads(result)["moves"] == solved["moves"]
-
-
-@in_event_loop
-async def test_events_are_those_documented(database: Database) -> None:
-    rows = dict(re.findall(r"^\| (queued|progress|result|problem) \| (.*) \|$", page("docs/http.md"), re.MULTILINE))
-    solvers = HeldSolvers()
-    async with running_app(database, solvers, n_solves=1) as app:
-        requests = [ask_solve(app, board, events=True) for board in BOARDS[:2]]
-        await until(lambda: all(request.sent[1:] for request in requests))
-        solvers.release.set()
-        bodies = [(await request.reply()).body.decode() for request in requests]
-    events = re.findall(r"event: (\w+)\ndata: (.*)\n\n", "".join(bodies))
-    assert {name for name, _ in events} == {"queued", "progress", "result"} == set(rows) - {"problem"}
-    for name, data in events:
-        assert name == "result" or set(re.findall(r'"(\w+)":', rows[name])) == set(json.loads(data))
 
 
 def test_limits_are_those_documented() -> None:

@@ -6,7 +6,6 @@ import os
 import shutil
 import signal
 import socket
-import statistics
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -72,23 +71,15 @@ def wait_for_searches(server: Server, n: int) -> None:
 
 def test_head_has_the_headers_of_get_and_no_body(server: Server) -> None:
     with contextlib.closing(http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)) as connection:
-        for path in ("/", "/v1/databases", "/v1/nowhere"):
+        for path in ("/", "/v1/nowhere"):
             replies = []
             for method in ("GET", "HEAD", "GET"):  # over one connection: a body would be read as the next answer
                 connection.request(method, path, headers={"X-Request-Id": "1"})
                 response = connection.getresponse()
-                headers = {**dict(response.getheaders()), "date": ""}
-                replies.append((response.status, headers, response.read()))
+                replies.append((response.status, {**dict(response.getheaders()), "date": ""}, response.read()))
             get, head, again = replies
-            assert head == (get[0], get[1], b"")
+            assert head == (*get[:2], b"")
             assert again == get
-
-
-def test_too_large_body_in_chunks_is_refused(strict: Server) -> None:
-    chunks = b"4000\r\n" + bytes(0x4000) + b"\r\n"
-    head = request("/v1/lookup?size=4x4", None, "Transfer-Encoding: chunked", method="POST")
-    with connect(strict, head, chunks * 13) as connection:
-        assert connection.recv(100).startswith(b"HTTP/1.1 413 ")
 
 
 @pytest.mark.parametrize("sent", [b"", b"GET / HTTP/1.1\r\nX: "])
@@ -97,30 +88,11 @@ def test_connection_with_an_incomplete_head_is_closed(strict: Server, sent: byte
         assert read_all(connection) == b""
 
 
-def test_connection_with_empty_lines_is_closed(strict: Server) -> None:
-    with connect(strict, b"GET /healthz HTTP/1.1\r\n\r\n") as connection:
-        assert connection.recv(1000).startswith(b"HTTP/1.1 200 ")
-
-        def is_closed() -> bool:
-            try:
-                connection.sendall(b"\r\n")
-            except ConnectionError:
-                return True
-            return False
-
-        wait_until(is_closed, 10)
-
-
-@pytest.mark.parametrize(
-    "head",
-    [b"GET /healthz HTTP/1.1\r\nX: ", b"POST /v1/lookup HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\nT: "],
-    ids=["head", "trailer"],
-)
-def test_too_large_head_is_refused(server: Server, head: bytes) -> None:
+def test_too_large_head_is_refused(server: Server) -> None:
     # The time limits of this server are longer than the timeout of this connection.
     with connect(server, timeout=8) as connection:
         with contextlib.suppress(ConnectionError):
-            connection.sendall(head + b"a" * 400_000)
+            connection.sendall(b"GET /healthz HTTP/1.1\r\nX: " + b"a" * 400_000)
         answer = read_all(connection)
         assert answer == b"" or int(answer[9:12]) in (400, 408, 414, 431), answer[:200]
 
@@ -148,27 +120,14 @@ def test_solve_ends_soon_after_its_client_leaves(server: Server) -> None:
     wait_for_searches(server, 0)
 
 
-def test_solve_with_requests_behind_it_ends_at_its_time_limit(strict: Server) -> None:
-    """The server cannot notice that its client leaves."""
-    with connect(strict, kept(request(WORST.replace("=60", "=1"))) * 3):
-        wait_for_searches(strict, 1)
-    wait_for_searches(strict, 0)
-    assert strict.ask(LOOKUP).json["h"] == 1
-
-
 def test_lookups_stay_fast_during_hard_solves(server: Server) -> None:
     with connect(server, request(WORST)), connect(server, request(WORST, None, "Accept: text/event-stream")):
         wait_for_searches(server, 2)
-        times = []
-        with contextlib.closing(http.client.HTTPConnection("127.0.0.1", server.port, timeout=20)) as client:
-            for _ in range(200):
-                started = time.perf_counter()
-                client.request("GET", LOOKUP)
-                assert client.getresponse().read()
-                times.append(time.perf_counter() - started)
+        started = time.perf_counter()
+        assert {server.ask(LOOKUP).json["h"] for _ in range(100)} == {1}
+        # A loose bound, for a loaded machine. A lookup that waited for a search would take seconds.
+        assert time.perf_counter() - started < 20
         assert server.metric("tile_pdb_solves_running") == 2
-    # A loose bound, for a loaded machine. A lookup that waited for a search would take seconds.
-    assert statistics.quantiles(times, n=100)[-1] < 0.25
     wait_for_searches(server, 0)
 
 
@@ -180,8 +139,8 @@ def test_hostile_requests_cause_no_error_and_no_leak(server: Server, n_requests:
     # The first requests fill caches; growth is measured after them.
     send_all(server.port, hostile_requests(300, 4))
     n_files, n_bytes = open_files(server.process.pid), resident_bytes(server.process.pid)
-    statuses, failed = send_all(server.port, hostile_requests(n_requests, 5))
-    assert not failed
+    statuses = send_all(server.port, hostile_requests(n_requests, 5))
+    assert max(statuses.keys() - {503}) < 500
     assert {200, 400, 404, 413, 422} <= set(statuses)
     assert server.ask(LOOKUP).json["h"] == 1
     wait_until(lambda: open_files(server.process.pid) <= n_files + 2, 40)
@@ -193,18 +152,16 @@ def test_hostile_requests_cause_no_error_and_no_leak(server: Server, n_requests:
     ("body", "status"),
     [
         (b'{"boards": [' + b"[]," * 2_000_000 + b"[]]}", 413),
-        (b'{"boards": [[' + b"0," * 3_000_000 + b"0]]}", 413),
         (b'{"boards": [[null' + (b",null" * 35 + b"],[null") * 40_000 + b"]]}", 400),
     ],
-    ids=["lists", "one list", "nulls"],
+    ids=["lists", "nulls"],
 )
 def test_large_bodies_take_little_memory(server: Server, body: bytes, status: int) -> None:
     sent = Hostile(request("/v1/lookup?size=4x4", body, "Content-Type: application/json"), 20.0)
     process = Path(f"/proc/{server.process.pid}")
     (process / "clear_refs").write_text("5")  # resets the peak
     before = resident_bytes(server.process.pid)
-    statuses, _ = send_all(server.port, [sent] * 4, n_threads=2)
-    assert dict(statuses) == {status: 4}
+    assert send_all(server.port, [sent] * 4, n_threads=2) == {status: 4}
     peak = int((process / "status").read_text().partition("VmHWM:")[2].split()[0]) * 1024
     assert peak - before < 300e6
 

@@ -40,12 +40,7 @@ def test_boards_without_a_solution_are_counted(tmp_path: Path) -> None:
     assert (row["boards"], row["unsolvable"], row["solved"]) == ("3", "1", "1")
     assert "1 board of 3 cannot be solved by any" in shown.stderr
     assert "given up at a limit; rows that solved fewer" in shown.stderr
-    shown = pdb(*MANHATTAN, *limited, "--boards", "2")
-    assert "0/2" in shown.stdout
-    assert "none within the limits" in shown.stdout
-    shown = pdb(*MANHATTAN, *limited, "--boards", "1")
-    assert "none of them can be" in shown.stdout
-    assert "given up" not in shown.stderr
+    assert "none within the limits" in pdb(*MANHATTAN, *limited, "--boards", "2").stdout
 
 
 def test_lengths_are_compared_with_those_of_the_instance_file(tmp_path: Path) -> None:

@@ -58,11 +58,11 @@ def test_import_pdb_is_the_debugger() -> None:
 PAGE = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize(("heading", "n_files"), [("Path of `pdb solve BOARD`", 9), ("Path of `pdb build 663`", 8)])
-def test_each_file_of_a_path_is_imported_by_one_before_it(heading: str, n_files: int) -> None:
+@pytest.mark.parametrize("heading", ["Path of `pdb solve BOARD`", "Path of `pdb build 663`"])
+def test_each_file_of_a_path_is_imported_by_one_before_it(heading: str) -> None:
     section = PAGE.partition(f"\n## {heading}\n")[2].partition("\n## ")[0]
     modules = [module_name(ROOT / file) for file in re.findall(r"^\d+\. `([\w/.]+)`", section, re.MULTILINE)]
-    assert 5 < len(modules) <= n_files
+    assert len(modules) > 5
     imported = {modules[0]}
     for module in modules:
         assert module in imported, f"{module} is not imported by a file before it"

@@ -35,12 +35,6 @@ def test_readme_lists_every_command_and_set_of_boards() -> None:
     assert {name for name in instance_sets() if f"`{name}`" not in page("data/README.md")} == set()
 
 
-def test_index_lists_every_decision_with_its_title() -> None:
-    listed = dict(re.findall(r"^- \[(.*?)\]\(([\w-]+\.md)\): ", page("docs/decisions/README.md"), re.MULTILINE))
-    files = set((ROOT / "docs" / "decisions").glob("*.md")) - {ROOT / "docs" / "decisions" / "README.md"}
-    assert listed == {page(str(path)).splitlines()[0].removeprefix("# "): path.name for path in files}
-
-
 @pytest.mark.parametrize(
     "module",
     [

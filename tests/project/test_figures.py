@@ -1,14 +1,10 @@
 """Benchmark figures in pages are those of docs/figures.json, and the chart shows them."""
 
-import json
-from pathlib import Path
-
 import pytest
 
 from scripts.figures import store
 from scripts.figures.chart import CHART, programs_chart
 from scripts.figures.pages import pages, with_figures
-from scripts.figures.tables import formatted
 from tests import ROOT
 
 FIGURES = store.load()
@@ -33,19 +29,3 @@ def test_changed_figures_change_the_page() -> None:
     )
     with pytest.raises(KeyError):
         with_figures("9 s<!--a;b c;none-->", figures)
-
-
-def test_saved_figures_are_rounded_and_keep_other_columns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(store, "FIGURES", tmp_path / "figures.json")
-    store.FIGURES.write_text("{}", encoding="utf-8")
-    store.save_rows("a", {"b": {"published": 7, "mean_ms": 1.0}})
-    store.save_rows("a", {"b": {"mean_ms": 0.123456}, "c": {"nodes": 123456}})
-    rows = json.loads(store.FIGURES.read_text(encoding="utf-8"))["a"]["rows"]
-    assert rows == {"b": {"published": 7, "mean_ms": 0.123}, "c": {"nodes": 123456}}
-    assert [formatted(value) for value in (None, 0.123, 1540.0, 12.0, 123456)] == [
-        "-",
-        "0.123",
-        "1,540",
-        "12",
-        "123,456",
-    ]

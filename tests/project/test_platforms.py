@@ -1,14 +1,10 @@
 """Commands and service in a process without the modules and calls that only POSIX systems have."""
 
 import json
-import socket
 import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
-from pdb_service.server import notify_systemd
 from tests import ROOT
 from tests.pdb_service.server import serving
 from tests.tables import table_file
@@ -53,11 +49,3 @@ def test_service_runs_without_posix_calls() -> None:
         answer = server.ask("/v1/lookup", body, content_type="application/json")
         assert answer.status == 200, answer.body
         assert answer.json["answers"][0]["h"] == 31
-
-
-def test_systemd_is_not_notified_without_its_sockets(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("NOTIFY_SOCKET", "/nowhere")
-    with pytest.raises(FileNotFoundError):
-        notify_systemd()
-    monkeypatch.delattr(socket, "AF_UNIX")
-    notify_systemd()

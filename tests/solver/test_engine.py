@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from pdb_core.encoding import ENCODINGS, Encoding
-from pdb_core.puzzle import blank_last
+from pdb_core.puzzle import BoardSize, blank_last
 from solver import Solver, replay
 from solver.engine.catalogue_tables import suits_catalogue
 from solver.engine.database_engine import SCALAR, VECTOR, WIDE
@@ -118,3 +118,4 @@ def test_tables_that_exceed_a_field_are_left_to_other_rounds() -> None:
             assert suits(database.size, sums[:most_sums])
             assert not suits(database.size, sums[: most_sums + 1])
             assert not suits(database.size, sums_of([nine_tiles]))
+        assert not suits_catalogue(BoardSize(6, 5), sums[:1])

@@ -1,6 +1,5 @@
 """Engine compiled for processors with shorter vectors: the node counts are the same."""
 
-import csv
 import json
 import os
 import platform
@@ -11,8 +10,7 @@ import pytest
 
 from pdb_core.puzzle import BoardSize, blank_last
 from solver import HeuristicSolver, Solver
-from tests import ROOT
-from tests.solving import S3, S4, database_for, solvable_boards
+from tests.solving import S3, S4, database_for, golden_rows, solvable_boards
 
 # What boards are searched with. The first table has the vector stages, the last one wide rounds.
 SEARCHES = {
@@ -62,8 +60,7 @@ PROCESSORS = {
 def test_engine_for_other_processors_expands_the_same_nodes(processor: str, lanes: int, n_searches: int) -> None:
     """The same as compiled for this machine, and as committed."""
     _, *expected = counts(n_searches)  # builds the tables, too
-    with (ROOT / "tests" / "golden" / "processors.csv").open(encoding="utf-8") as file:
-        golden = [[int(row[name]) for name in ("length", "generated", "expanded")] for row in csv.DictReader(file)]
+    golden = [[int(row[at]) for at in ("length", "generated", "expanded")] for row in golden_rows("processors.csv")]
     assert expected == golden[: 6 * n_searches]
     # Without features numba would compile for those of this machine.
     environment = {**os.environ, "NUMBA_CPU_NAME": processor, "NUMBA_CPU_FEATURES": ""}

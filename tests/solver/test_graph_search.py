@@ -6,7 +6,9 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from typing import Any
 
+import numpy as np
 import pytest
+from hypothesis import given, strategies as st
 
 from pdb_core.encoding import Cost, Encoding
 from pdb_core.errors import (
@@ -17,17 +19,15 @@ from pdb_core.errors import (
     UnsolvableError,
 )
 from pdb_core.puzzle import BoardSize, Tiles, blank_last
-from solver import ALGORITHMS, GraphSolver, Iteration, Limits, Solution
+from solver import GraphSolver, Iteration, Limits, Solution
+from solver.board_arrays import N_MOVES
+from solver.graph_search import node_table
 from solver.graph_search.graph_search import GRAPH_SEARCHES
-from solver.graph_search.node_table import NodeTable
-from solver.graph_search.node_table_kernels import N_NODES
+from solver.graph_search.node_table import NodeTable, pack, packing_of
+from solver.graph_search.node_table_kernels import KEY_MASK, N_NODES, move_packed, unpack
 from solver.textbook import a_star
-from tests import ROOT
-from tests.naive.boards_and_tables import naive_distances, naive_manhattan
-from tests.solving import S3, S4, database_for, hard_board
-
-HARDEST_8 = (8, 6, 7, 2, 5, 4, 3, 0, 1)
-CENTRE = (1, 2, 3, 8, 0, 4, 7, 6, 5)
+from tests.naive.boards_and_tables import naive_distances, naive_manhattan, naive_moves
+from tests.solving import CENTRE, HARDEST_8, S3, S4, database_for, hard_board
 
 
 def search_hardest(size: BoardSize, search: str, *, limits: Limits | None = None, **options: Any) -> Solution:
@@ -62,7 +62,10 @@ def check(solution: Solution, distance: int, weight: float) -> None:
     ],
     ids=["2x2", "3x2", "3x3"],
 )
-def test_solutions_are_as_good_as_they_claim(search: str, size: BoardSize, goal: Tiles) -> None:
+def test_solutions_are_as_good_as_they_claim(
+    search: str, size: BoardSize, goal: Tiles, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("solver.graph_search.best_first._FIRST_G", 1)  # the open list grows for larger keys
     found = GraphSolver(size, goal, search=search).solve(goal)
     assert (found.tiles, found.generated, found.expanded, found.n_nodes) == ((), 0, 0, 1)
     distances = naive_distances(size, goal)
@@ -213,29 +216,41 @@ def test_report_gets_progress_and_can_end_the_search(search: str) -> None:
     assert told[-1].expanded > told[0].expanded
 
 
+# The table of nodes
+
+
 @pytest.mark.tiny
-def test_open_list_grows_for_large_keys(monkeypatch: pytest.MonkeyPatch) -> None:
-    size = BoardSize(3, 2)
-    goal = blank_last(size)
-    boards = list(naive_distances(size, goal))[::37]
+@given(st.builds(BoardSize, st.integers(2, 6), st.integers(2, 6)), st.integers(0, 1 << 30))
+def test_packed_board_moves_as_the_board_does(size: BoardSize, seed: int) -> None:
+    packing = packing_of(size, blank_last(size))
+    board: Tiles = tuple(np.random.default_rng(seed).permutation(size.n_cells).tolist())
+    words = pack(packing, board)
+    assert np.all(words >= 0)
+    assert np.all(words <= KEY_MASK)
+    cells = np.zeros(size.n_cells, dtype=np.uint8)
+    blank = unpack(packing, words, 0, cells)
+    assert tuple(cells.tolist()) == board
+    assert board[blank] == 0
+    near = {tuple(pack(packing, after).tolist()) for _tile, after in naive_moves(board, size)}
+    child = np.zeros(packing.n_words, dtype=np.int64)
+    moved = set()
+    for move in range(N_MOVES):
+        if packing.cell_moves[blank] >> move & 1:
+            cell = int(packing.edge_cells[blank * N_MOVES + move])
+            move_packed(packing, words, 0, child, 0, board[cell], blank, cell)
+            moved.add(tuple(child.tolist()))
+    assert moved == near
 
-    def solve_all() -> list[tuple[int | None, int]]:
-        solver = GraphSolver(size, goal, heuristics=["misplaced"])
-        return [(found.length, found.expanded) for found in map(solver.solve, boards)]
 
-    roomy = solve_all()
-    monkeypatch.setattr("solver.graph_search.best_first._FIRST_G", 1)
-    assert solve_all() == roomy
+@pytest.mark.tiny
+def test_limit_is_three_quarters_of_the_available_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    packing = packing_of(S3, blank_last(S3))
+    for available, limit in ((8_000_000_000, 6_000_000_000), (None, node_table._MEMORY_UNKNOWN_BYTES)):
+        monkeypatch.setattr(node_table, "available_memory", lambda available=available: available)
+        assert NodeTable(packing, n_notes=1, n_values=1, memory_limit_bytes=None).limit_bytes == limit
 
 
 # Parameters and claims
-
-
-@pytest.mark.tiny
-def test_every_algorithm_is_documented() -> None:
-    page = (ROOT / "docs" / "searches.md").read_text(encoding="utf-8")
-    assert set(GRAPH_SEARCHES) < set(ALGORITHMS)
-    assert all(f"`{name}`" in page for name in ALGORITHMS)
 
 
 @pytest.mark.tiny

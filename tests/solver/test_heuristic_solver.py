@@ -1,6 +1,5 @@
-"""IDA* without databases: the nodes of the textbook and on record, threads. Its lengths: test_agreement.py."""
+"""IDA* without databases: the nodes of the textbook and on record. Its lengths: test_agreement.py."""
 
-import csv
 import time
 from collections.abc import Sequence
 from functools import cache
@@ -11,18 +10,15 @@ import pytest
 from pdb_core.errors import GoalError, InputError
 from pdb_core.puzzle import BoardSize, Tiles, blank_first, blank_last, snail
 from pdb_query import read_instances
-from solver import HeuristicSolver, Limits, WorkerPool
+from solver import HeuristicSolver, Limits
 from solver.engine.worker_pool import in_parallel
 from solver.heuristics import HEURISTICS, heuristic_tables
 from solver.heuristics.evaluate_kernels import evaluate
 from solver.move_pruning.move_pruning import DEFAULT_LENGTH
 from solver.textbook import UNDOING, ida_star
-from tests import ROOT
 from tests.naive.boards_and_tables import naive_manhattan
-from tests.solving import S3, S4, duplicates_up_to, node_counts, walked
+from tests.solving import CENTRE, S3, S4, duplicates_up_to, golden_rows, node_counts, walked
 
-GOLDEN = ROOT / "tests" / "golden" / "classic.csv"
-CENTRE = (1, 2, 3, 8, 0, 4, 7, 6, 5)
 # Tables of triples take seconds; the engine evaluates them as it does pairs.
 NAMES = [name for name in HEURISTICS if name != "triples"]
 cached_tables = cache(heuristic_tables)
@@ -60,18 +56,6 @@ def test_nodes_of_each_threshold_are_those_of_the_textbook(size: BoardSize, name
             assert found == expected if plain else found[:-1] == expected[:-1]
 
 
-@pytest.mark.usefixtures("tiny_slices")
-def test_workers_change_neither_lengths_nor_finished_thresholds() -> None:
-    goal = blank_last(S4)
-    solver = HeuristicSolver(S4, goal, ["linear-conflict"])
-    with WorkerPool(2) as pool:
-        for seed in range(3):
-            board = walked(goal, S4, 90, np.random.default_rng(seed))
-            alone, shared = solver.solve(board), solver.solve(board, pool=pool)
-            assert shared.length == alone.length
-            assert node_counts(shared.iterations[:-1]) == node_counts(alone.iterations[:-1])
-
-
 @pytest.mark.slow
 def test_time_limit_of_a_slow_heuristic_is_kept() -> None:
     size = BoardSize(5, 5)
@@ -88,12 +72,8 @@ def test_time_limit_of_a_slow_heuristic_is_kept() -> None:
 )
 def test_nodes_of_published_boards_are_those_on_record(name: str, kind: str, most_nodes: int) -> None:
     """Exact to the node: any change of the search shows here."""
-    with GOLDEN.open(encoding="utf-8") as file:
-        expected = {
-            row["id"]: int(row["generated"])
-            for row in csv.DictReader(file)
-            if (row["heuristic"], row["search"]) == (name, kind) and int(row["generated"]) <= most_nodes
-        }
+    rows = golden_rows("classic.csv", heuristic=name, search=kind)
+    expected = {row["id"]: int(row["generated"]) for row in rows if int(row["generated"]) <= most_nodes}
     instances = {instance.id: instance for instance in read_instances("korf100", None)}
     solver = HeuristicSolver(S4, blank_first(S4), [name], plain=kind == "plain")
 

@@ -10,22 +10,20 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 import pytest
-from hypothesis import given, strategies as st
 
 from pdb_core.errors import InputError
 from pdb_core.puzzle import BoardSize, Tiles, blank_first, blank_last, random_boards, snail
 from solver.heuristics import HEURISTICS, heuristic_tables, parse_heuristic
 from solver.heuristics.evaluate_kernels import evaluate, evaluate_many
 from solver.heuristics.mutual_cost import MAX_CELLS_OF_TRIPLES
-from solver.heuristics.mutual_cost_kernels import SCRATCH_WORDS, WORD_BITS, best_packing
+from solver.heuristics.mutual_cost_kernels import SCRATCH_WORDS, WORD_BITS
 from solver.heuristics.walking_distance import walking_table
 from tests.naive import heuristics as naive
 from tests.naive.boards_and_tables import naive_distances
-from tests.solving import S3, S4
+from tests.solving import CENTRE, S3, S4
 
 Cells = npt.NDArray[np.uint8]
 CONSISTENT = {"misplaced", "manhattan", "last-move", "linear-conflict", "walking-distance"}
-CENTRE = (1, 2, 3, 8, 0, 4, 7, 6, 5)
 SMALL = {"2x2": (BoardSize(2, 2), blank_last(BoardSize(2, 2))), "3x2": (BoardSize(3, 2), (1, 0, 2, 3, 4, 5))}
 CASES = {
     "3x3": (S3, blank_last(S3)),
@@ -190,22 +188,6 @@ def test_cached_distances_are_loaded_and_damaged_ones_computed_again(
     monkeypatch.setenv("TILE_PDB_CACHE", str(kept / "no folder"))
     walking_table.cache_clear()
     assert histogram((3, 3, 2)) == expected
-
-
-# Pairs and triples
-
-
-@pytest.mark.tiny
-@given(
-    st.lists(
-        st.tuples(st.frozensets(st.integers(0, 11), min_size=1, max_size=3), st.integers(1, 5)), min_size=0, max_size=12
-    )
-)
-def test_best_packing_is_that_of_trying_all(groups: list[tuple[frozenset[int], int]]) -> None:
-    masks = np.array([sum(1 << tile for tile in tiles) for tiles, _weight in groups], dtype=np.int64)
-    weights = np.array([weight for _tiles, weight in groups], dtype=np.int64)
-    found = best_packing(masks, weights, len(groups), np.empty(4 * 12, dtype=np.int64))
-    assert found == naive.naive_best_packing(groups)
 
 
 @pytest.mark.tiny

@@ -1,17 +1,16 @@
 """Labels of boards: distances, optimal first moves, and distances after each move."""
 
 import itertools
-from random import Random
 
 import numpy as np
 import pytest
 
 from pdb_core.encoding import Cost, Encoding
-from pdb_core.puzzle import BoardSize, Tiles, blank_last, parse_goal, parse_size
+from pdb_core.puzzle import blank_last, parse_goal, parse_size
 from solver import Labels, Solver
 from solver.engine.database_engine import CATALOGUE, SCALAR, VECTOR, WIDE, DatabaseEngine
 from tests.naive.boards_and_tables import naive_distances, naive_labels, naive_moves
-from tests.solving import S4, database_for, share, solvable_boards
+from tests.solving import S4, database_for, share, solvable_boards, walked
 
 Row = tuple[int, int, list[int]]
 FOURS = "1,2,3,4/5,6,7,8/9,10,11,12/13,14,15,16/17,18,19,20/21,22,23,24"
@@ -68,20 +67,6 @@ def test_labels_are_the_distances(
         assert rows_of(solver.label(np.empty((0, board_size.n_cells), dtype=np.uint8), goal, n_threads=2)) == []
 
 
-def boards_of(size: BoardSize) -> list[Tiles]:
-    """Return random boards of the 15-puzzle; boards of other sizes near the goal."""
-    goal = blank_last(size)
-    if size == S4:
-        return solvable_boards(size, goal, 20, 5)
-    random, boards = Random(40), [goal]
-    for n_moves in range(20, 50):
-        board = goal
-        for _ in range(n_moves):
-            _tile, board = random.choice(naive_moves(board, size))
-        boards.append(board)
-    return boards
-
-
 @pytest.mark.usefixtures("tiny_slices")
 @pytest.mark.parametrize(
     ("kind", "size", "partitions", "encoding"),
@@ -99,7 +84,9 @@ def test_labels_are_the_lengths_of_solutions(kind: str, size: str, partitions: l
     board_size = parse_size(size)
     solver = Solver(*(database_for(name, size, encoding=encoding) for name in partitions))
     assert kind_of(solver) == kind
-    boards = boards_of(board_size)
+    goal, generator = blank_last(board_size), np.random.default_rng(40)
+    near_goal = [goal, *(walked(goal, board_size, n_moves, generator) for n_moves in range(15, 40))]
+    boards = solvable_boards(S4, goal, 20, 5) if board_size == S4 else near_goal
     near = {after for board in boards for _tile, after in naive_moves(board, board_size)}
     lengths = {board: solver.solve(board).length or 0 for board in near.union(boards)}
     for n_threads in (1, 2):

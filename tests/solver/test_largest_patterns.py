@@ -12,8 +12,7 @@ from pdb_core.puzzle import BoardSize, blank_last
 from pdb_core.table_spec import most_pattern_tiles
 from pdb_query import open_database
 from solver import GraphSolver, Solver, replay
-from tests.naive.boards_and_tables import naive_moves
-from tests.solving import layers
+from tests.naive.boards_and_tables import naive_layers, naive_moves
 from tests.sparse_tables import boards_read, descends, sparse_table_file
 
 
@@ -33,12 +32,12 @@ def test_boards_are_solved_with_the_largest_patterns(
     tiles = list(map(str, range(1, size.n_cells)))
     patterns = [",".join(tiles[first : first + n_tiles]) for first in range(0, len(tiles), n_tiles)]
     partition = parse_partition("/".join(patterns), size)
-    lengths = {board: length for length, layer in enumerate(islice(layers(size), 11)) for board in layer}
+    goal = blank_last(size)
+    lengths = {board: length for length, layer in enumerate(islice(naive_layers(size, goal), 11)) for board in layer}
     easy = random.Random(1).sample(sorted(lengths), len(lengths))
     boards = list(islice((board for board in easy if encoding == "bytes" or descends(board, partition)), 20))
     assert len(boards) == 20
     # The goal and its neighbours are looked up when a solver is made.
-    goal = blank_last(size)
     roots = [goal, *(near for _tile, near in naive_moves(goal, size)), *boards]
     read = [boards_read(board, lengths[board], size) for board in boards]
     path = sparse_table_file(tmp_path / "a.h5", partition, encoding, roots, boards_read(goal, 2, size).union(*read))

@@ -1,24 +1,22 @@
-"""Solutions with databases: nodes of the textbook, node counts of instance sets, replays, refusals.
-
-Their lengths: test_agreement.py.
+"""Solutions with databases: nodes of the textbook, node counts of instance sets, replays, refusals; all solutions of a
+board, many boards at once. Their lengths: test_agreement.py.
 """
 
-import csv
 from contextlib import ExitStack
 
+import numpy as np
 import pytest
 
 from pdb_core.encoding import Cost, Encoding
 from pdb_core.errors import BoardError, GoalError, TableMismatchError, UnsolvableError, WrongAnswerError
-from pdb_core.puzzle import Tiles, blank_last, parse_goal
+from pdb_core.puzzle import Tiles, blank_first, blank_last, parse_goal, parse_size
 from pdb_query import Instance, read_instances
-from solver import Solver, replay
+from solver import HeuristicSolver, Solution, Solver, WorkerPool, replay
 from solver.engine.worker_pool import in_parallel
 from solver.textbook import ida_star
-from tests import ROOT
-from tests.solving import S3, S4, database_for, node_counts, share, solvable_boards
+from tests.naive.boards_and_tables import naive_distances, naive_shortest_solutions
+from tests.solving import S3, S4, database_for, golden_rows, node_counts, share, solvable_boards
 
-GOLDEN = ROOT / "tests" / "golden" / "nodes.csv"
 Table = tuple[str, str, Encoding, Cost]
 SMALL: Table = ("1,2,5/3,4,6/7,8", "blank-last", "bytes", "additive")
 
@@ -91,12 +89,8 @@ def solve_set(name: str, partition: str, encoding: Encoding, identities: set[str
 
 
 def golden_counts(name: str, partition: str, encoding: Encoding) -> dict[str, tuple[int, int]]:
-    with GOLDEN.open(encoding="utf-8") as file:
-        return {
-            row["id"]: (int(row["complete"]), int(row["generated"]))
-            for row in csv.DictReader(file)
-            if (row["set"], row["partition"], row["encoding"]) == (name, partition, encoding)
-        }
+    rows = golden_rows("nodes.csv", set=name, partition=partition, encoding=encoding)
+    return {row["id"]: (int(row["complete"]), int(row["generated"])) for row in rows}
 
 
 @pytest.mark.parametrize(
@@ -121,7 +115,6 @@ def golden_counts(name: str, partition: str, encoding: Encoding) -> dict[str, tu
 def test_sets_are_solved_in_their_published_lengths(name: str, partition: str, encoding: Encoding) -> None:
     """Exact to the node: any change of the search shows here."""
     expected = golden_counts(name, partition, encoding)
-    assert expected
     assert solve_set(name, partition, encoding, set(expected)) == expected
 
 
@@ -146,3 +139,135 @@ def test_replay_gives_every_board() -> None:
 def test_replay_refuses_what_is_no_solution(tiles: tuple[int, ...], match: str) -> None:
     with pytest.raises(WrongAnswerError, match=match):
         replay((1, 2, 3, 4, 5, 6, 0, 7, 8), tiles, blank_last(S3), S3)
+
+
+# All optimal solutions: each listed once, and counted
+
+
+@pytest.mark.parametrize(
+    ("size", "partition", "encoding", "step"),
+    [
+        *(
+            pytest.param(*row, marks=pytest.mark.tiny)
+            for row in (
+                ("2x2", "1,2,3", "bits", 1),
+                ("2x3", "1,2,3/4,5", "bytes", 1),
+                ("3x2", "1,2,3,4,5", "bits", 1),
+                ("3x2", "", "bits", 7),
+            )
+        ),
+        ("3x3", "8", "bits", 197),
+        pytest.param("3x3", "1,2,5/3,4,6/7,8", "bits", 97, marks=pytest.mark.slow),
+    ],
+)
+def test_all_optimal_solutions_are_listed(size: str, partition: str, encoding: Encoding, step: int) -> None:
+    """With tables, or with linear conflicts."""
+    board_size = parse_size(size)
+    goal = blank_last(board_size)
+    distances = naive_distances(board_size, goal)
+    counts = naive_shortest_solutions(board_size, goal)
+    solver: Solver | HeuristicSolver = (
+        Solver(database_for(partition, size, encoding=encoding))
+        if partition
+        else HeuristicSolver(board_size, goal, ["linear-conflict"])
+    )
+    for board in share(list(distances)[::step], 6):
+        found: list[tuple[int, ...]] = []
+        solution = solver.solve_all(board, listed=found.append)
+        assert (solution.length, solution.is_complete) == (distances[board], True)
+        assert solution.n_solutions == counts[board] == len(found) == len(set(found))
+        for tiles in found:
+            assert len(tiles) == distances[board]
+            replay(board, tiles, goal, board_size)
+        counted = solver.solve_all(board)
+        assert (counted.n_solutions, counted.tiles in found) == (counts[board], True)
+    with pytest.raises(UnsolvableError):
+        solver.solve_all((2, 1, *goal[2:]))
+
+
+@pytest.mark.usefixtures("tiny_slices")
+def test_workers_do_not_change_the_number_of_solutions() -> None:
+    with database_for("663", "4x4", encoding="bits") as database, WorkerPool(2) as pool:
+        solver = Solver(database)
+        for board in solvable_boards(S4, blank_last(S4), 6, 17):
+            alone = solver.solve_all(board)
+            found: list[tuple[int, ...]] = []
+            shared = solver.solve_all(board, pool=pool, listed=found.append)
+            assert shared.n_solutions == alone.n_solutions == len(set(found))
+            # The last threshold is searched to its end, so its nodes do not vary.
+            assert (shared.length, shared.generated, shared.expanded) == (alone.length, alone.generated, alone.expanded)
+
+
+# Many boards at once: the same as one after another
+
+
+@pytest.mark.tiny
+@pytest.mark.parametrize("is_sliced", [False, True])
+@pytest.mark.parametrize(("encoding", "n_threads"), [("bytes", 1), ("bits", 3)])
+def test_many_boards_have_the_solutions_and_nodes_of_single_ones(
+    encoding: Encoding, n_threads: int, is_sliced: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    goal = blank_first(S3)
+    boards = [*solvable_boards(S3, goal, 9, 5), goal]
+    with database_for("1,2,5/3,4,6/7,8", "3x3", encoding=encoding) as database:
+        solver = Solver(database)
+        single = [solver.solve(board, goal) for board in boards]
+        if is_sliced:  # every board is a hard one, which the threads share
+            monkeypatch.setattr("solver.engine.stack._SLICE_NODES", 100)
+        many = solver.solve_many(boards, goal, n_threads=n_threads, moves=True)
+    assert many.tiles is not None
+    for row, (board, alone) in enumerate(zip(boards, single, strict=True)):
+        assert (many.lengths[row], many.h[row]) == (alone.length, alone.h)
+        tiles = many.tiles[row].tolist()
+        replay(board, tiles[: many.lengths[row]], goal, S3)
+        assert not any(tiles[many.lengths[row] :])
+        if n_threads == 1 or not is_sliced:
+            assert tuple(tiles[: many.lengths[row]]) == alone.tiles
+            assert (many.generated[row], many.expanded[row]) == (alone.generated, alone.expanded)
+
+
+@pytest.mark.tiny
+def test_boards_without_solution_and_bad_boards() -> None:
+    near = [1, 2, 3, 4, 5, 6, 7, 0, 8]
+    with database_for("1,2,5/3,4,6/7,8", "3x3") as database:
+        solver = Solver(database)
+        found = solver.solve_many([[2, 1, 3, 4, 5, 6, 7, 8, 0], near])
+        assert found.lengths.tolist() == [-1, 1]
+        assert found.tiles is None
+        assert solver.solve_many(np.empty((0, 9), dtype=np.uint8), n_threads=2).lengths.shape == (0,)
+        with pytest.raises(BoardError, match="row 1"):
+            solver.solve_many([near, [1, 1, 3, 4, 5, 6, 7, 0, 8]])
+        with pytest.raises(BoardError):
+            solver.solve_many([[1, 2, 3]])
+        with pytest.raises(ValueError, match="n_threads is 0; give 1 or more"):
+            solver.solve_many([near], n_threads=0)
+        with pytest.raises(GoalError):
+            solver.solve_many([near], (1, 2, 3, 4, 0, 5, 6, 7, 8))
+
+
+def test_batches_have_the_solutions_of_single_boards(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of boards that take several slices; `pdb solve` compares others."""
+    goal = blank_last(S4)
+    boards = [*solvable_boards(S4, goal, 30, 6), (2, 1, *goal[2:]), goal]
+    boards.insert(5, boards[-2])
+    reported: set[int] = set()
+    with database_for("663", "4x4", encoding="bits") as database:
+        solver = Solver(database)
+        alone = [None if board[:2] == (2, 1) else solver.solve(board) for board in boards]
+        monkeypatch.setattr("solver.engine.stack._SLICE_NODES", 500)
+        lists = list(solver.solve_batch(boards, report=lambda index, _: reported.add(index)))
+        found = [answer for answers in lists for answer in answers]
+        for board, single, answer in zip(boards, alone, found, strict=True):
+            if single is None:
+                assert isinstance(answer, UnsolvableError)
+                continue
+            assert isinstance(answer, Solution)
+            assert node_counts(answer.iterations) == node_counts(single.iterations)
+            assert (answer.board, answer.length, answer.h, answer.lower_bound) == (
+                board, single.length, single.h, single.lower_bound,
+            )  # fmt: skip
+        # Answers come, and boards are reported, as soon as a board takes more than a slice.
+        assert len(lists) > 1
+        assert set() < reported <= set(range(len(boards))) - {5}
+        assert [type(answer) for answer in next(solver.solve_batch(boards[5:6]))] == [UnsolvableError]
+        assert list(solver.solve_batch([])) == []

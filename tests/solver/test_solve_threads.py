@@ -5,6 +5,7 @@ import gc
 import threading
 import time
 from collections.abc import Callable
+from functools import partial
 from itertools import count, pairwise
 from typing import Any
 from unittest import mock
@@ -16,12 +17,11 @@ from pdb_core.errors import InputError
 from pdb_core.puzzle import blank_last
 from solver import Iteration, Limits, Solver, WorkerPool
 from solver.engine import stack
+from solver.engine.frontier import FrontierLimits
 from solver.engine.search_memory import FOUND, GENERATED, N_COUNTERS, PAUSED, SOLUTIONS
 from solver.engine.threshold import ThresholdSearch
 from solver.engine.worker_pool import in_parallel
-from tests.solving import S4, database_for, hard_board, node_counts, solvable_boards
-
-HARD = (8, 6, 7, 2, 5, 4, 3, 0, 1)
+from tests.solving import HARDEST_8, S4, database_for, hard_board, node_counts, solvable_boards
 
 
 @pytest.mark.tiny
@@ -94,7 +94,7 @@ def test_searches_that_are_interrupted_keep_no_memory() -> None:
             raise KeyboardInterrupt
 
     def n_stacks() -> int:
-        return sum(isinstance(found, stack.Stack) for found in gc.get_objects())
+        return sum(type(found) is stack.Stack for found in gc.get_objects())  # isinstance asks dead proxies
 
     with database_for("663", "4x4") as database, WorkerPool(3) as pool:
         solver = Solver(database)
@@ -122,11 +122,14 @@ def test_limits_below_zero_are_refused(seconds: float | None, nodes: int | None)
 
 
 @pytest.mark.usefixtures("tiny_slices")
-@pytest.mark.parametrize("n_workers", [0, 2])
+@pytest.mark.parametrize(("n_workers", "frontier_bytes"), [(0, None), (2, None), (0, 2_400_000)])
 @pytest.mark.parametrize("limits", [Limits(nodes=50_000), Limits(seconds=0.3)])
-def test_limits_end_a_search_with_a_lower_bound(limits: Limits, n_workers: int) -> None:
+def test_limits_end_a_search_with_a_lower_bound(
+    limits: Limits, n_workers: int, frontier_bytes: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("solver.solve.FrontierLimits", partial(FrontierLimits, previous_nodes=0, share=1))
     with database_for("663", "4x4", encoding="bits") as database, WorkerPool(n_workers) as workers:
-        solver, pool = Solver(database), workers if n_workers else None
+        solver, pool = Solver(database, frontier_bytes=frontier_bytes), workers if n_workers else None
         start = time.perf_counter()
         found = solver.solve(hard_board(), limits=limits, pool=pool)
         all_found = solver.solve_all(hard_board(), limits=limits, pool=pool)
@@ -201,11 +204,11 @@ def test_callbacks_may_search_with_the_same_solver_and_pool() -> None:
         nonlocal depth
         if depth < 2:
             depth += 1
-            assert solver.solve(HARD, report=report, pool=pool).length == 31
+            assert solver.solve(HARDEST_8, report=report, pool=pool).length == 31
 
     with database_for("1,2,5/3,4,6/7,8", "3x3") as database, WorkerPool(2) as pool:
         solver = Solver(database)
-        assert solver.solve(HARD, report=report, pool=pool).length == 31
+        assert solver.solve(HARDEST_8, report=report, pool=pool).length == 31
         depth = 0
-        assert solver.solve_all(HARD, listed=lambda _: report(Iteration(0, 0, 0, 0.0)), pool=pool).length == 31
+        assert solver.solve_all(HARDEST_8, listed=lambda _: report(Iteration(0, 0, 0, 0.0)), pool=pool).length == 31
     assert depth == 2

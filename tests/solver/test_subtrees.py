@@ -1,33 +1,21 @@
-"""Subtrees: divided, interrupted and paused searches have the nodes and answers of whole ones."""
+"""Subtrees: divided and stopped searches have the nodes and answers of whole ones; of a cluster: its test_solve.py."""
 
 from itertools import count
 
 import pytest
 
 from pdb_core.encoding import Encoding
-from pdb_core.puzzle import Tiles
-from solver import (
-    Checkpoint,
-    HeuristicSolver,
-    Limits,
-    Solver,
-    Subtrees,
-    WorkerPool,
-    checkpoint as checkpoint_module,
-    replay,
-)
+from solver import Checkpoint, HeuristicSolver, Limits, Solver, Subtrees, WorkerPool
 from solver.engine.frontier import FrontierLimits
-from solver.engine.subtrees import search_subtrees
-from tests.solving import S3, database_for, node_counts, solvable_boards
+from tests.solving import HARDEST_8, S3, database_for, node_counts, solvable_boards
 
-HARD = (8, 6, 7, 2, 5, 4, 3, 0, 1)
 PARTITION = "1,2,5/3,4,6/7,8"
 
 
 @pytest.fixture
 def divided_early(monkeypatch: pytest.MonkeyPatch) -> None:
     """Divide thresholds of some nodes into some subtrees."""
-    monkeypatch.setattr(checkpoint_module, "DIVIDE_ABOVE", 5)
+    monkeypatch.setattr("solver.checkpoint.DIVIDE_ABOVE", 5)
     monkeypatch.setattr("solver.engine.stack._SLICE_NODES", 64)
     # The ratio of the nodes of a threshold to those that divide the next one is 1.
     monkeypatch.setattr("solver.engine.ida_star.DIVISION", FrontierLimits(1 << 24, previous_nodes=0, share=1))
@@ -74,10 +62,10 @@ def test_stopped_search_continues_with_the_same_nodes(n_workers: int) -> None:
     """Limits are on the nodes of all runs. tests/faults/failing_search.py interrupts such searches."""
     with database_for(PARTITION, "3x3") as database, WorkerPool(n_workers) as pool:
         solver = Solver(database)
-        alone, checkpoint, found = solver.solve(HARD), Checkpoint(), None
+        alone, checkpoint, found = solver.solve(HARDEST_8), Checkpoint(), None
         for nodes in count(20, 40):
             found = solver.solve(
-                HARD, limits=Limits(nodes=nodes), pool=pool if n_workers else None, checkpoint=checkpoint
+                HARDEST_8, limits=Limits(nodes=nodes), pool=pool if n_workers else None, checkpoint=checkpoint
             )
             if found.length is not None:
                 break
@@ -92,43 +80,10 @@ def test_stopped_search_continues_with_the_same_nodes(n_workers: int) -> None:
 def test_all_solutions_are_counted_from_a_checkpoint_on() -> None:
     with database_for(PARTITION, "3x3") as database:
         solver = Solver(database)
-        alone, checkpoint = solver.solve_all(HARD), CountedCheckpoint()
+        alone, checkpoint = solver.solve_all(HARDEST_8), CountedCheckpoint()
         for _ in range(2):
-            found = solver.solve_all(HARD, checkpoint=checkpoint)
+            found = solver.solve_all(HARDEST_8, checkpoint=checkpoint)
             assert (found.n_solutions, found.is_complete) == (alone.n_solutions, True)
             assert node_counts(found.iterations) == node_counts(alone.iterations)
         assert checkpoint.finished == found.iterations[:-1]
         assert checkpoint.n_subtrees == 0
-
-
-# Subtrees of a paused search
-
-
-def counts_in_parts(solver: Solver, board: Tiles, nodes: int) -> tuple[int, list[tuple[int, int, int]]]:
-    """Pause a search, then search its subtrees `nodes` nodes at a time, as a cluster does.
-
-    Return the length, and (threshold, generated, expanded) of each complete threshold.
-    """
-    ida_star = solver.ida_star
-    paused = ida_star.search(board, Limits(nodes=1))
-    assert paused.tiles is None
-    *counts, (threshold, generated, expanded) = node_counts(paused.iterations)
-    paths = paused.rest
-    while True:
-        while paths:
-            part = search_subtrees(ida_star.stacks, board, paths, threshold, max_nodes=nodes, max_seconds=60)
-            if part.tiles is not None:
-                replay(board, part.tiles, ida_star.engine.goal, ida_star.engine.size)
-                return len(part.tiles), counts
-            generated, expanded, paths = generated + part.generated, expanded + part.expanded, part.rest
-        counts.append((threshold, generated, expanded))
-        threshold, generated, expanded, paths = threshold + 2, 0, 0, (b"",)
-
-
-@pytest.mark.parametrize(("nodes", "encoding", "plain"), [(7, "bytes", True), (100, "bits", False)])
-def test_nodes_of_all_subtrees_of_a_paused_search_add_up(nodes: int, encoding: Encoding, plain: bool) -> None:
-    with database_for(PARTITION, "3x3", encoding=encoding) as database:
-        solver = Solver(database, plain=plain)
-        for board in solvable_boards(S3, database.goal, 8, 3):
-            alone = solver.solve(board)
-            assert counts_in_parts(solver, board, nodes) == (alone.length, node_counts(alone.iterations[:-1]))

@@ -47,11 +47,6 @@ def test_many_boards_may_be_strings_or_rows() -> None:
         database.probe(texts[0])
 
 
-def test_solver_without_a_database_is_refused() -> None:
-    with pytest.raises(ValueError, match="name one or more"):
-        tilepdb.Solver.open()
-
-
 def test_standard_tables_serve_goals_and_refuse_large_boards() -> None:
     solution = tilepdb.solve("1 2 3/4 0 5/6 7 8", goal="blank-first")
     assert solution.goal == (0, 1, 2, 3, 4, 5, 6, 7, 8)

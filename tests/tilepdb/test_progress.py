@@ -62,26 +62,6 @@ def test_log_has_no_bar(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.
     assert capsys.readouterr() == ("", "")
 
 
-def test_bar_in_a_notebook_is_that_of_ipython(monkeypatch: pytest.MonkeyPatch) -> None:
-    shown: list[int] = []
-
-    class Bar:
-        def __init__(self, total: int) -> None:
-            assert total == 100
-
-        def display(self) -> None:
-            shown.append(0)
-
-        def __setattr__(self, name: str, value: int) -> None:
-            assert name == "progress"
-            shown.append(value)
-
-    monkeypatch.setattr("IPython.display.ProgressBar", Bar)
-    monkeypatch.setattr(progress_module, "_is_notebook", lambda: True)
-    show_build("1,2,3,4/5,6,7,8")
-    assert shown == [0, 25, 75]
-
-
 def test_search_has_estimates_of_the_time_left(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

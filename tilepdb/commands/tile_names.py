@@ -21,8 +21,10 @@ class TileNames:
     """
 
     def __init__(self, goal: str) -> None:
-        """Raises `GoalError` if a word comes twice, or if there is not exactly one blank."""
+        """Raises `GoalError` if a word comes twice or is not UTF-8, or if there is not exactly one blank."""
         shown = as_typed(" ".join(goal.split()))
+        if goal.encode(errors="ignore").decode() != goal:
+            raise GoalError(f"goal {shown!r} is not text in UTF-8; give each tile a word that can be written")
         words = [word for row in goal.split("/") for word in _words(row)]
         blanks = [word for word in words if word in _BLANKS]
         if len(blanks) != 1:

@@ -6,7 +6,6 @@ from functools import partial
 import numpy as np
 import pytest
 
-from pdb_core.errors import InputError
 from pdb_core.puzzle import BoardSize, blank_last, snail
 from pdb_study.labels import BoardSource, GivenBoards, RandomBoards, RandomWalks
 from pdb_study.labels.sources import BLOCK, in_chunks
@@ -26,7 +25,6 @@ def test_board_depends_only_on_the_seed_and_its_index(kind: Callable[..., BoardS
     assert len(whole) == N
     for first in (0, 1, BLOCK - 1, BLOCK, BLOCK + 1, N - 1, N):
         assert rows(kind(S3, snail(S3), N, seed=1), first) == whole[first:]
-    assert rows(kind(S3, snail(S3), BLOCK + 5, seed=1)) == whole[: BLOCK + 5]
     assert rows(kind(S3, snail(S3), N, seed=2)) != whole
 
 
@@ -42,26 +40,21 @@ def test_walk_never_steps_back_at_once() -> None:
 
 @pytest.mark.tiny
 def test_length_of_a_walk_bounds_the_distance() -> None:
-    goal = snail(BoardSize(3, 2))
-    distances = naive_distances(BoardSize(3, 2), goal)
-    lengths = (0, 1, 5, 14, 40)
-    boards = rows(RandomWalks(BoardSize(3, 2), goal, 200, 5, lengths))
+    size, lengths = BoardSize(3, 2), (0, 1, 5, 14, 40)
+    distances = naive_distances(size, snail(size))
+    boards = [tuple(board) for board in rows(RandomWalks(size, snail(size), 200, 5, lengths))]
     for index, board in enumerate(boards):
-        length = lengths[index % len(lengths)]
-        assert distances[tuple(board)] <= length
-        assert (distances[tuple(board)] - length) % 2 == 0
-    assert len({tuple(board) for board in boards}) > 60
+        assert distances[board] in range(lengths[index % 5] % 2, lengths[index % 5] + 1, 2)
+    assert len(set(boards)) > 60
 
 
 @pytest.mark.tiny
 def test_chunks_are_the_same_rows() -> None:
     boards = np.random.default_rng(1).permuted(np.tile(np.arange(9, dtype=np.uint8), (100, 1)), axis=1)
-    for cuts in ([], [1, 2, 50], [33, 66, 99]):
-        for n in (1, 7, 50, 100, 101):
-            chunks = list(in_chunks(iter(np.split(boards, cuts)), n))
-            assert [len(chunk) for chunk in chunks[:-1]] == [n] * (len(chunks) - 1)
-            assert np.array_equal(np.concatenate(chunks), boards)
-    assert list(in_chunks(iter([]), 5)) == []
+    for n in (1, 7, 50, 101):
+        chunks = list(in_chunks(iter(np.split(boards, [1, 2, 50])), n))
+        assert [len(chunk) for chunk in chunks[:-1]] == [n] * (len(chunks) - 1)
+        assert np.array_equal(np.concatenate(chunks), boards)
 
 
 @pytest.mark.tiny
@@ -69,13 +62,3 @@ def test_other_given_boards_have_another_description() -> None:
     boards = np.array([blank_last(S3)], dtype=np.uint8)
     one, two = (GivenBoards(S3, blank_last(S3), array).describe() for array in (boards, boards[:, ::-1]))
     assert one != two
-
-
-@pytest.mark.tiny
-def test_impossible_sources_are_rejected() -> None:
-    for lengths in ((), (-1,), (1, 10**6 + 1)):
-        with pytest.raises(InputError, match="lengths of walks"):
-            RandomWalks(S3, blank_last(S3), 1, 1, lengths)
-    large = BoardSize(7, 7)
-    with pytest.raises(InputError, match="6x6"):
-        RandomBoards(large, blank_last(large), 1, 1)

@@ -43,12 +43,6 @@ def test_dry_run_builds_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     assert list(tmp_path.iterdir()) == []
 
 
-def test_force_replaces_files_of_others(tmp_path: Path) -> None:
-    (tmp_path / "a.txt").write_text("My thesis", encoding="utf-8")
-    assert pdb("build", "8", "--out", "a.txt", "--force", cwd=tmp_path).returncode == 0
-    assert sorted(entry.name for entry in tmp_path.iterdir()) == ["a.build.json", "a.txt"]
-
-
 def test_fresh_removes_a_checkpoint_and_starts_over(tmp_path: Path) -> None:
     """Without it, a checkpoint of the same options is continued, and one of others refused."""
     path = tmp_path / "a.h5"
@@ -66,13 +60,13 @@ def test_fresh_removes_a_checkpoint_and_starts_over(tmp_path: Path) -> None:
 
 
 def test_signal_keeps_what_a_build_has_done(tmp_path: Path) -> None:
-    process = start("build", "663", "--checkpoint-every", "0", cwd=tmp_path)
-    while not (tmp_path / "data" / "663.h5.partial" / "checkpoint").exists():
-        assert process.poll() is None
-        time.sleep(0.01)
-    began = time.perf_counter()
-    process.terminate()
-    _out, err = process.communicate(timeout=20)
+    with start("build", "663", "--checkpoint-every", "0", cwd=tmp_path) as process:
+        while not (tmp_path / "data" / "663.h5.partial" / "checkpoint").exists():
+            assert process.poll() is None
+            time.sleep(0.01)
+        began = time.perf_counter()
+        process.terminate()
+        _out, err = process.communicate(timeout=20)
     # 1 s is promised; on a busy machine all takes longer.
     assert time.perf_counter() - began < 5.0
     assert process.returncode == -signal.SIGTERM

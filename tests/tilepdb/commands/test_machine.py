@@ -6,13 +6,9 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-import typer.main
 
-from pdb_core.errors import BoardError
 from tests.command_line import pdb, started_pdb
 from tilepdb.commands.machine import _bench_text
-from tilepdb.commands.main import app
-from tilepdb.commands.warm_up import _run
 
 
 def test_doctor_finds_this_installation_well() -> None:
@@ -55,8 +51,3 @@ def test_warm_up_compiles_what_the_first_solve_needs(tmp_path: Path) -> None:
         boards = [] if command[0] == "build" else ["2 1 3 4/5 6 7 8/9 10 11 12/13 15 14 0"]
         result = started_pdb(*command, *boards)
         assert (result.returncode, result.stderr) == (0, "")
-
-
-def test_error_of_a_command_of_the_warm_up_is_raised() -> None:
-    with pytest.raises(BoardError, match="3 numbers"):
-        _run(typer.main.get_command(app), ["solve", "1 2 3"])

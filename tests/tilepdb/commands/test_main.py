@@ -33,17 +33,6 @@ def test_help_lists_the_commands_and_is_quick() -> None:
     assert listed == [*(function.__name__ for function, _ in COMMANDS), "study"]
 
 
-def test_help_of_a_command_has_groups_and_an_example() -> None:
-    for width in ("60", "120"):
-        shown = pdb("solve", "--help", COLUMNS=width, TERMINAL_WIDTH=width).stdout
-        titles = re.findall(r"^(\S.*):$", shown, re.MULTILINE)
-        assert titles == [
-            "Arguments", "Boards", "Tables", "Limits", "IDA*", "Cluster", "Output", "Options", "Examples"
-        ]  # fmt: skip
-        assert max(map(len, shown.partition("Examples:")[0].splitlines())) < int(width)
-        assert re.search(r"Tables:\n  --db FILE", shown)
-
-
 def test_help_shortens_no_sentence_and_names_the_values_of_options() -> None:
     for words in ((), ("study",)):
         assert "..." not in pdb(*words, "--help").stdout.partition("Commands:\n")[2]
@@ -80,14 +69,10 @@ def test_scripts_are_for_the_debugger(tmp_path: Path) -> None:
     [
         ("pdb ", {function.__name__ for function, _ in COMMANDS} | {"study"}),
         ("pdb build ", {*named_partitions(), "auto"}),
-        ("pdb build 663 24", {"24-small", "24-large"}),
-        ("pdb bench 7", {name for name in named_partitions() if name.startswith("7")}),
         ("pdb solve --instances ", set(instance_sets())),
-        ("pdb bench --set kor", {name for name in instance_sets() if name.startswith("kor")}),
         ("pdb solve --goal ", {"blank-last", "blank-first", "snail"}),
         ("pdb search --algorithm ", set(ALGORITHMS)),
         ("pdb search --heuristic ", {*HEURISTICS, "db"}),
-        ("pdb study compare --algorithm b", {"breadth-first", "bidirectional"}),
         ("pdb study heuristics --heuristic wa", {"walking-distance"}),
         ("pdb solve --frontier", {"--frontier-memory"}),
     ],

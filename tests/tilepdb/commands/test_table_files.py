@@ -3,10 +3,8 @@
 import json
 from pathlib import Path
 
-import h5py
-
-from tests.command_line import pdb, refused
-from tests.tables import sign_structures, table_file
+from tests.command_line import pdb
+from tests.tables import table_file
 
 
 def test_info_draws_the_partition_and_names_its_source() -> None:
@@ -52,12 +50,3 @@ def test_verify_goes_on_after_a_damaged_file(small_table: str, tmp_path: Path) -
     assert [(record["file"], record["ok"]) for record in records] == [(str(damaged), False), (small_table, True)]
     assert records[0]["error"] in result.stderr
     assert "the bytes outside its tables do not match their digest" in result.stderr
-
-
-def test_verify_finds_hdf5_attributes_that_differ_from_the_header(small_table: str, tmp_path: Path) -> None:
-    path = tmp_path / "wrong.h5"
-    path.write_bytes(Path(small_table).read_bytes())
-    with h5py.File(path, "r+") as file:
-        file.attrs["partition"] = "other"
-    sign_structures(path)
-    refused(pdb("verify", str(path)), 4, "its HDF5 objects differ from its header; build it again")
