@@ -40,6 +40,8 @@ def test_mapped_boards_are_as_far_from_the_other_goal(goal: str, table_goal: str
     distances, others = (naive.naive_distances(each.size, each) for each in (board, other))
     for mapping in mappings_between(board, other, board.size):
         assert mapping.apply(board) == other
+        tiles = tuple(range(1, board.size.n_cells))
+        assert mapping.original_tiles(mapping.tile_map[1:]) == tiles  # also if the relabelling is not its own inverse
         assert all(others[mapping.apply(at)] == distance for at, distance in distances.items())
 
 

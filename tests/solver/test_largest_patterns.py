@@ -4,6 +4,7 @@ import random
 from itertools import islice
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from pdb_core.encoding import Encoding
@@ -13,7 +14,9 @@ from pdb_core.table_spec import most_pattern_tiles
 from pdb_query import open_database
 from solver import GraphSolver, Solver, replay
 from tests.naive.boards_and_tables import naive_layers, naive_moves
+from tests.solving import walked
 from tests.sparse_tables import boards_read, descends, sparse_table_file
+from tests.tables import table_file
 
 
 @pytest.mark.parametrize(
@@ -49,3 +52,20 @@ def test_boards_are_solved_with_the_largest_patterns(
                 assert solution.tiles is not None
                 assert (solution.length, solution.is_optimal) == (lengths[board], True)
                 replay(board, solution.tiles, goal, size)
+
+
+def test_boards_of_6x6_are_solved_with_a_catalogue() -> None:
+    tiles = list(map(str, range(1, 36)))
+    partitions = (
+        [",".join(tiles[max(0, first) : first + 3]) for first in range(start, len(tiles), 3)] for start in (0, -2)
+    )
+    size = BoardSize(6, 6)
+    path = table_file("+".join(map("/".join, partitions)), "6x6", encoding="bits")
+    generator = np.random.default_rng(1)
+    with open_database(path) as database:
+        for board in [walked(blank_last(size), size, 20, generator) for _ in range(3)]:
+            solution = Solver(database).solve(board)
+            assert solution.tiles is not None
+            assert replay(board, solution.tiles, blank_last(size), size)
+            assert len(solution.tiles) <= 20
+            assert len(solution.tiles) % 2 == 0

@@ -1,5 +1,6 @@
 """`pdb solve`: boards and goals, batches, logs and checkpoints, files of solutions."""
 
+import csv
 import json
 import os
 import re
@@ -329,3 +330,15 @@ def test_device_or_link_is_written_to_and_not_replaced(tmp_path: Path) -> None:
     code, shown = on_terminal("approximate", "--instances", "-", "--out", "/dev/stdout", until="", keys=b"1 2/0 3\n\4")
     assert code == 0
     assert "1\r\n1 2\r\n0 3\r\n\r\n1 2\r\n3 0\r\n" in shown
+
+
+def test_csv_has_the_fields_of_ndjson(small_table: str, tmp_path: Path) -> None:
+    """Also if they hold commas and quotation marks, as names of boards and thresholds do."""
+    path = tmp_path / "boards.csv"
+    path.write_text(f'id,board\n"a,""b",{BOARD}\n', encoding="utf-8")
+    command = ["solve", "--db", small_table, "--instances", str(path), "--format"]
+    (record,) = records(pdb(*command, "ndjson"))
+    (row,) = csv.DictReader(pdb(*command, "csv").stdout.splitlines())
+    assert row["id"] == record["id"] == 'a,"b'
+    assert row.keys() <= record.keys()
+    assert [at["threshold"] for at in json.loads(row["thresholds"])] == [at["threshold"] for at in record["thresholds"]]
