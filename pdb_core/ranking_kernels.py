@@ -54,26 +54,6 @@ def rank_arrangement(labels: int, ranks: ArrangementRanks) -> int:
 
 
 @kernel
-def move_label(labels: int, mask: int, source: int, target: int, label_bits: int) -> int:
-    """Return the packed labels after the tile on cell `source` has moved to cell `target`.
-
-    `mask` is the cell set before or after the move. The tile jumps over the tiles between the two cells, so its label
-    and theirs rotate by one position.
-    """
-    lower = min(source, target)
-    upper = max(source, target)
-    n_passed = popcount(mask & ((1 << upper) - (2 << lower)))
-    shift = label_bits * popcount(mask & ((1 << lower) - 1))
-    length = label_bits * (n_passed + 1)
-    segment_mask = (1 << length) - 1
-    segment = (labels >> shift) & segment_mask
-    # Towards higher cells the lowest label of the segment moves to its top; otherwise the top one to its bottom.
-    right = label_bits if target > source else length - label_bits
-    rotated = ((segment >> right) | (segment << (length - right))) & segment_mask
-    return labels ^ ((segment ^ rotated) << shift)
-
-
-@kernel
 def pack_labels(cells: Any, mask: int, label_bits: int) -> int:
     """Pack the labels 0 .. k-1 of tiles on `cells` (uint8[k]) along the cell set `mask`, the first label lowest."""
     labels = 0

@@ -1,8 +1,7 @@
 """Kernels that place patterns, move their tiles, and find and read their entries.
 
 `state_address` is the index function of `pdb_core.ranking` by the records of patterns, see `records`, which lookups and
-searches share. `tables` is `LookupTables`, or `UnitTables` of a search. tests/solver/test_index_functions.py compares
-it with `PatternIndex` and with lists of all blocks.
+searches share. `tables` is `LookupTables`, or `UnitTables` of a search.
 """
 
 from typing import Any
@@ -75,8 +74,8 @@ def move_state(tables: Any, record: int, move: int, state: int) -> int:
 
     record, move  where their records begin in `tables.records` and `tables.moves`
 
-    The tile jumps over those on the cells between; their labels and its own rotate by one place, as in
-    `ranking_kernels.move_label`.
+    The tile jumps over those on the cells between, so their labels and its own rotate by one place. Towards higher
+    cells, the label at the lowest place comes to the highest.
     """
     label_bits = tables.records[_at(record + LABEL_BITS)]
     shift = label_bits * popcount(state & tables.moves[_at(move + CELLS_BELOW)]) + tables.n_cells
