@@ -23,7 +23,7 @@ class Mutant:
 
     @property
     def problem(self) -> str | None:
-        """Why the mutant cannot be tried, if so."""
+        """Reason why the mutant cannot be tried, or None."""
         n_found = (ROOT / self.file).read_text(encoding="utf-8").count(self.old) if (ROOT / self.file).exists() else 0
         missing = [test for test in self.tests if not (ROOT / test.partition("::")[0]).exists()]
         if n_found != 1 or missing or self.old == self.new:

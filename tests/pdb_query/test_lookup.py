@@ -38,7 +38,7 @@ def naive_distance(
 
 
 def assert_equal_to_naive(partition: str, goal_text: str, encoding: Encoding, cost: Cost, n_boards: int = 0) -> None:
-    """Compare lookups of every board, or of so many random ones, also for the goal on the other side."""
+    """Compare lookups of every board, or of `n_boards` random ones, for the goal and for the goal read backwards."""
     goal = Board(goal_text)
     combine = max if cost == "every-move" else sum
     with database_for(partition, str(goal.size), format_board(goal, goal.size), encoding, cost) as database:
