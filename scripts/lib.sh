@@ -3,6 +3,8 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 VENV="${VENV:-.venv}"
+# Some containers set it; then each process would compile all packages again.
+unset PYTHONDONTWRITEBYTECODE
 
 find_python() {
   for candidate in "${PYTHON:-}" python3.11 python3.12 python3.13 python3.14 python3; do

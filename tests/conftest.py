@@ -6,9 +6,11 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from threading import Thread
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
+from xdist.scheduler.loadgroup import LoadGroupScheduling
 
 from pdb_core.jit import cache_home
 from tests.tables import table_file
@@ -35,7 +37,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Deselect slow tests without --slow, and begin with groups.
+    """Deselect slow tests without --slow, begin with groups, and end with tests of the project.
 
     With the JIT off, keep the first `_MOST_SETS` parameter sets of each tiny test.
     """
@@ -49,8 +51,24 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         needs_jit = without_jit and (item.get_closest_marker("tiny") is None or n_sets[test] > _MOST_SETS)
         (left_out if is_slow or needs_jit else kept).append(item)
     config.hook.pytest_deselected(items=left_out)
-    # Groups wait for servers, browsers and clusters: other tests run meanwhile.
-    items[:] = sorted(kept, key=lambda item: item.get_closest_marker("xdist_group") is None)
+    # Groups wait for servers, browsers and clusters: other tests run meanwhile. Those of the project as a whole start
+    # processes, which find most kernels compiled at the end.
+    items[:] = sorted(
+        kept, key=lambda item: (item.get_closest_marker("xdist_group") is None, "project" in item.path.parts)
+    )
+
+
+class _FilesAndGroups(LoadGroupScheduling):  # type: ignore[misc]
+    """Runs the tests of a file, or of a group, in one process: they need the same kernels and fixtures."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        return str(super()._split_scope(nodeid)).partition("::")[0]
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> _FilesAndGroups:
+    """Distribute the tests of files and groups."""
+    return _FilesAndGroups(config, log)
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -40,7 +40,7 @@ class Kind:
     goal: str = "blank-last"
     bits: str = ""
     bytes: str = ""
-    n_few: int = 20
+    n_few: int = 8
     n_all: int = 200
     every_move: str = ""
     n_moves: int | None = None
@@ -59,8 +59,8 @@ KINDS = {
     "5x2": Kind("5x2", bits="1,2,6,7/3,4,5,8,9", bytes="1,2,3/4,5,6/7,8,9", n_all=2000, every_move="1,2,3,4,5,6"),
     "4x3": Kind("4x3", bits="1,2,5,6,9,10/3,4,7,8,11", bytes="1,2,3,4/5,6,7,8/9,10,11", n_few=4, n_all=600),
     "3x4": Kind("3x4", "blank-first", "1,2,3,4,5/6,7,8,9,10,11", "1,2,4,5/3,6,9/7,8,10,11", n_few=4, n_all=600),
-    "4x4": Kind("4x4", bits="663", bytes="555", n_few=10, n_all=600),
-    "4x4 near": Kind("4x4", bits="663", bytes="555", n_few=15, n_all=700, every_move="fringe", n_moves=34),
+    "4x4": Kind("4x4", bits="663", bytes="555", n_few=5, n_all=600),
+    "4x4 near": Kind("4x4", bits="663", bytes="555", n_few=8, n_all=700, every_move="fringe", n_moves=34),
     "5x3 near": Kind("5x3", bits="auto", bytes="auto", n_few=4, n_moves=30),
     "2x6 near": Kind("2x6", bits="auto", bytes="auto", n_few=4, n_moves=30),
     "5x5 near": Kind("5x5", "snail", n_few=3, n_moves=30),
