@@ -13,6 +13,7 @@ from hypothesis import HealthCheck, settings
 from xdist.scheduler.loadgroup import LoadGroupScheduling
 
 from pdb_core.jit import cache_home
+from tests.compile_once import compile_once
 from tests.tables import table_file
 
 # The same examples in every run, and no deadline: the first call of a kernel compiles it.
@@ -27,7 +28,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Register the profile of the fuzz tests. --slow tries sixty times as many inputs, different ones in each run."""
+    """Let several processes share compiled kernels. Register the profile of the fuzz tests.
+
+    --slow tries sixty times as many inputs, different ones in each run.
+    """
+    if hasattr(config, "workerinput"):
+        compile_once()
     slow = bool(config.getoption("--slow"))
     no_checks = list(HealthCheck)  # on a busy machine, an input may take long to make
     n = 3000 if slow else 50
