@@ -247,7 +247,9 @@ class Database:
         except (BoardError, UnsolvableError):
             return default
 
-    def probe_batch(self, boards: npt.ArrayLike, goal: BoardLike | None = None, *, strict: bool = True) -> BatchProbe:
+    def probe_batch(
+        self, boards: npt.ArrayLike, goal: BoardLike | None = None, *, strict: bool = True, n_threads: int | None = None
+    ) -> BatchProbe:
         """Look up many boards.
 
         Parameters
@@ -258,6 +260,8 @@ class Database:
             By default the goal of the database.
         strict
             False: give a row that is not a board the maximum -2 instead of raising `BoardError`.
+        n_threads
+            By default as many threads as there are cores, if there are thousands of boards.
 
         Returns
         -------
@@ -280,7 +284,7 @@ class Database:
         if not strict:
             # Any board in place of what is none, because kernels do not check boards.
             rows = np.where((verdicts < 0)[:, None], tables.goal, rows)
-        values = probe_distances(rows, tables, views)
+        values = probe_distances(rows, tables, views, n_threads)
         sums = np.empty((len(rows), views.n_sums * len(views.is_in_sum)), dtype=np.int16)
         maximum = np.empty(len(rows), dtype=np.int16)
         # If every move counts, patterns share moves, so their distances may not be added up.

@@ -19,9 +19,11 @@ from pdb_core.encoding import block_bytes
 from pdb_core.layout import cell_masks, pattern_blocks
 from pdb_core.puzzle import BLANK, Tiles
 from pdb_core.ranking import arrangement_ranks, cell_set_ranks
+from pdb_core.resources import available_cores
 from pdb_core.shared_tables import TableUse, tiles_stood_for
 from pdb_core.symmetry import BoardMapping
 from pdb_core.table_spec import DatabaseSpec
+from pdb_core.threads import thread_pool
 from pdb_query import records
 from pdb_query.descent_kernels import DESCENT_FIELDS, N_DESCENTS, probe_bits
 from pdb_query.lookup_kernels import probe_bytes
@@ -32,6 +34,8 @@ Int64s = npt.NDArray[np.int64]
 _MOST_MEMO_ENTRIES = 1 << 17
 # Units that `probe_distances` looks up between two returns to Python.
 _SLICE_UNITS = 1 << 18
+# Fewer units are not worth a further thread.
+_THREAD_UNITS = 1 << 14
 # The start of each array of ranks is a multiple of this. Kernels read up to 15 bytes beyond the last one.
 _ALIGNMENT = 64
 
@@ -198,15 +202,35 @@ def probe_boards(
     return states, values
 
 
-def probe_distances(boards: npt.NDArray[np.uint8], tables: LookupTables, views: SumViews) -> npt.NDArray[np.uint8]:
-    """Return the distances of `probe_boards` alone.
+def probe_distances(
+    boards: npt.NDArray[np.uint8], tables: LookupTables, views: SumViews, n_threads: int | None = 1
+) -> npt.NDArray[np.uint8]:
+    """Return the distances of `probe_boards` alone, by so many threads; None for all cores. Few boards take one thread.
 
-    Many boards are looked up in slices of some 0.1 s, and only one slice has its states in memory.
+    Many boards are looked up in slices of some 0.1 s, and only slices in work have their states in memory.
     """
-    n_units = views.view_of_unit.size
-    n_most, memo = max(1, _SLICE_UNITS // n_units), _new_memo(len(boards) * n_units)
-    starts = range(0, max(1, len(boards)), n_most)
-    return np.concatenate([probe_boards(boards[at : at + n_most], tables, views, memo)[1] for at in starts])
+    values = np.empty((len(boards), *views.view_of_unit.shape), dtype=np.uint8)
+    most_threads = max(1, values.size // _THREAD_UNITS)
+    n_threads = 1 if most_threads == 1 else min(most_threads, n_threads or available_cores())
+    n_units = min(_SLICE_UNITS, -(-values.size // n_threads))
+    n_boards = max(1, n_units // views.view_of_unit.size)
+    memos = [_new_memo(values.size // n_threads) for _ in range(n_threads)]
+
+    def look_up(start: int) -> None:
+        memo = memos.pop()
+        part = slice(start, start + n_boards)
+        values[part] = probe_boards(boards[part], tables, views, memo)[1]
+        memos.append(memo)
+
+    starts = range(0, len(boards), n_boards)
+    if n_threads == 1:
+        for start in starts:
+            look_up(start)
+    else:
+        with thread_pool(n_threads) as pool:
+            for _ in pool.map(look_up, starts):
+                pass
+    return values
 
 
 def _new_memo(n_units: int) -> Int64s:

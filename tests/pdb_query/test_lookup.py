@@ -11,10 +11,10 @@ import pytest
 from pdb_core.encoding import COSTS, Cost, Encoding
 from pdb_core.errors import TableFileDamagedError
 from pdb_core.puzzle import Board, BoardSize, Tiles, format_board, parse_size
-from pdb_query import Database, open_database
+from pdb_query import Database, lookup, open_database
 from tests.naive import boards_and_tables as naive
 from tests.naive.standard_tables import naive_every_move_distances
-from tests.solving import database_for, solvable_boards
+from tests.solving import S4, database_for, solvable_boards
 from tests.tables import table_file
 
 KINDS: list[tuple[Encoding, Cost]] = [("bytes", "additive"), ("bits", "additive"), ("bits", "every-move")]
@@ -88,6 +88,16 @@ def test_lookups_of_every_tiny_board_equal_naive(partition: str, goal: str, enco
 )
 def test_lookups_of_3x3_boards_equal_naive(partition: str, goal: str, kind: tuple[Encoding, Cost]) -> None:
     assert_equal_to_naive(partition, goal, *kind, n_boards=6000)
+
+
+@pytest.mark.parametrize("n_threads", [1, 3])
+def test_batch_is_looked_up_in_slices_by_threads(n_threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lookup, "_SLICE_UNITS", 1000)
+    monkeypatch.setattr(lookup, "_THREAD_UNITS", 500)
+    with database_for("663", "4x4", encoding="bits") as database:
+        boards = solvable_boards(S4, database.goal, 500, 3)
+        found = database.probe_batch(boards, n_threads=n_threads).maximum.tolist()
+        assert found == [database.probe(board).maximum for board in boards]
 
 
 # Tables with any content
