@@ -45,6 +45,10 @@ class RequestError(InputError):
     """An HTTP request is not of the form that docs/http.md describes."""
 
 
+class ParameterError(RequestError):
+    """A parameter or a field of an HTTP request is missing, unknown or invalid."""
+
+
 class RequestTooLargeError(RequestError):
     """An HTTP request holds more than the service takes."""
 

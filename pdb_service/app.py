@@ -16,7 +16,6 @@ from contextlib import asynccontextmanager
 from http import HTTPStatus
 
 from fastapi import FastAPI, Request
-from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.middleware.cors import CORSMiddleware
 from starlette.responses import Response
@@ -26,7 +25,6 @@ from pdb_query.database import Database
 from pdb_service.about import about_routes
 from pdb_service.lookups import lookup_routes
 from pdb_service.middleware import Gate
-from pdb_service.requests import clearest_error
 from pdb_service.responses import PROBLEM_RESPONSES, problem_of_status, problem_response
 from pdb_service.service import Service
 from pdb_service.settings import ServiceSettings
@@ -63,7 +61,6 @@ def create_app(databases: Iterable[Database], settings: ServiceSettings | None =
     app.state.service = service
     for routes in (lookup_routes, solve_routes, about_routes):
         app.include_router(routes(service))
-    app.add_exception_handler(RequestValidationError, _answer_bad_request)
     app.add_exception_handler(HTTPException, _answer_http_error)
     app.add_middleware(Gate, service=service)
     # Added last, so outermost: errors of the gate have the headers of CORS too.
@@ -76,13 +73,6 @@ def create_app(databases: Iterable[Database], settings: ServiceSettings | None =
             expose_headers=["Retry-After", "X-Request-Id"],
         )
     return app
-
-
-async def _answer_bad_request(_: Request, error: Exception) -> Response:
-    """Answer a request with a missing or invalid parameter."""
-    assert isinstance(error, RequestValidationError)
-    errors = [{**item, "loc": item["loc"][1:]} for item in error.errors()]
-    return problem_response(problem_of_status(422, clearest_error(errors), "RequestError"))
 
 
 async def _answer_http_error(request: Request, error: Exception) -> Response:

@@ -8,18 +8,16 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
-from typing import Annotated
 
 import numpy as np
-from fastapi import APIRouter, Query, Request
-from pydantic import ValidationError
+from fastapi import APIRouter, Request
 from starlette.responses import Response
 
 from pdb_core.errors import BoardError, MediaTypeError, RequestError, RequestTooLargeError
 from pdb_core.messages import as_typed
 from pdb_core.puzzle import Board, parse_size
 from pdb_service.answers import BatchAnswer, BatchItem, LookupAnswer, Problem
-from pdb_service.requests import MAX_NUMBERS, BatchBody, BatchQuery, BoardQuery, clearest_error
+from pdb_service.requests import MAX_NUMBERS, BatchBody, BatchQuery, BoardQuery, query_parameters, read_json, read_query
 from pdb_service.responses import AnswerResponse, problem
 from pdb_service.served_databases import Served, ServedDatabases
 from pdb_service.service import Service
@@ -44,9 +42,10 @@ def lookup_routes(service: Service) -> APIRouter:
     # Threads only for batches: each keeps as much memory as its largest batch took.
     threads = ThreadPoolExecutor(_CONCURRENT_BATCHES, thread_name_prefix="batch")
 
-    @router.get("/lookup", response_model=LookupAnswer)
-    async def lookup(query: Annotated[BoardQuery, Query()]) -> Response:
+    @router.get("/lookup", response_model=LookupAnswer, openapi_extra={"parameters": query_parameters(BoardQuery)})
+    async def lookup(request: Request) -> Response:
         """Look up one board: the lower bound on the length of its solutions, and each pattern's distance."""
+        query = read_query(BoardQuery, request.query_params.multi_items())
         board, served = service.databases.place(query.board, query.goal, query.db)
         service.metrics.boards.inc()
         return AnswerResponse(LookupAnswer.of(board, served))
@@ -55,10 +54,11 @@ def lookup_routes(service: Service) -> APIRouter:
         "/lookup",
         response_model=BatchAnswer,
         responses={200: {"content": {BINARY: {"schema": {"type": "string"}}}}},
-        openapi_extra={"requestBody": _BATCH_BODY},
+        openapi_extra={"parameters": query_parameters(BatchQuery), "requestBody": _BATCH_BODY},
     )
-    async def lookup_batch(request: Request, query: Annotated[BatchQuery, Query()]) -> Response:
+    async def lookup_batch(request: Request) -> Response:
         """Look up many boards. The answers have the order and the media type of the boards."""
+        query = read_query(BatchQuery, request.query_params.multi_items())
         media_type = request.headers.get("content-type", JSON).partition(";")[0].strip().lower()
         if media_type not in (JSON, BINARY):
             raise MediaTypeError(
@@ -83,10 +83,7 @@ def _look_up(service: Service, media_type: str, body: bytes, query: BatchQuery) 
 def _look_up_json(databases: ServedDatabases, max_boards: int, body: bytes, query: BatchQuery) -> tuple[bytes, int]:
     """Return the `BatchAnswer` for a `BatchBody`, and the number of boards."""
     _check_json(body, max_boards)
-    try:
-        given = BatchBody.model_validate_json(body)
-    except ValidationError as error:
-        raise RequestError(clearest_error(error.errors(include_input=False))) from None
+    given = read_json(BatchBody, body)
     boards = given.boards
     _check_number(len(boards), max_boards)
     query = query.model_copy(update=given.model_dump(exclude={"boards"}, exclude_none=True))

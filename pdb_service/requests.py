@@ -1,10 +1,14 @@
 """Pydantic models of requests, query parameters and JSON bodies: the source of the OpenAPI document."""
 
-from collections.abc import Sequence
-from typing import Annotated, Any
+import difflib
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import Annotated, Any, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from pdb_core.errors import ParameterError, RequestError
+from pdb_core.messages import as_typed
 from pdb_core.puzzle import MAX_TABLE_SIDE
 
 # No board with tables is longer.
@@ -26,6 +30,7 @@ _AnyBoard = _BoardText | Annotated[list[int], Field(max_length=MAX_NUMBERS, fail
 class Names(BaseModel):
     """The goal and the database of a request."""
 
+    model_config = ConfigDict(extra="forbid")
     goal: Annotated[Text | None, Field(description="the goal: `blank-last`, `blank-first`, `snail` or a board")] = None
     db: Annotated[str | None, Field(max_length=200, description="id of a database; by default the first that fits")] = (
         None
@@ -91,9 +96,63 @@ class BatchBody(BatchQuery):
     ]
 
 
+Model = TypeVar("Model", bound=Names)
+
+
+def query_parameters(model: type[Names]) -> list[dict[str, Any]]:
+    """Return the parameters of a query for the OpenAPI document."""
+    schema = model.model_json_schema()
+    required = schema.get("required", ())
+    return [
+        {
+            "name": name,
+            "in": "query",
+            "required": name in required,
+            "description": field.pop("description"),
+            "schema": field,
+        }
+        for name, field in schema["properties"].items()
+    ]
+
+
+def read_query(model: type[Model], given: Sequence[tuple[str, str]]) -> Model:
+    """Return the query that has the given names and values.
+
+    Raises `ParameterError` if a parameter is missing, unknown, repeated or invalid.
+    """
+    query = dict(given)
+    if len(query) < len(given):
+        name, n_times = Counter(name for name, _ in given).most_common(1)[0]
+        raise ParameterError(f"{as_typed(name)} is given {n_times} times; give it once")
+    return _validated(model, model.model_validate, query)
+
+
+def read_json(model: type[Model], body: bytes) -> Model:
+    """Return a body in JSON.
+
+    Raises `RequestError` if it is no JSON, `ParameterError` if a field is missing, unknown or invalid.
+    """
+    return _validated(model, model.model_validate_json, body)
+
+
+def _validated(model: type[Model], validate: Callable[[Any], Model], given: Any) -> Model:
+    try:
+        return validate(given)
+    except ValidationError as error:
+        errors = error.errors(include_url=False, include_input=False)
+    for found in errors:
+        if found["type"] == "json_invalid":
+            raise RequestError(f"the body is not JSON: {found['ctx']['error']}")
+        if found["type"] == "extra_forbidden":
+            name = str(found["loc"][0])
+            near = difflib.get_close_matches(name, model.model_fields, n=1, cutoff=0)[0]
+            raise ParameterError(f"{as_typed(name)} is not known; did you mean {near}?")
+    raise ParameterError(clearest_error(errors))
+
+
 def clearest_error(errors: Sequence[Any]) -> str:
     """Return the most specific error of pydantic: the name of the field, if it is about one, and what is wrong."""
     # For a union, pydantic lists the errors of each alternative, and adds its name to `loc`.
     error = max(errors, key=lambda error: (len(error["loc"]), not error["type"].endswith("_type")))
     where = ".".join(str(part) for part in error["loc"] if isinstance(part, int) or part.isidentifier())
-    return ": ".join(filter(None, (where, error["msg"])))
+    return ": ".join(filter(None, (where.removesuffix(".str"), error["msg"])))

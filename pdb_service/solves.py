@@ -5,18 +5,18 @@ import math
 import time
 from collections.abc import AsyncIterator, Sequence
 from functools import partial
-from typing import Annotated, Any
+from typing import Any
 
 import numpy as np
-from fastapi import APIRouter, Query, Request
-from fastapi.exceptions import RequestValidationError
-from pydantic import ValidationError
+from fastapi import APIRouter, Request
 from starlette.responses import Response, StreamingResponse
 
+from pdb_core.errors import ParameterError
+from pdb_core.messages import as_typed
 from pdb_core.puzzle import BLANK, Board, is_solvable
 from pdb_service.answers import Answer, MoveAnswer, MovesAnswer, SolveAnswer, SolveProgress
 from pdb_service.middleware import CLIENT_GONE
-from pdb_service.requests import HINT_S, SearchQuery, SolveBody
+from pdb_service.requests import HINT_S, SearchQuery, SolveBody, query_parameters, read_json, read_query
 from pdb_service.responses import AnswerResponse, reported_problem
 from pdb_service.searches import Find, Report, Searches
 from pdb_service.served_databases import Served
@@ -28,6 +28,7 @@ _EVENTS = "text/event-stream"
 _EVENT_HEADERS = {"X-Accel-Buffering": "no"}
 # Seconds between two events.
 _EVENT_S = 0.2
+_SEARCH_QUERY = {"parameters": query_parameters(SearchQuery)}
 _SOLVE_BODY = {"required": True, "content": {"application/json": {"schema": SolveBody.model_json_schema()}}}
 _SOLVE_ROUTE: dict[str, Any] = {
     "response_model": SolveAnswer,
@@ -40,9 +41,10 @@ def solve_routes(service: Service) -> APIRouter:
     router = APIRouter(prefix="/v1", tags=["solve"])
     most_s = service.settings.solve_s
 
-    @router.get("/moves", response_model=MovesAnswer)
-    async def moves(request: Request, query: Annotated[SearchQuery, Query()]) -> Response:
+    @router.get("/moves", response_model=MovesAnswer, openapi_extra=_SEARCH_QUERY)
+    async def moves(request: Request) -> Response:
         """List every legal move, best first: by the exact distance after it if found in time, else by h."""
+        query = read_query(SearchQuery, request.query_params.multi_items())
         board, served = service.databases.place(query.board, query.goal, query.db)
         seconds = min(most_s, HINT_S if query.seconds is None else query.seconds)
         find = partial(_list_moves, service, board, served, Limits(seconds, query.nodes))
@@ -64,19 +66,17 @@ def solve_routes(service: Service) -> APIRouter:
         events = _events(service.searches, find, seconds, request.state.request_id)
         return StreamingResponse(events, media_type=_EVENTS, headers=_EVENT_HEADERS)
 
-    @router.get("/solve", **_SOLVE_ROUTE)
-    async def solve_from_query(request: Request, query: Annotated[SearchQuery, Query()]) -> Response:
+    @router.get("/solve", openapi_extra=_SEARCH_QUERY, **_SOLVE_ROUTE)
+    async def solve_from_query(request: Request) -> Response:
         """Find an optimal solution; with `Accept: text/event-stream`, report progress too."""
-        return await solve(request, query)
+        return await solve(request, read_query(SearchQuery, request.query_params.multi_items()))
 
     @router.post("/solve", openapi_extra={"requestBody": _SOLVE_BODY}, **_SOLVE_ROUTE)
     async def solve_from_body(request: Request) -> Response:
         """Find an optimal solution, as GET with the parameters in JSON."""
-        try:
-            given = SolveBody.model_validate_json(await request.body())
-        except ValidationError as error:
-            raise RequestValidationError([{**at, "loc": ("body", *at["loc"])} for at in error.errors()]) from None
-        return await solve(request, given)
+        for name in request.query_params:
+            raise ParameterError(f"{as_typed(name)} stands in the query; POST takes it in the body")
+        return await solve(request, read_json(SolveBody, await request.body()))
 
     return router
 

@@ -63,8 +63,16 @@ REQUESTS: list[tuple[Any, ...]] = [
     (f"GET /v1/moves?{BOARD}&seconds=nan", None, (), 422, "seconds"),
     ("POST /v1/solve", b'{"board": [true]}', (), 422, "board.0"),
     ("POST /v1/solve", b'{"board": %s, "seconds": "5"}' % GOOD, (), 422, "seconds"),
+    ("POST /v1/solve", b'{"board": %s' % GOOD, (), 400, "JSON"),
+    # Parameters and fields
+    (f"GET {LOOKUP}&gaol=snail", None, (), 422, "gaol is not known; did you mean goal"),
+    (f"GET /v1/moves?{BOARD}&{BOARD}", None, (), 422, "board is given 2 times"),
+    ("GET /v1/solve", None, (), 422, "board"),
+    ("POST /v1/solve", b'{"board": %s, "second": 5}' % GOOD, (), 422, "did you mean seconds"),
+    ("POST /v1/solve?seconds=5", b'{"board": %s}' % GOOD, (), 422, "seconds stands in the query"),
     # Batches
     (f"POST {BATCH}", b"", (), 400, "JSON"),
+    (f"POST {SIZED}", b'{"boards": [1]}', (), 422, "boards.0: "),
     (f"POST {BATCH}", b"[" * 100_000, (), 413, "boards"),
     (f"POST {BATCH}", b'{"boards": []}', (), 400, "size"),
     (f"POST {SIZED}", b'{"boards": [' + b"{}," * 60 + b"{}]}", (), 413, "50"),
