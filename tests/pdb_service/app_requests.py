@@ -151,7 +151,8 @@ def ask_search(
 ) -> AppRequest:
     """Begin a request for a search."""
     query = urlencode({"board": " ".join(map(str, board)), **parameters})
-    return AppRequest(app, f"{path}?{query}", ("Accept", "text/event-stream" if events else "*/*"), body=body)
+    path = path if body else f"{path}?{query}"
+    return AppRequest(app, path, ("Accept", "text/event-stream" if events else "*/*"), body=body)
 
 
 ask_solve, ask_moves = (partial(ask_search, f"/v1/{name}") for name in ("solve", "moves"))
