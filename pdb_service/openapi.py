@@ -45,7 +45,7 @@ class ApiRoute(Route):
         self.method, self.query, self.body, self.answer, self.others = method, query, body, answer, others
 
     def matches(self, scope: Scope) -> tuple[Match, Scope]:
-        """Return whether the route serves a request, and name it in the scope, which not all versions of Starlette do."""
+        """Return whether the route serves a request; name it in the scope, as not all versions of Starlette do."""
         match, found = super().matches(scope)
         return match, {**found, "route": self}
 
