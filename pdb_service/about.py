@@ -3,8 +3,8 @@
 from functools import lru_cache
 from pathlib import Path
 
-from fastapi import APIRouter, Request
 from prometheus_client import generate_latest
+from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.staticfiles import StaticFiles
 
@@ -12,9 +12,11 @@ from pdb_core.errors import InstanceError
 from pdb_core.messages import shorten
 from pdb_query.instances import instance_sets, read_instances
 from pdb_service.answers import DatabasesAnswer, InstanceInfo, Instances, InstanceSet, InstanceSets
+from pdb_service.openapi import ApiRoute
 from pdb_service.responses import AnswerResponse
 from pdb_service.service import Service
 
+_TEXT = "text/plain"
 _PAGE = Path(__file__).parent / "page"
 _PAGE_HEADERS = {
     "Content-Security-Policy": "default-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'none'; "
@@ -24,56 +26,54 @@ _PAGE_HEADERS = {
 }
 
 
-def about_routes(service: Service) -> APIRouter:
+def about_routes(service: Service) -> list[ApiRoute]:
     """Return the routes about the service, and those of the page."""
-    router = APIRouter()
     page = StaticFiles(directory=_PAGE)
 
-    @router.get("/v1/databases", tags=["about"], response_model=DatabasesAnswer)
-    async def databases() -> Response:
+    async def databases(_: Request) -> Response:
         """List the databases, in the order in which the service looks for one that serves a board."""
         return AnswerResponse(DatabasesAnswer.of(service.databases, service.settings))
 
-    @router.get("/v1/instances", tags=["about"], response_model=InstanceSets)
-    async def sets() -> Response:
+    async def sets(_: Request) -> Response:
         """List the instance sets: boards that are used to compare solvers."""
         found = (InstanceSet(name=name, n_boards=len(_instances(name).instances)) for name in instance_sets())
         return AnswerResponse(InstanceSets(sets=tuple(found)))
 
-    @router.get("/v1/instances/{name}", tags=["about"], response_model=Instances)
-    async def instances(name: str) -> Response:
+    async def instances(request: Request) -> Response:
         """List the boards of an instance set."""
+        name = request.path_params["name"]
         if name not in instance_sets():
             raise InstanceError(f"there is no instance set {shorten(name, 40)!r}; /v1/instances lists them")
         return AnswerResponse(_instances(name))
 
-    @router.get("/healthz", tags=["health"], response_class=PlainTextResponse)
-    async def healthz() -> Response:
+    async def healthz(_: Request) -> Response:
         """Answer while the process lives."""
         return PlainTextResponse("ok\n")
 
-    @router.get("/readyz", tags=["health"], response_class=PlainTextResponse)
-    async def readyz() -> Response:
+    async def readyz(_: Request) -> Response:
         """Answer with 200 when tables and kernels are loaded, and with 503 before."""
         service.check_ready()
         return PlainTextResponse("ready\n")
 
-    @router.get("/metrics", tags=["health"], response_class=PlainTextResponse)
-    async def metrics() -> Response:
+    async def metrics(_: Request) -> Response:
         """Return the metrics for Prometheus."""
         return Response(generate_latest(service.metrics.registry), media_type="text/plain; version=0.0.4")
 
-    @router.get("/", include_in_schema=False)
-    async def index(request: Request) -> Response:
-        return await file("index.html", request)
-
-    @router.get("/page/{name:path}", include_in_schema=False)
-    async def file(name: str, request: Request) -> Response:
-        response = await page.get_response(name, request.scope)
+    async def file(request: Request) -> Response:
+        response = await page.get_response(request.path_params.get("name", "index.html"), request.scope)
         response.headers.update(_PAGE_HEADERS)
         return response
 
-    return router
+    return [
+        ApiRoute("/v1/databases", databases, answer=DatabasesAnswer),
+        ApiRoute("/v1/instances", sets, answer=InstanceSets),
+        ApiRoute("/v1/instances/{name}", instances, answer=Instances),
+        ApiRoute("/healthz", healthz, others=[_TEXT]),
+        ApiRoute("/readyz", readyz, others=[_TEXT]),
+        ApiRoute("/metrics", metrics, others=[_TEXT]),
+        ApiRoute("/", file),
+        ApiRoute("/page/{name:path}", file),
+    ]
 
 
 @lru_cache(maxsize=64)

@@ -15,23 +15,25 @@ from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from http import HTTPStatus
 
-from fastapi import FastAPI, Request
+from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware.cors import CORSMiddleware
-from starlette.responses import Response
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Match
 
-from pdb_core import __version__
 from pdb_query.database import Database
 from pdb_service.about import about_routes
 from pdb_service.lookups import lookup_routes
 from pdb_service.middleware import Gate
-from pdb_service.responses import PROBLEM_RESPONSES, problem_of_status, problem_response
+from pdb_service.openapi import ApiRoute, openapi
+from pdb_service.responses import problem_of_status, problem_response
 from pdb_service.service import Service
 from pdb_service.settings import ServiceSettings
 from pdb_service.solves import solve_routes
 
 
-def create_app(databases: Iterable[Database], settings: ServiceSettings | None = None) -> FastAPI:
+def create_app(databases: Iterable[Database], settings: ServiceSettings | None = None) -> Starlette:
     """Return the app that serves `databases`, which must stay open; its `state.service` is a `Service`.
 
     Its lifespan begins to load tables and kernels; an app that mounts this one must run it. If loading fails,
@@ -40,27 +42,20 @@ def create_app(databases: Iterable[Database], settings: ServiceSettings | None =
     service = Service(databases, settings or ServiceSettings())
 
     @asynccontextmanager
-    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+    async def lifespan(_: Starlette) -> AsyncIterator[None]:
         service.start()
         yield
         service.searches.stop()
         await service.searches.close()
 
-    app = FastAPI(
-        title="tile-pdb",
-        summary="Pattern databases for sliding-tile puzzles, over HTTP.",
-        version=__version__,
-        lifespan=lifespan,
-        # FastAPI's pages load scripts from other hosts.
-        docs_url=None,
-        redoc_url=None,
-        # A redirect would lead to the host that the request names.
-        redirect_slashes=False,
-        responses=PROBLEM_RESPONSES,
-    )
+    async def document(request: Request) -> Response:
+        return JSONResponse(openapi(request.app.routes))
+
+    routes = [*lookup_routes(service), *solve_routes(service), *about_routes(service)]
+    app = Starlette(routes=[*routes, ApiRoute("/openapi.json", document)], lifespan=lifespan)
+    # A redirect would lead to the host that the request names.
+    app.router.redirect_slashes = False
     app.state.service = service
-    for routes in (lookup_routes, solve_routes, about_routes):
-        app.include_router(routes(service))
     app.add_exception_handler(HTTPException, _answer_http_error)
     app.add_middleware(Gate, service=service)
     # Added last, so outermost: errors of the gate have the headers of CORS too.
@@ -81,7 +76,6 @@ async def _answer_http_error(request: Request, error: Exception) -> Response:
     response.headers.update(error.headers or {})
     if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
         # The router names the methods of one route; a path may have another.
-        path = getattr(request.scope.get("route"), "path", None)
-        methods = {method.upper() for method in request.app.openapi()["paths"].get(path, {"get": None})}
-        response.headers["Allow"] = ", ".join(sorted(methods | ({"HEAD"} if "GET" in methods else set())))
+        routes = [route for route in request.app.routes if route.matches(request.scope)[0] != Match.NONE]
+        response.headers["Allow"] = ", ".join(sorted({method for route in routes for method in route.methods}))
     return response

@@ -10,39 +10,35 @@ from contextlib import suppress
 from functools import partial
 
 import numpy as np
-from fastapi import APIRouter, Request
+from starlette.requests import Request
 from starlette.responses import Response
 
 from pdb_core.errors import BoardError, MediaTypeError, RequestError, RequestTooLargeError
 from pdb_core.messages import as_typed
 from pdb_core.puzzle import Board, parse_size
 from pdb_service.answers import BatchAnswer, BatchItem, LookupAnswer, Problem
-from pdb_service.requests import MAX_NUMBERS, BatchBody, BatchQuery, BoardQuery, query_parameters, read_json, read_query
+from pdb_service.openapi import JSON, ApiRoute
+from pdb_service.requests import MAX_NUMBERS, BatchBody, BatchQuery, BoardQuery, read_json, read_query
 from pdb_service.responses import AnswerResponse, problem
 from pdb_service.served_databases import Served, ServedDatabases
 from pdb_service.service import Service
 
-JSON, BINARY = "application/json", "application/octet-stream"
+BINARY = "application/octet-stream"
 _CONCURRENT_BATCHES = 2
 # Boards that are written as JSON at a time: other requests run between two slices.
 _SLICE_BOARDS = 4096
 _NO_BOARD = 255
 _BATCH_BODY = {
-    "required": True,
-    "content": {
-        JSON: {"schema": BatchBody.model_json_schema()},
-        BINARY: {"schema": {"type": "string", "format": "binary"}},
-    },
+    JSON: {"schema": BatchBody.model_json_schema()},
+    BINARY: {"schema": {"type": "string", "format": "binary"}},
 }
 
 
-def lookup_routes(service: Service) -> APIRouter:
+def lookup_routes(service: Service) -> list[ApiRoute]:
     """Return the routes of lookups."""
-    router = APIRouter(prefix="/v1", tags=["lookup"])
     # Threads only for batches: each keeps as much memory as its largest batch took.
     threads = ThreadPoolExecutor(_CONCURRENT_BATCHES, thread_name_prefix="batch")
 
-    @router.get("/lookup", response_model=LookupAnswer, openapi_extra={"parameters": query_parameters(BoardQuery)})
     async def lookup(request: Request) -> Response:
         """Look up one board: the lower bound on the length of its solutions, and each pattern's distance."""
         query = read_query(BoardQuery, request.query_params.multi_items())
@@ -50,12 +46,6 @@ def lookup_routes(service: Service) -> APIRouter:
         service.metrics.boards.inc()
         return AnswerResponse(LookupAnswer.of(board, served))
 
-    @router.post(
-        "/lookup",
-        response_model=BatchAnswer,
-        responses={200: {"content": {BINARY: {"schema": {"type": "string"}}}}},
-        openapi_extra={"parameters": query_parameters(BatchQuery), "requestBody": _BATCH_BODY},
-    )
     async def lookup_batch(request: Request) -> Response:
         """Look up many boards. The answers have the order and the media type of the boards."""
         query = read_query(BatchQuery, request.query_params.multi_items())
@@ -70,7 +60,18 @@ def lookup_routes(service: Service) -> APIRouter:
         service.metrics.boards.inc(n_boards)
         return Response(content, media_type=media_type)
 
-    return router
+    return [
+        ApiRoute("/v1/lookup", lookup, query=BoardQuery, answer=LookupAnswer),
+        ApiRoute(
+            "/v1/lookup",
+            lookup_batch,
+            method="POST",
+            query=BatchQuery,
+            body=_BATCH_BODY,
+            answer=BatchAnswer,
+            others=[BINARY],
+        ),
+    ]
 
 
 def _look_up(service: Service, media_type: str, body: bytes, query: BatchQuery) -> tuple[bytes, int]:

@@ -99,22 +99,6 @@ class BatchBody(BatchQuery):
 Model = TypeVar("Model", bound=Names)
 
 
-def query_parameters(model: type[Names]) -> list[dict[str, Any]]:
-    """Return the parameters of a query for the OpenAPI document."""
-    schema = model.model_json_schema()
-    required = schema.get("required", ())
-    return [
-        {
-            "name": name,
-            "in": "query",
-            "required": name in required,
-            "description": field.pop("description"),
-            "schema": field,
-        }
-        for name, field in schema["properties"].items()
-    ]
-
-
 def read_query(model: type[Model], given: Sequence[tuple[str, str]]) -> Model:
     """Return the query that has the given names and values.
 

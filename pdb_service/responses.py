@@ -2,7 +2,6 @@
 
 import logging
 from http import HTTPStatus
-from typing import Any
 
 from starlette.responses import Response
 
@@ -24,14 +23,7 @@ from pdb_core.errors import (
 )
 from pdb_service.answers import Answer, Problem
 
-_MEDIA_TYPE = "application/problem+json"
-# Of every route, in the OpenAPI document.
-PROBLEM_RESPONSES: dict[int | str, dict[str, Any]] = {
-    "default": {
-        "description": "A problem",
-        "content": {_MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}},
-    }
-}
+PROBLEM_MEDIA_TYPE = "application/problem+json"
 _log = logging.getLogger("tile_pdb.service")
 # The message of an internal error may name files of this machine: it goes only into the log.
 _FAULT = "the server failed to answer; see its log"
@@ -100,7 +92,7 @@ def problem_response(found: Problem) -> AnswerResponse:
         headers["Retry-After"] = "5"
     if found.status == HTTPStatus.UNAUTHORIZED:
         headers["WWW-Authenticate"] = "Bearer"
-    return AnswerResponse(found, found.status, headers, _MEDIA_TYPE)
+    return AnswerResponse(found, found.status, headers, PROBLEM_MEDIA_TYPE)
 
 
 def _is_fault(status: int) -> bool:

@@ -7,11 +7,11 @@ import signal
 import socket
 from collections.abc import Callable, Iterator
 
-from fastapi import FastAPI
 from granian.constants import HTTPModes, Interfaces
 from granian.http import HTTP1Settings
 from granian.net import SocketHolder  # type: ignore[attr-defined]
 from granian.server.embed import Server
+from starlette.applications import Starlette
 
 from pdb_core.errors import InputError
 from pdb_core.messages import as_typed
@@ -40,7 +40,7 @@ def open_socket(host: str, port: int) -> socket.socket:
         ) from None
 
 
-def serve(app: FastAPI, listener: socket.socket, on_ready: Callable[[], None]) -> None:
+def serve(app: Starlette, listener: socket.socket, on_ready: Callable[[], None]) -> None:
     """Answer requests until SIGTERM, SIGHUP or SIGINT; then answer running requests, within the time of grace.
 
     `on_ready` is called when tables and kernels are loaded. Raises `KeyboardInterrupt` if it was SIGINT, and the
@@ -51,7 +51,7 @@ def serve(app: FastAPI, listener: socket.socket, on_ready: Callable[[], None]) -
         runner.run(_serve(app, listener, on_ready))
 
 
-async def _serve(app: FastAPI, listener: socket.socket, on_ready: Callable[[], None]) -> None:
+async def _serve(app: Starlette, listener: socket.socket, on_ready: Callable[[], None]) -> None:
     service: Service = app.state.service
     settings = service.settings
     server = _Server(

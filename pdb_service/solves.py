@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from fastapi import APIRouter, Request
+from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
 from pdb_core.errors import ParameterError
@@ -16,7 +16,8 @@ from pdb_core.messages import as_typed
 from pdb_core.puzzle import BLANK, Board, is_solvable
 from pdb_service.answers import Answer, MoveAnswer, MovesAnswer, SolveAnswer, SolveProgress
 from pdb_service.middleware import CLIENT_GONE
-from pdb_service.requests import HINT_S, SearchQuery, SolveBody, query_parameters, read_json, read_query
+from pdb_service.openapi import JSON, ApiRoute
+from pdb_service.requests import HINT_S, SearchQuery, SolveBody, read_json, read_query
 from pdb_service.responses import AnswerResponse, reported_problem
 from pdb_service.searches import Find, Report, Searches
 from pdb_service.served_databases import Served
@@ -28,20 +29,13 @@ _EVENTS = "text/event-stream"
 _EVENT_HEADERS = {"X-Accel-Buffering": "no"}
 # Seconds between two events.
 _EVENT_S = 0.2
-_SEARCH_QUERY = {"parameters": query_parameters(SearchQuery)}
-_SOLVE_BODY = {"required": True, "content": {"application/json": {"schema": SolveBody.model_json_schema()}}}
-_SOLVE_ROUTE: dict[str, Any] = {
-    "response_model": SolveAnswer,
-    "responses": {200: {"content": {_EVENTS: {"schema": {"type": "string"}}}}},
-}
+_SOLVE_BODY = {JSON: {"schema": SolveBody.model_json_schema()}}
 
 
-def solve_routes(service: Service) -> APIRouter:
+def solve_routes(service: Service) -> list[ApiRoute]:
     """Return the routes that search."""
-    router = APIRouter(prefix="/v1", tags=["solve"])
     most_s = service.settings.solve_s
 
-    @router.get("/moves", response_model=MovesAnswer, openapi_extra=_SEARCH_QUERY)
     async def moves(request: Request) -> Response:
         """List every legal move, best first: by the exact distance after it if found in time, else by h."""
         query = read_query(SearchQuery, request.query_params.multi_items())
@@ -66,19 +60,21 @@ def solve_routes(service: Service) -> APIRouter:
         events = _events(service.searches, find, seconds, request.state.request_id)
         return StreamingResponse(events, media_type=_EVENTS, headers=_EVENT_HEADERS)
 
-    @router.get("/solve", openapi_extra=_SEARCH_QUERY, **_SOLVE_ROUTE)
     async def solve_from_query(request: Request) -> Response:
         """Find an optimal solution; with `Accept: text/event-stream`, report progress too."""
         return await solve(request, read_query(SearchQuery, request.query_params.multi_items()))
 
-    @router.post("/solve", openapi_extra={"requestBody": _SOLVE_BODY}, **_SOLVE_ROUTE)
     async def solve_from_body(request: Request) -> Response:
         """Find an optimal solution, as GET with the parameters in JSON."""
         for name in request.query_params:
             raise ParameterError(f"{as_typed(name)} stands in the query; POST takes it in the body")
         return await solve(request, read_json(SolveBody, await request.body()))
 
-    return router
+    return [
+        ApiRoute("/v1/moves", moves, query=SearchQuery, answer=MovesAnswer),
+        ApiRoute("/v1/solve", solve_from_query, query=SearchQuery, answer=SolveAnswer, others=[_EVENTS]),
+        ApiRoute("/v1/solve", solve_from_body, method="POST", body=_SOLVE_BODY, answer=SolveAnswer, others=[_EVENTS]),
+    ]
 
 
 async def _answer(request: Request, searches: Searches, find: Find, seconds: float) -> Response:

@@ -5,6 +5,7 @@ from typing import Any
 
 from pdb_core import errors
 from pdb_service.app import create_app
+from pdb_service.openapi import openapi
 
 Schema = dict[str, Any]
 # The cells of a row.
@@ -19,7 +20,7 @@ def code_table(name: str) -> str:
     """
     if name == "errors":
         return _markdown(("exception", "exit code", "meaning"), _error_rows())
-    document = create_app([]).openapi()
+    document = openapi(create_app([]).routes)
     schemas = document["components"]["schemas"]
     if name == "problem":
         return _markdown(_ANSWER_HEAD, _answer_rows(schemas, schemas["Problem"]))

@@ -11,8 +11,8 @@ from typing import Any
 from urllib.parse import urlencode
 
 import numpy as np
-from fastapi import FastAPI
 from prometheus_client import generate_latest
+from starlette.applications import Starlette
 
 from pdb_core.puzzle import Tiles, is_solvable, parse_size, random_boards
 from pdb_query import Database
@@ -92,7 +92,7 @@ class AppRequest:
 
     def __init__(
         self,
-        app: FastAPI,
+        app: Starlette,
         address: str,
         *headers: tuple[str, str | None],
         method: str | None = None,
@@ -137,7 +137,7 @@ class AppRequest:
         return Reply(start["status"], headers, b"".join(message.get("body", b"") for message in self.sent))
 
 
-def ask(app: FastAPI, address: str, *headers: tuple[str, str | None], **named: Any) -> Reply:
+def ask(app: Starlette, address: str, *headers: tuple[str, str | None], **named: Any) -> Reply:
     """Return the answer to an `AppRequest`, in an event loop of its own."""
 
     async def work() -> Reply:
@@ -147,7 +147,7 @@ def ask(app: FastAPI, address: str, *headers: tuple[str, str | None], **named: A
 
 
 def ask_search(
-    path: str, app: FastAPI, board: Tiles, events: bool = False, body: bytes | None = None, **parameters: float
+    path: str, app: Starlette, board: Tiles, events: bool = False, body: bytes | None = None, **parameters: float
 ) -> AppRequest:
     """Begin a request for a search."""
     query = urlencode({"board": " ".join(map(str, board)), **parameters})
@@ -158,14 +158,14 @@ def ask_search(
 ask_solve, ask_moves = (partial(ask_search, f"/v1/{name}") for name in ("solve", "moves"))
 
 
-def metrics(app: FastAPI) -> dict[str, float]:
+def metrics(app: Starlette) -> dict[str, float]:
     """Return the value of each series of the metrics."""
     lines = generate_latest(app.state.service.metrics.registry).decode().splitlines()
     pairs = (line.rsplit(" ", 1) for line in lines if not line.startswith("#"))
     return {name: float(value) for name, value in pairs}
 
 
-def ready_app(*databases: Database, **settings: Any) -> FastAPI:
+def ready_app(*databases: Database, **settings: Any) -> Starlette:
     """Return an app that answers without its lifespan; `settings` are fields of `ServiceSettings`."""
     app = create_app(databases, ServiceSettings(**settings))
     app.state.service.loaded.set_result(None)
@@ -173,7 +173,7 @@ def ready_app(*databases: Database, **settings: Any) -> FastAPI:
 
 
 @asynccontextmanager
-async def running_app(database: Database, solvers: Any, **settings: Any) -> AsyncIterator[FastAPI]:
+async def running_app(database: Database, solvers: Any, **settings: Any) -> AsyncIterator[Starlette]:
     """Run an app with these solvers; at its end no search and no task may be left."""
     app = create_app([database], ServiceSettings(**settings))
     service = app.state.service

@@ -10,7 +10,7 @@ from typing import Any
 from unittest.mock import Mock
 
 import pytest
-from fastapi import FastAPI
+from starlette.applications import Starlette
 
 from pdb_core.errors import InputError, ServiceError, TableFileDamagedError
 from pdb_query import Database
@@ -43,7 +43,7 @@ FOREIGN, SAME = ("Sec-Fetch-Site", "cross-site"), ("Sec-Fetch-Site", "same-origi
 
 
 @pytest.fixture(scope="module")
-def app(database: Database) -> FastAPI:
+def app(database: Database) -> Starlette:
     hosts = (*LOOPBACK, "*.example.com")
     settings: dict[str, Any] = {"token": "s3cret", "cors_origins": (ORIGIN,), "allowed_hosts": hosts}
     return ready_app(database, max_boards=50, max_body_bytes=120_000, **settings)
@@ -127,7 +127,7 @@ REQUESTS: list[tuple[Any, ...]] = [
     ("request_", "body", "headers", "status", "detail"), REQUESTS, ids=[f"{row[0][:50]} {row[3]}" for row in REQUESTS]
 )
 def test_request_is_answered_or_refused(
-    app: FastAPI, request_: str, body: bytes | None, headers: Any, status: int, detail: str
+    app: Starlette, request_: str, body: bytes | None, headers: Any, status: int, detail: str
 ) -> None:
     """Requests are of the allowed origin and have the token, if `headers` name no others."""
     method, _, address = request_.partition(" ")
@@ -151,7 +151,7 @@ def test_request_is_answered_or_refused(
 
 
 @pytest.mark.parametrize("path", ["/", "/page/app.js"])
-def test_page_may_load_only_its_own_files_and_is_in_no_frame(app: FastAPI, path: str) -> None:
+def test_page_may_load_only_its_own_files_and_is_in_no_frame(app: Starlette, path: str) -> None:
     headers = ask(app, path).headers
     policy = headers["content-security-policy"]
     assert policy.startswith("default-src 'self';")
@@ -160,7 +160,7 @@ def test_page_may_load_only_its_own_files_and_is_in_no_frame(app: FastAPI, path:
     assert (headers["referrer-policy"], headers["cache-control"]) == ("no-referrer", "no-cache")
 
 
-def test_preflight_needs_no_token(app: FastAPI) -> None:
+def test_preflight_needs_no_token(app: Starlette) -> None:
     preflight = ("Origin", ORIGIN), ("Access-Control-Request-Method", "POST")
     reply = ask(app, "/v1/lookup", *preflight, method="OPTIONS")
     assert (reply.status, reply.headers["access-control-allow-origin"]) == (200, ORIGIN)
@@ -173,7 +173,7 @@ def test_all_hosts_and_origins_can_be_allowed(database: Database) -> None:
 
 
 @pytest.mark.parametrize(("given", "is_kept"), [("a-1.B_2", True), ("0" * 65, False), ("a b", False)])
-def test_answer_has_the_id_of_the_proxy_or_a_new_one(app: FastAPI, given: str, is_kept: bool) -> None:
+def test_answer_has_the_id_of_the_proxy_or_a_new_one(app: Starlette, given: str, is_kept: bool) -> None:
     found = ask(app, "/v1/lookup", ("X-Request-Id", given)).headers["x-request-id"]
     assert (found == given) == is_kept
     assert re.fullmatch("[A-Za-z0-9._-]{1,64}", found)

@@ -297,7 +297,7 @@ def test_any_answer_is_read_or_refused(samples: dict[str, Any], data: st.DataObj
 @pytest.mark.parametrize(
     ("missing", "printed"),
     [
-        (("fastapi", "granian", "prometheus_client", "starlette", "uvloop"), ""),
+        (("granian", "prometheus_client", "starlette", "uvloop"), ""),
         (("httpx",), "Client needs httpx: pip install 'tile-pdb[client]'\n"),
     ],
 )

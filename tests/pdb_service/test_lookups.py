@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from fastapi import FastAPI
+from starlette.applications import Starlette
 
 from pdb_core.puzzle import blank_last, parse_goal, parse_size
 from pdb_query import Database, open_database
@@ -21,21 +21,21 @@ MIDDLE = "1 2 3/4 0 5/6 7 8"
 
 
 @pytest.fixture(scope="module")
-def app(database: Database) -> FastAPI:
+def app(database: Database) -> Starlette:
     return ready_app(database, max_boards=MAX_BOARDS)
 
 
-def answers(app: FastAPI, boards: list[Any], address: str = "/v1/lookup") -> Any:
+def answers(app: Starlette, boards: list[Any], address: str = "/v1/lookup") -> Any:
     """Return the answers for a batch in JSON."""
     return ask(app, address, body=json.dumps({"boards": boards}).encode()).json["answers"]
 
 
-def heights(app: FastAPI, body: bytes) -> list[int]:
+def heights(app: Starlette, body: bytes) -> list[int]:
     """Return the answers for a batch in bytes."""
     return np.frombuffer(ask(app, "/v1/lookup?size=3x3", ("Content-Type", BINARY), body=body).body, "<i2").tolist()
 
 
-def test_all_forms_equal_the_database(database: Database, app: FastAPI) -> None:
+def test_all_forms_equal_the_database(database: Database, app: Starlette) -> None:
     boards = [np.random.default_rng(seed).permutation(9).tolist() for seed in range(30)]
     texts = [" ".join(map(str, board)) for board in boards]
     rows = np.array(boards, dtype=np.uint8)
@@ -53,14 +53,14 @@ def test_all_forms_equal_the_database(database: Database, app: FastAPI) -> None:
 
 
 @pytest.mark.parametrize(("n_boards", "status"), [(MAX_BOARDS, 200), (MAX_BOARDS + 1, 413)])
-def test_batch_has_at_most_the_boards_of_the_limit(app: FastAPI, n_boards: int, status: int) -> None:
+def test_batch_has_at_most_the_boards_of_the_limit(app: Starlette, n_boards: int, status: int) -> None:
     lists, texts = (json.dumps({"boards": [board] * n_boards}).encode() for board in (GOAL, "1 2 3/4 5 6/7 8 0"))
     for media_type, body in ((JSON, lists), (JSON, texts), (BINARY, bytes(GOAL) * n_boards)):
         assert ask(app, "/v1/lookup?size=3x3", ("Content-Type", media_type), body=body).status == status
 
 
 @pytest.mark.parametrize("bad", [[1, 2], "x", [257, *GOAL[1:]], [2**63, *GOAL[1:]]])
-def test_invalid_board_has_a_problem_at_its_position(app: FastAPI, bad: Any) -> None:
+def test_invalid_board_has_a_problem_at_its_position(app: Starlette, bad: Any) -> None:
     first, problem, last = answers(app, [GOAL, bad, GOAL], "/v1/lookup?size=3x3")
     assert first["h"] == last["h"] == 0
     assert (set(problem), problem["error"]["status"]) == ({"error"}, 422)

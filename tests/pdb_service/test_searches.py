@@ -10,7 +10,7 @@ from itertools import product
 from typing import Any
 
 import pytest
-from fastapi import FastAPI
+from starlette.applications import Starlette
 
 from pdb_query import Database, open_database
 from solver import Iteration
@@ -42,7 +42,7 @@ def solvers() -> HeldSolvers:
     return HeldSolvers()
 
 
-def searches(app: FastAPI) -> Any:
+def searches(app: Starlette) -> Any:
     return app.state.service.searches
 
 
