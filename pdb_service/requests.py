@@ -15,6 +15,8 @@ from pdb_core.puzzle import MAX_TABLE_SIDE
 MAX_NUMBERS = MAX_TABLE_SIDE * MAX_TABLE_SIDE
 # The default time limit of /v1/moves.
 HINT_S = 1.0
+# One for each field, and some in texts.
+_MOST_COLONS = 1000
 Text = Annotated[str, Field(max_length=400)]
 _BoardText = Annotated[
     Text,
@@ -116,6 +118,9 @@ def read_json(model: type[Model], body: bytes) -> Model:
 
     Raises `RequestError` if it is no JSON, `ParameterError` if a field is missing, unknown or invalid.
     """
+    # pydantic keeps an error for each unknown field: those of a large body would take many times its memory.
+    if body.count(b":") > _MOST_COLONS:
+        raise ParameterError("the body has too many fields; /openapi.json lists those that are known")
     return _validated(model, model.model_validate_json, body)
 
 
@@ -128,7 +133,7 @@ def _validated(model: type[Model], validate: Callable[[Any], Model], given: Any)
         if found["type"] == "json_invalid":
             raise RequestError(f"the body is not JSON: {found['ctx']['error']}")
         if found["type"] == "extra_forbidden":
-            name = str(found["loc"][0])
+            name = str(found["loc"][0])[:40]
             near = difflib.get_close_matches(name, model.model_fields, n=1, cutoff=0)[0]
             raise ParameterError(f"{as_typed(name)} is not known; did you mean {near}?")
     raise ParameterError(clearest_error(errors))

@@ -69,6 +69,7 @@ REQUESTS: list[tuple[Any, ...]] = [
     (f"GET /v1/moves?{BOARD}&{BOARD}", None, (), 422, "board is given 2 times"),
     ("GET /v1/solve", None, (), 422, "board"),
     ("POST /v1/solve", b'{"board": %s, "second": 5}' % GOOD, (), 422, "did you mean seconds"),
+    ("POST /v1/solve", b"{" + b'"x":0,' * 2000 + b'"board": %s}' % GOOD, (), 422, "too many fields"),
     ("POST /v1/solve?seconds=5", b'{"board": %s}' % GOOD, (), 422, "seconds stands in the query"),
     # Batches
     (f"POST {BATCH}", b"", (), 400, "JSON"),
