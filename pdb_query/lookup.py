@@ -205,9 +205,10 @@ def probe_boards(
 def probe_distances(
     boards: npt.NDArray[np.uint8], tables: LookupTables, views: SumViews, n_threads: int | None = 1
 ) -> npt.NDArray[np.uint8]:
-    """Return the distances of `probe_boards` alone, by so many threads; None for all cores. Few boards take one thread.
+    """Return the distances of `probe_boards` alone.
 
-    Many boards are looked up in slices of some 0.1 s, and only slices in work have their states in memory.
+    Many boards are looked up in slices of some 0.1 s, by at most `n_threads` threads (None: one for each core). Only
+    the slices that are being looked up have their states in memory.
     """
     values = np.empty((len(boards), *views.view_of_unit.shape), dtype=np.uint8)
     most_threads = max(1, values.size // _THREAD_UNITS)

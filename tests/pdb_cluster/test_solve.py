@@ -194,7 +194,7 @@ def test_lost_scheduler_ends_the_run() -> None:
     with (
         dask.config.set({"distributed.comm.timeouts.connect": 1}),
         started_cluster(1) as scheduler,
-        Client(scheduler.address, set_as_default=False, timeout=20) as client,  # a lost one is asked for so long
+        Client(scheduler.address, set_as_default=False, timeout=20) as client,  # Dask waits so long for a lost one
         database_for("663", "4x4", encoding="bits") as database,
     ):
         client.wait_for_workers(1, timeout=WAIT_S)
