@@ -13,6 +13,7 @@ sockets, signals, systemd         server
 
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
+from functools import cache
 from http import HTTPStatus
 
 from starlette.applications import Starlette
@@ -48,10 +49,12 @@ def create_app(databases: Iterable[Database], settings: ServiceSettings | None =
         service.searches.stop()
         await service.searches.close()
 
-    async def document(request: Request) -> Response:
-        return JSONResponse(openapi(request.app.routes))
-
     routes = [*lookup_routes(service), *solve_routes(service), *about_routes(service)]
+    made_document = cache(lambda: openapi(routes))
+
+    async def document(_: Request) -> Response:
+        return JSONResponse(made_document())
+
     app = Starlette(routes=[*routes, ApiRoute("/openapi.json", document)], lifespan=lifespan)
     # A redirect would lead to the host that the request names.
     app.router.redirect_slashes = False
