@@ -277,8 +277,10 @@ class Database:
         TableFileDamagedError
             The tables have no distance for a solvable board.
         ValueError
-            The database is closed.
+            The database is closed, or `n_threads` is below 1.
         """
+        if n_threads is not None and n_threads < 1:
+            raise ValueError(f"n_threads is {n_threads}; give 1 or more")
         tables, views = self.lookup_tables, self.views(goal)
         rows, verdicts = self.check_boards(boards, goal, strict=strict)
         if not strict:

@@ -98,6 +98,8 @@ def test_batch_is_looked_up_in_slices_by_threads(n_threads: int, monkeypatch: py
         boards = solvable_boards(S4, database.goal, 500, 3)
         found = database.probe_batch(boards, n_threads=n_threads).maximum.tolist()
         assert found == [database.probe(board).maximum for board in boards]
+        with pytest.raises(ValueError, match="n_threads is 0"):
+            database.probe_batch(boards, n_threads=0)
 
 
 # Tables with any content
