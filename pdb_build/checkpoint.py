@@ -235,13 +235,14 @@ class BuildCheckpoints(SearchCheckpoints):
         if time.monotonic() < self._due:
             return
         tables = self._tables()
-        begin, new = time.monotonic(), self._folder.checkpoint.with_suffix(".new")
+        begin, new, older = time.monotonic(), self._folder.checkpoint.with_suffix(".new"), self._newest
         checkpoint = BuildCheckpoint(tables, self._index, position, self.seconds(), self.n_runs)
         try:
             self._check_disk(arrays)
             _write(new, checkpoint.to_manifest(self._identity), arrays)
+            self._newest = checkpoint  # before it has its name: a signal may come while it gets it
             new.replace(self._folder.checkpoint)
-            self._newest, self._has_failed = checkpoint, False
+            self._has_failed = False
             sync(self._folder.path)
             sync(self._folder.path.parent)
         except OSError as error:
@@ -249,7 +250,7 @@ class BuildCheckpoints(SearchCheckpoints):
                 new.unlink(missing_ok=True)
             if not self._has_failed:
                 self._say(f"no checkpoint of {self._plan.out}: {error.strerror}; the build continues without")
-            self._has_failed = True
+            self._newest, self._has_failed = older, True
         self._cost = time.monotonic() - begin
         self._due = begin + self._cost + self._interval()
 
