@@ -43,9 +43,14 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Deselect slow tests without --slow, begin with groups, and end with tests of the project.
+    """Deselect slow tests without --slow, and put the others in order.
 
     With the JIT off, keep the first `_MOST_SETS` parameter sets of each tiny test.
+
+    Raises
+    ------
+    pytest.UsageError
+        If two tests have one node id: xdist would run one of them only.
     """
     without_jit = os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0")
     n_sets: Counter[str] = Counter()
@@ -57,10 +62,17 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         needs_jit = without_jit and (item.get_closest_marker("tiny") is None or n_sets[test] > _MOST_SETS)
         (left_out if is_slow or needs_jit else kept).append(item)
     config.hook.pytest_deselected(items=left_out)
-    # Groups wait for servers, browsers and clusters: other tests run meanwhile. Those of the project as a whole start
-    # processes, which find most kernels compiled at the end.
+    if twice := [nodeid for nodeid, n in Counter(item.nodeid for item in kept).items() if n > 1]:
+        raise pytest.UsageError(f"several tests have one name, so some would not run: {', '.join(twice)}")
+    # Tests of the solver compile most kernels. Groups, which come next, start servers and clusters, which would all
+    # compile them again, and wait for them while other tests run. Tests of the project start the most processes.
     items[:] = sorted(
-        kept, key=lambda item: (item.get_closest_marker("xdist_group") is None, "project" in item.path.parts)
+        kept,
+        key=lambda item: (
+            "solver" not in item.path.parts,
+            item.get_closest_marker("xdist_group") is None,
+            "project" in item.path.parts,
+        ),
     )
 
 
