@@ -45,14 +45,14 @@ _POLL_S, _REPORT_S = 0.01, 0.1
 
 @dataclass(frozen=True)
 class ClusterProgress:
-    """Progress of a run. `iterations` are the thresholds of the boards that are being split."""
+    """Progress of a run. `thresholds` are the thresholds of the boards that are being split."""
 
     n_done: int
     n_taken: int
     generated: int
     seconds: float
     n_threads: int
-    iterations: tuple[tuple[Request, Iteration], ...]
+    thresholds: tuple[tuple[Request, Iteration], ...]
 
 
 @dataclass(frozen=True)
@@ -220,7 +220,7 @@ class _Run:
         for job, result in zip(jobs, results, strict=True):
             if result is None:
                 not_started.append(job)
-            elif result.tiles is None:
+            elif result.moves is None:
                 self._hard.append((job, result))
             else:
                 self._finish(job, result)
@@ -241,7 +241,7 @@ class _Run:
             self._split.append((job, board))
 
     def _finish(self, job: _Job, result: SearchResult) -> None:
-        tiles = None if result.tiles is None else job.mapping.original_tiles(result.tiles)
+        tiles = None if result.moves is None else job.mapping.original_tiles(result.moves)
         board, goal, size = job.request.board, job.request.goal, job.request.size
         solution = result.solution(board, Board(goal, size), size, tiles)
         self._generated += solution.generated
@@ -264,6 +264,6 @@ class _Run:
                 generated=self._generated + sum(board.generated for _, board in self._split),
                 seconds=now - self._start,
                 n_threads=self._tasks.n_present(),
-                iterations=tuple((job.request, board.iteration) for job, board in self._split),
+                thresholds=tuple((job.request, board.iteration) for job, board in self._split),
             )
         )

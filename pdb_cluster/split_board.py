@@ -44,7 +44,7 @@ class SplitBoard:
         self._h = paused.h
         now = time.perf_counter()
         self._start = now - paused.seconds
-        *self._finished, begun = paused.iterations
+        *self._finished, begun = paused.thresholds
         self._threshold, self._generated, self._expanded = begun.threshold, begun.generated, begun.expanded
         self._begun = now - begun.seconds
         self._solution: tuple[int, ...] | None = None
@@ -106,8 +106,8 @@ class SplitBoard:
         self._under_way.remove(task)
         self._generated += found.generated
         self._expanded += found.expanded
-        if found.tiles is not None:
-            self._solution = found.tiles
+        if found.moves is not None:
+            self._solution = found.moves
             self._end()
         else:
             self._send_left(found.rest)

@@ -6,8 +6,8 @@ After `pdb build 8`:
 
 >>> from pdb_query import open_database
 >>> with open_database("data/8.h5") as database:
-...     database.probe("8 6 7/2 5 4/3 0 1").maximum
-...     database.probe_batch([[8, 6, 7, 2, 5, 4, 3, 0, 1], [1, 2, 3, 4, 5, 6, 7, 0, 8]]).maximum.tolist()
+...     database.probe("8 6 7/2 5 4/3 0 1").h
+...     database.probe_batch([[8, 6, 7, 2, 5, 4, 3, 0, 1], [1, 2, 3, 4, 5, 6, 7, 0, 8]]).h.tolist()
 31
 [31, 1]
 """

@@ -44,13 +44,13 @@ class Probe:
     sums
         For each symmetry, the sum over the patterns of each partition, in one flat tuple; if every move counts, the
         largest distance instead of the sum.
-    maximum
+    h
         The largest sum: the lower bound on the length of a solution.
     """
 
     values: tuple[tuple[int, ...], ...]
     sums: tuple[int, ...]
-    maximum: int
+    h: int
 
 
 @dataclass(frozen=True)
@@ -64,14 +64,14 @@ class BatchProbe:
     sums
         int16[m, s * q]: the sums of the q partitions in the first symmetry, then in the others; if every move counts,
         the largest distances instead of the sums.
-    maximum
+    h
         int16[m]: the largest sum, the lower bound on the length of a solution; -1 if the board cannot be solved, -2 if
         the row is not a board: then the other values are meaningless.
     """
 
     values: npt.NDArray[np.uint8]
     sums: npt.NDArray[np.int16]
-    maximum: npt.NDArray[np.int16]
+    h: npt.NDArray[np.int16]
 
 
 class Database:
@@ -94,7 +94,7 @@ class Database:
     Examples
     --------
     >>> with open_database("data/8.h5") as database:
-    ...     database.probe((8, 6, 7, 2, 5, 4, 3, 0, 1)).maximum
+    ...     database.probe((8, 6, 7, 2, 5, 4, 3, 0, 1)).h
     31
     """
 
@@ -235,10 +235,10 @@ class Database:
         """
         checked = Board(board, self.size)
         batch = self.probe_batch(np.array([checked], dtype=np.uint8), goal)
-        if batch.maximum[0] < 0:
+        if batch.h[0] < 0:
             why = why_unsolvable(checked, self._checked_goal(goal), self.size)
             raise UnsolvableError(f"board {format_board(checked)} cannot be solved: {why}")
-        return Probe(tuple(map(tuple, batch.values[0].tolist())), tuple(batch.sums[0].tolist()), int(batch.maximum[0]))
+        return Probe(tuple(map(tuple, batch.values[0].tolist())), tuple(batch.sums[0].tolist()), int(batch.h[0]))
 
     def get(self, board: BoardLike, default: Default, goal: BoardLike | None = None) -> Probe | Default:
         """Look up one board, or return `default` if `probe` raises `BoardError` or `UnsolvableError`."""
@@ -259,14 +259,14 @@ class Database:
         goal
             By default the goal of the database.
         strict
-            False: give a row that is not a board the maximum -2 instead of raising `BoardError`.
+            False: give a row that is not a board h = -2 instead of raising `BoardError`.
         n_threads
             By default as many threads as there are cores, if there are thousands of boards.
 
         Returns
         -------
         BatchProbe
-            The distances and lower bounds. The maximum is -1 for boards that cannot be solved.
+            The distances and lower bounds. h is -1 for boards that cannot be solved.
 
         Raises
         ------
@@ -288,15 +288,15 @@ class Database:
             rows = np.where((verdicts < 0)[:, None], tables.goal, rows)
         values = probe_distances(rows, tables, views, n_threads)
         sums = np.empty((len(rows), views.n_sums * len(views.is_in_sum)), dtype=np.int16)
-        maximum = np.empty(len(rows), dtype=np.int16)
+        h = np.empty(len(rows), dtype=np.int16)
         # If every move counts, patterns share moves, so their distances may not be added up.
-        damaged = add_up(values, views.is_in_sum, verdicts, int(self.cost == "every-move"), sums, maximum)
+        damaged = add_up(values, views.is_in_sum, verdicts, int(self.cost == "every-move"), sums, h)
         if damaged >= 0:
             raise TableFileDamagedError(
                 f"{self.path} is damaged: its tables have no distance for board "
                 f"{format_board(rows[damaged].tolist())}; build it again"
             )
-        return BatchProbe(values, sums, maximum)
+        return BatchProbe(values, sums, h)
 
     def check_boards(
         self, boards: npt.ArrayLike, goal: BoardLike | None = None, *, strict: bool = True

@@ -19,12 +19,12 @@ class RandomBoardStatistics:
     ----------
     sums
         A pair for each sum, in the order of `Probe.sums`.
-    maximum
+    h
         The pair of the largest sum.
     """
 
     sums: tuple[tuple[float, float], ...]
-    maximum: tuple[float, float]
+    h: tuple[float, float]
 
 
 def random_board_statistics(database: Database, *, n_boards: int = 100_000, seed: int = 1) -> RandomBoardStatistics:
@@ -52,8 +52,8 @@ def random_board_statistics(database: Database, *, n_boards: int = 100_000, seed
         n_now = min(_BOARDS_AT_A_TIME, n_boards - start)
         boards = random_boards(database.size, database.goal, n_now, int(generator.integers(1 << 62)))
         probe = database.probe_batch(boards)
-        rows.append(np.column_stack([probe.sums, probe.maximum]))
+        rows.append(np.column_stack([probe.sums, probe.h]))
     values = np.concatenate(rows)
     errors = values.std(axis=0, ddof=1) / math.sqrt(n_boards)
-    *sums, maximum = zip(values.mean(axis=0).tolist(), errors.tolist(), strict=True)
-    return RandomBoardStatistics(tuple(sums), maximum)
+    *sums, h = zip(values.mean(axis=0).tolist(), errors.tolist(), strict=True)
+    return RandomBoardStatistics(tuple(sums), h)

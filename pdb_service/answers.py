@@ -188,7 +188,7 @@ class LookupAnswer(BoardAnswer):
             SumAnswer(h=total, values=values, patterns=patterns)
             for total, (values, patterns) in zip(found.sums, terms, strict=True)
         )
-        return cls(**about, h=found.maximum, sums=sums)
+        return cls(**about, h=found.h, sums=sums)
 
 
 @lru_cache(maxsize=256)
@@ -232,7 +232,7 @@ class BatchItem(Answer):
         """Return items in JSON, separated by commas; `problems` are those of some rows."""
         items: list[dict[str, Any]] = [
             {"h": None, "solvable": False} if h < 0 else {"h": h, "sums": sums}
-            for h, sums in zip(found.maximum.tolist(), found.sums.tolist(), strict=True)
+            for h, sums in zip(found.h.tolist(), found.sums.tolist(), strict=True)
         ]
         for row, problem in problems.items():
             items[row] = {"error": problem.model_dump(exclude_unset=True)}
@@ -308,9 +308,9 @@ class SolveAnswer(BoardAnswer):
 
     length: int | None
     """length of the solution; null if there is none, or if a limit was reached first"""
-    tiles: tuple[int, ...] | None = Field(alias="moves")
+    moves: tuple[int, ...] | None
     """the moved tiles, in order; null without a solution"""
-    is_optimal: bool = Field(alias="optimal")
+    optimal: bool
     """`true` if the solution is proved optimal; `false` without a solution"""
     lower_bound: int | None
     """proved lower bound on the length, also if a limit was reached; null if the board cannot be solved"""
@@ -320,7 +320,7 @@ class SolveAnswer(BoardAnswer):
     """expanded nodes"""
     seconds: float
     """time of the search"""
-    iterations: tuple[Threshold, ...] = Field(alias="thresholds")
+    thresholds: tuple[Threshold, ...]
     """one for each threshold of IDA\\*"""
 
     @classmethod
@@ -335,14 +335,14 @@ class SolveAnswer(BoardAnswer):
         return cls(
             **about,
             length=solution.length,
-            moves=solution.tiles,
-            optimal=solution.is_optimal,
+            moves=solution.moves,
+            optimal=solution.optimal,
             h=solution.h,
             lower_bound=solution.lower_bound,
             generated=solution.generated,
             expanded=solution.expanded,
             seconds=round(solution.seconds, 6),
-            thresholds=tuple(Threshold(**{**vars(at), "seconds": round(at.seconds, 6)}) for at in solution.iterations),
+            thresholds=tuple(Threshold(**{**vars(at), "seconds": round(at.seconds, 6)}) for at in solution.thresholds),
         )
 
 

@@ -26,11 +26,11 @@ class BatchMaximum:
 
     Attributes
     ----------
-    maximum : int16[m]
+    h : int16[m]
         The largest sum; -1 if a board cannot be solved, -2 if a row is not a board.
     """
 
-    maximum: npt.NDArray[np.int16]
+    h: npt.NDArray[np.int16]
 
 
 class Client(ServiceCalls):
@@ -65,8 +65,8 @@ class Client(ServiceCalls):
     Examples
     --------
     >>> with Client("http://127.0.0.1:8015", size=parse_size("4x4")) as client:  # doctest: +SKIP
-    ...     client.probe(board).maximum
-    ...     client.solve(board, report=print).tiles
+    ...     client.probe(board).h
+    ...     client.solve(board, report=print).moves
     """
 
     def _open(self) -> None:
@@ -124,17 +124,17 @@ class Client(ServiceCalls):
     def probe_batch(self, boards: npt.ArrayLike, goal: BoardLike | None = None, *, strict: bool = True) -> BatchMaximum:
         """Return the lower bounds of many boards.
 
-        Boards are sent as bytes, in requests as large as the service allows, and only `maximum` is returned. For
+        Boards are sent as bytes, in requests as large as the service allows, and only `h` is returned. For
         values and sums use `probe`, or open the table file with `open_database`.
 
         Parameters
         ----------
         boards : array of integers of shape (m, n_cells)
-            The boards. Those that cannot be solved have the `maximum` -1.
+            The boards. Those that cannot be solved have the `h` -1.
         goal : BoardLike, optional
             The goal; by default that of the database.
         strict : bool
-            With False, rows that are not boards have the `maximum` -2.
+            With False, rows that are not boards have the `h` -2.
 
         Raises
         ------
@@ -145,7 +145,7 @@ class Client(ServiceCalls):
         """
         rows = board_rows(boards, self.size)
         found = BatchMaximum(np.concatenate([self._send(call) for call in self._batches(rows, goal)]))
-        bad = np.flatnonzero(found.maximum == -2)
+        bad = np.flatnonzero(found.h == -2)
         if strict and len(bad):
             try:
                 Board(rows[bad[0]].tolist(), self.size)

@@ -105,7 +105,7 @@ def _look_up_slice(boards: Sequence[str | list[int]], served: Served) -> bytes:
                 rows[row] = Board(board, served.size)
         found = probe(rows)
     problems: dict[int, Problem] = {}
-    for row in np.flatnonzero(found.maximum == -2).tolist():
+    for row in np.flatnonzero(found.h == -2).tolist():
         try:
             Board(boards[row], served.size)
         except BoardError as error:
@@ -122,8 +122,8 @@ def _look_up_bytes(databases: ServedDatabases, max_boards: int, body: bytes, que
     _check_number(len(body) // n_cells, max_boards)
     # A copy that may be written to: kernels are compiled again for read-only arrays.
     rows = np.frombuffer(bytearray(body), dtype=np.uint8).reshape(-1, n_cells)
-    maximum = served.database.probe_batch(rows, served.goal, strict=False).maximum
-    return maximum.astype("<i2").tobytes(), len(rows)
+    h = served.database.probe_batch(rows, served.goal, strict=False).h
+    return h.astype("<i2").tobytes(), len(rows)
 
 
 def _check_json(body: bytes, max_boards: int) -> None:

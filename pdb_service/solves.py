@@ -135,7 +135,7 @@ def _list_moves(
     h_of, distance, distances = dict[Board, int](), None, dict[Board, int]()
     if about["solvable"]:
         found = served.database.probe_batch(np.array([board, *children], dtype=np.uint8), served.goal)
-        h, *child_h = found.maximum.tolist()
+        h, *child_h = found.h.tolist()
         h_of = dict(zip(children, child_h, strict=True))
         children.sort(key=h_of.__getitem__)
     if board == served.goal:
@@ -183,11 +183,11 @@ def _distances(
         return solution
 
     root = solve(board, math.inf)
-    if root is None or root.length is None or not root.tiles:
+    if root is None or root.length is None or not root.moves:
         return None, {}
     distances: dict[Board, int] = {}
     for child in children:
-        if board[child.index(BLANK)] == root.tiles[0]:
+        if board[child.index(BLANK)] == root.moves[0]:
             distances[child] = root.length - 1
             continue
         solution = solve(child, root.length - 1)

@@ -23,8 +23,8 @@ class ComparisonRow:
     ----------
     heuristic
         The name of the heuristic or of the solver; None for a search without one.
-    search
-        The name of the search, or "-" if no board can be solved.
+    algorithm
+        The name of the algorithm, or "-" if no board can be solved.
     n_boards
         All boards; `n_unsolvable` and `n_solved` are part of them.
     mean_h
@@ -38,7 +38,7 @@ class ComparisonRow:
     """
 
     heuristic: str | None
-    search: str
+    algorithm: str
     n_boards: int
     n_unsolvable: int
     n_solved: int
@@ -68,11 +68,11 @@ class Comparison:
         return tuple(row for row in self.rows if row.is_whole and row.n_solved)
 
     def _repr_html_(self) -> str:
-        header = ("heuristic", "search", "solved", "mean h", "length", "mean nodes", "+-", "mean s", "nodes/s")
+        header = ("heuristic", "algorithm", "solved", "mean h", "length", "mean nodes", "+-", "mean s", "nodes/s")
         cells = [
             (
-                row.heuristic or "-", row.search, f"{row.n_solved:,} of {row.n_boards:,}", _number(row.mean_h, ".3f"),
-                _number(row.mean_length, ".3f"), _number(row.mean_generated, ",.0f"),
+                row.heuristic or "-", row.algorithm, f"{row.n_solved:,} of {row.n_boards:,}",
+                _number(row.mean_h, ".3f"), _number(row.mean_length, ".3f"), _number(row.mean_generated, ",.0f"),
                 _number(row.mean_generated_error, ",.0f"), _number(row.mean_seconds, ".6f"),
                 _number(row.nodes_per_second, ",d"),
             )
@@ -87,7 +87,7 @@ class Comparison:
         rows = self.whole_rows
         if not rows:
             return
-        labels = [f"{row.heuristic or 'no heuristic'}, {row.search}" for row in rows]
+        labels = [f"{row.heuristic or 'no heuristic'}, {row.algorithm}" for row in rows]
         means = [row.mean_generated or 0.0 for row in rows]
         # Points, because the lengths of bars on a logarithmic scale mean nothing.
         axes.plot(means, labels, "o")
@@ -151,13 +151,13 @@ def compare(
 
 def comparison_row(
     heuristic: str | None,
-    search: str | None,
+    algorithm: str | None,
     results: Iterable[Result],
     progress: Callable[[int], None] = lambda _n_boards: None,
 ) -> ComparisonRow:
     """Return the means over results, as solvers and sources of answers find them.
 
-    `search` is by default the name in the solutions. `progress` is called with the number of results so far.
+    `algorithm` is by default the name in the solutions. `progress` is called with the number of results so far.
     """
     answers: list[Result] = []
     for result in results:
@@ -169,7 +169,7 @@ def comparison_row(
     error = statistics.stdev(generated) / math.sqrt(len(generated)) if len(generated) > 1 else None
     return ComparisonRow(
         heuristic=heuristic,
-        search=search or next((answer.search for answer in answers if isinstance(answer, Solution)), "-"),
+        algorithm=algorithm or next((answer.algorithm for answer in answers if isinstance(answer, Solution)), "-"),
         n_boards=len(answers),
         n_unsolvable=sum(isinstance(answer, UnsolvableError) for answer in answers),
         n_solved=len(solved),

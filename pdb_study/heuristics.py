@@ -145,7 +145,7 @@ def heuristic_values(
             evaluate_many(tables, boards[rows], each)
             values[rows, column] = each.max(axis=1)
         for column, database in enumerate(databases, start=len(names)):
-            values[rows, column] = database.probe_batch(boards[rows], goal).maximum
+            values[rows, column] = database.probe_batch(boards[rows], goal).h
     return values
 
 

@@ -11,7 +11,7 @@ After `pdb build 663`:
 >>> from solver import Solver
 >>> with open_database("data/663.h5") as database:
 ...     solution = Solver(database).solve("1 2 3 4/5 6 7 8/9 10 11 0/13 14 15 12")
->>> solution.length, solution.tiles
+>>> solution.length, solution.moves
 (1, (12,))
 """
 

@@ -19,7 +19,7 @@ from solver.progress import Iteration
 from solver.requests import Answer, Request, Result
 from solver.solution import Solution, check_solution
 
-_KIND = "log of pdb solve 3"
+_KIND = "log of pdb solve 4"
 # Lines reach the system at once, the disk within this time while boards are solved: that takes some milliseconds.
 _SYNC_S = 1.0
 # Seconds between two records about the subtrees of one board, so that the log of a long run stays small.
@@ -80,7 +80,7 @@ class AnswerLog:
                 return self._unlogged.get(request.key)
         try:
             solution = _solution(self._journal.read(place))
-            check_solution(request.board, solution.tiles or (), request.goal, request.size)
+            check_solution(request.board, solution.moves or (), request.goal, request.size)
         except WrongAnswerError as error:
             raise self._damaged(error) from None
         return solution
@@ -112,7 +112,7 @@ class AnswerLog:
     def _read(self, place: Place, values: Values) -> None:
         """Take a record of the file. Raises `ValueError`, `TypeError`, `KeyError`, `OverflowError`."""
         key = _key(values)
-        if "tiles" in values:
+        if "moves" in values:
             _solution(values)
             self._solved[key] = place
             self._checkpoints.pop(key, None)
@@ -131,9 +131,9 @@ def _key(values: Values) -> bytes:
 def _solution(values: Values) -> Solution:
     """Return the solution of a record. Raises `TypeError`, `KeyError`."""
     fields = {name: value for name, value in values.items() if name != "width"}
-    lists: dict[str, Any] = {name: tuple(values[name]) for name in ("board", "goal", "tiles")}
-    iterations = tuple(Iteration(**iteration) for iteration in values["iterations"])
-    return Solution(**(fields | lists | {"iterations": iterations}))
+    lists: dict[str, Any] = {name: tuple(values[name]) for name in ("board", "goal", "moves")}
+    thresholds = tuple(Iteration(**threshold) for threshold in values["thresholds"])
+    return Solution(**(fields | lists | {"thresholds": thresholds}))
 
 
 class _LoggedCheckpoint(Checkpoint):

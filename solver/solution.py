@@ -26,11 +26,11 @@ class Solution:
         The first and the last board.
     length
         Number of moves; None if a limit was reached first.
-    tiles
+    moves
         Tiles moved, in order; None if a limit was reached first.
-    is_optimal
+    optimal
         Whether `length` is proved to be optimal.
-    bound
+    suboptimality_bound
         `length` is at most this many times the optimum: 1 if it is optimal, None if nothing is proved.
     h
         Lower bound at the root, 0 without a heuristic.
@@ -41,7 +41,7 @@ class Solution:
         again.
     seconds
         Time of the search.
-    search
+    algorithm
         Name of the algorithm.
     peak_open
         Largest number of open nodes, if the search stores its nodes.
@@ -49,7 +49,7 @@ class Solution:
         Stored nodes; a board that is reached by a shorter path while it is open counts once more.
     n_bytes
         Bytes of the stored nodes at the end.
-    iterations
+    thresholds
         Thresholds of IDA*; empty for other searches.
     n_solutions
         Optimal solutions found; all that exist if `is_complete`.
@@ -58,32 +58,32 @@ class Solution:
     board: Board
     goal: Board
     length: int | None
-    tiles: tuple[int, ...] | None
-    is_optimal: bool
-    bound: float | None
+    moves: tuple[int, ...] | None
+    optimal: bool
+    suboptimality_bound: float | None
     h: int
     lower_bound: int
     generated: int
     expanded: int
     seconds: float
-    search: str = "ida-star"
+    algorithm: str = "ida-star"
     reopened: int = 0
     peak_open: int = 0
     n_nodes: int = 0
     n_bytes: int = 0
-    iterations: tuple[Iteration, ...] = ()
+    thresholds: tuple[Iteration, ...] = ()
     n_solutions: int = 1
     is_complete: bool = False
 
     def __repr__(self) -> str:
-        """Return the result in a few words: `tiles`, `iterations` and the rest are attributes."""
+        """Return the result in a few words: `moves`, `thresholds` and the rest are attributes."""
         if self.length is None:
             found = f"no solution within the limits, at least {self.lower_bound} moves"
-        elif self.is_optimal:
+        elif self.optimal:
             found = f"{self.length} moves, optimal"
         else:
             found = f"{self.length} moves, at least {self.lower_bound}"
-        return f"Solution({found}; h {self.h}, {self.generated:,} nodes in {self.seconds:.3g} s, {self.search})"
+        return f"Solution({found}; h {self.h}, {self.generated:,} nodes in {self.seconds:.3g} s, {self.algorithm})"
 
     @property
     def gap(self) -> int | None:
@@ -92,14 +92,14 @@ class Solution:
 
     def boards(self) -> tuple[Board, ...]:
         """Return every board of the solution, the first and the last included; () without a solution."""
-        if self.tiles is None:
+        if self.moves is None:
             return ()
         size = self.board.size
-        return tuple(Board(board, size) for board in replay(self.board, self.tiles, self.goal, size))
+        return tuple(Board(board, size) for board in replay(self.board, self.moves, self.goal, size))
 
     def player(self, database: HasPartition | None = None) -> "Player":
         """Return a player for a notebook, with a colour for each pattern of a `Database` if one is given."""
-        return Player(player_html(self.board, self.tiles or (), pattern_colours(len(self.board), database), repr(self)))
+        return Player(player_html(self.board, self.moves or (), pattern_colours(len(self.board), database), repr(self)))
 
     def _repr_html_(self) -> str:
         return self.player().html
@@ -111,7 +111,7 @@ class Solution:
         if self.length is None:
             return False
         # The bound is a quotient of whole numbers below a million: smaller differences are rounding.
-        most = math.inf if self.bound is None else self.bound * shortest + 1e-6
+        most = math.inf if self.suboptimality_bound is None else self.suboptimality_bound * shortest + 1e-6
         return not shortest <= self.length <= most
 
 
@@ -127,7 +127,7 @@ class SolvedBoards:
         Lower bounds at the root, int16[m].
     generated, expanded
         Nodes, over all thresholds, int64[m].
-    tiles
+    moves
         Tiles moved, in order, then zeros, uint8[m, longest length]; None without `moves`.
     """
 
@@ -135,7 +135,7 @@ class SolvedBoards:
     h: npt.NDArray[np.int16]
     generated: Int64s
     expanded: Int64s
-    tiles: npt.NDArray[np.uint8] | None
+    moves: npt.NDArray[np.uint8] | None
 
 
 def check_solvable(board: Tiles, goal: Tiles, size: BoardSize) -> None:

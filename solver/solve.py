@@ -191,7 +191,7 @@ class IdaStarSolver(ABC):
 
     def _solution(self, board: Board, goal: Board, mapping: BoardMapping, result: SearchResult) -> Solution:
         """Return the solution in the terms of the board, replayed."""
-        tiles = None if result.tiles is None else mapping.original_tiles(result.tiles)
+        tiles = None if result.moves is None else mapping.original_tiles(result.moves)
         return result.solution(board, goal, self._size, tiles)
 
 
@@ -229,7 +229,7 @@ class Solver(IdaStarSolver):
     --------
     >>> from pdb_query import open_database
     >>> with open_database("data/663.h5") as database:
-    ...     Solver(database).solve((1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 0, 15)).tiles
+    ...     Solver(database).solve((1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 0, 15)).moves
     (15,)
     """
 

@@ -138,21 +138,21 @@ def ida_star(
 
 
 def _solution(
-    board: Tiles, goal: Tiles, size: BoardSize, search: str, h: int, tiles: list[int], iterations: list[Iteration]
+    board: Tiles, goal: Tiles, size: BoardSize, algorithm: str, h: int, moves: list[int], iterations: list[Iteration]
 ) -> Solution:
-    replay(board, tiles, goal, size)
+    replay(board, moves, goal, size)
     return Solution(
         board=Board(board, size),
         goal=Board(goal, size),
-        length=len(tiles),
-        tiles=tuple(tiles),
-        is_optimal=True,
-        bound=1.0,
+        length=len(moves),
+        moves=tuple(moves),
+        optimal=True,
+        suboptimality_bound=1.0,
         h=h,
-        lower_bound=len(tiles),
+        lower_bound=len(moves),
         generated=sum(iteration.generated for iteration in iterations),
         expanded=sum(iteration.expanded for iteration in iterations),
         seconds=sum(iteration.seconds for iteration in iterations),
-        search=search,
-        iterations=tuple(iterations) if search == "ida-star" else (),
+        algorithm=algorithm,
+        thresholds=tuple(iterations) if algorithm == "ida-star" else (),
     )

@@ -10,10 +10,10 @@ After `pdb build 8 663`:
 >>> import tilepdb
 >>> with tilepdb.Solver.open("data/663.h5") as solver:
 ...     solution = solver.solve("1 2 3 4/5 6 7 8/9 10 11 0/13 14 15 12")
->>> solution.length, solution.tiles
+>>> solution.length, solution.moves
 (1, (12,))
 >>> with tilepdb.open_database("data/8.h5") as database:
-...     database.probe("8 6 7/2 5 4/3 0 1").maximum
+...     database.probe("8 6 7/2 5 4/3 0 1").h
 31
 """
 

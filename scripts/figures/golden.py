@@ -29,7 +29,7 @@ _CLASSIC = (("manhattan", "plain", 20e6), ("manhattan", "pruned", 10e6), ("linea
 def write_golden_counts() -> None:
     """Write nodes.csv, processors.csv and classic.csv."""
     _write("processors", ("searched_with", "length", "generated", "expanded"), _small_boards())
-    _write("classic", ("heuristic", "search", "id", "complete", "generated"), _without_tables())
+    _write("classic", ("heuristic", "algorithm", "id", "complete", "generated"), _without_tables())
     _write("nodes", ("set", "partition", "encoding", "id", "length", "complete", "generated"), _with_tables())
 
 
@@ -43,7 +43,7 @@ def _write(stem: str, head: Sequence[str], rows: Iterable[Sequence[Any]]) -> Non
 
 
 def _nodes(solution: Solution) -> tuple[int, int]:
-    return sum(iteration.generated for iteration in solution.iterations[:-1]), solution.generated
+    return sum(iteration.generated for iteration in solution.thresholds[:-1]), solution.generated
 
 
 def _small_boards() -> Iterable[Sequence[Any]]:

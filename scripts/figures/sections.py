@@ -168,7 +168,7 @@ def result(name: str, folder: Path, n_boards: int) -> store.Row:
             solver = Solver(*databases, **options)
             batches = [database.probe_batch(boards) for database in databases]
             reflects = options.get("reflects", True)
-            h = np.max([batch.maximum if reflects else batch.sums[:, 0] for batch in batches], axis=0)
+            h = np.max([batch.h if reflects else batch.sums[:, 0] for batch in batches], axis=0)
         else:
             solver = HeuristicSolver(SIZE, GOAL, [source], **options)
             h = heuristic_values(boards, SIZE, GOAL, [source])[:, 0]

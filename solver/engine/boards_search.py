@@ -92,10 +92,10 @@ class BoardsSearch:
 
     def note(self, row: int, result: SearchResult) -> None:
         """Record the result of the current board, which was searched elsewhere, and go on with the next one."""
-        tiles = result.tiles or ()
+        tiles = result.moves or ()
         if len(tiles) > self.paths.shape[1]:
             self.paths = np.pad(self.paths, ((0, 0), (0, len(tiles) - self.paths.shape[1])))
-        self.lengths[row] = BEYOND if result.tiles is None else len(tiles)
+        self.lengths[row] = BEYOND if result.moves is None else len(tiles)
         self.paths[row, : len(tiles)] = tiles
         self.more[row] = result
         self._place[:] = [row + 1, -1, 0]
@@ -104,7 +104,7 @@ class BoardsSearch:
     def iterations(self, row: int) -> tuple[Iteration, ...]:
         """Return the finished thresholds of the board at `row`."""
         if row in self.more:
-            return self.more[row].iterations
+            return self.more[row].thresholds
         first, seconds_per_node = int(self.roots.thresholds[row]), float(self._seconds_per_node[row])
         return tuple(
             Iteration(first + 2 * i, generated, expanded, generated * seconds_per_node)

@@ -71,7 +71,7 @@ class IdaStar:
             listed=listed,
         )
         result = found.result(0)
-        if listed is not None and result.tiles == ():
+        if listed is not None and result.moves == ():
             listed(())
         return result
 
@@ -151,7 +151,7 @@ class IdaStar:
         # Roots with larger sums have no slack, and the searches below would not be limited by the threshold.
         if int(roots.thresholds[0]) != 1:
             raise self.engine.wrong_end()
-        tiles = self.search(board, WARM_UP_LIMITS).tiles
+        tiles = self.search(board, WARM_UP_LIMITS).moves
         if tiles is None or len(tiles) != 1:
             raise self.engine.wrong_end()
         with self.stacks.borrowed() as stack:

@@ -11,8 +11,8 @@ from solver.solution import Solution, check_solution
 class SearchResult:
     """Result of a run of the engine, in the terms of the tables.
 
-    tiles        the tiles moved, in order; None if no solution was found
-    iterations   the thresholds searched; one for subtrees and for the upper part of a tree
+    moves        the tiles moved, in order; None if no solution was found
+    thresholds   the thresholds searched; one for subtrees and for the upper part of a tree
     seconds      of the search
     h            lower bound at the root; 0 for subtrees
     n_solutions  optimal solutions found; all that exist, if all were wanted and `is_complete`
@@ -20,8 +20,8 @@ class SearchResult:
                  without a pool
     """
 
-    tiles: tuple[int, ...] | None
-    iterations: tuple[Iteration, ...]
+    moves: tuple[int, ...] | None
+    thresholds: tuple[Iteration, ...]
     seconds: float
     h: int = 0
     n_solutions: int = 0
@@ -30,29 +30,29 @@ class SearchResult:
 
     @property
     def generated(self) -> int:
-        return sum(iteration.generated for iteration in self.iterations)
+        return sum(iteration.generated for iteration in self.thresholds)
 
     @property
     def expanded(self) -> int:
-        return sum(iteration.expanded for iteration in self.iterations)
+        return sum(iteration.expanded for iteration in self.thresholds)
 
-    def solution(self, board: Board, goal: Board, size: BoardSize, tiles: tuple[int, ...] | None) -> Solution:
-        """Return the solution of `board`, replayed; `tiles` are in the terms of `board`. Raises `WrongAnswerError`."""
-        if tiles is not None:
-            check_solution(board, tiles, goal, size)
+    def solution(self, board: Board, goal: Board, size: BoardSize, moves: tuple[int, ...] | None) -> Solution:
+        """Return the solution of `board`, replayed; `moves` are in the terms of `board`. Raises `WrongAnswerError`."""
+        if moves is not None:
+            check_solution(board, moves, goal, size)
         return Solution(
             board=board,
             goal=goal,
-            length=None if tiles is None else len(tiles),
-            tiles=tiles,
-            is_optimal=tiles is not None,
-            bound=None if tiles is None else 1.0,
+            length=None if moves is None else len(moves),
+            moves=moves,
+            optimal=moves is not None,
+            suboptimality_bound=None if moves is None else 1.0,
             h=self.h,
-            lower_bound=self.iterations[-1].threshold if self.iterations else self.h,
+            lower_bound=self.thresholds[-1].threshold if self.thresholds else self.h,
             generated=self.generated,
             expanded=self.expanded,
             seconds=self.seconds,
-            iterations=self.iterations,
+            thresholds=self.thresholds,
             n_solutions=self.n_solutions,
             is_complete=self.is_complete,
         )

@@ -84,7 +84,7 @@ class Evaluation:
         h, distances = int(evaluate(self.heuristic, cells[0])), []
         for database, sums in zip(self._databases, self._sums, strict=True):
             probe = database.probe_batch(cells, self.goal)
-            h = max(h, int(probe.maximum[0]))
+            h = max(h, int(probe.h[0]))
             for view, patterns in sums.sums():
                 distances += probe.values[0, view, list(patterns)].tolist()
         return h, distances
@@ -98,7 +98,7 @@ class BestFirstSearch:
     ) -> None:
         """Raises `MemoryLimitError` if the limit is less than the smallest table."""
         self._evaluation, self._order = evaluation, order
-        self.bound = order.h_factor / order.g_factor if order.g_factor else None
+        self.suboptimality_bound = order.h_factor / order.g_factor if order.g_factor else None
         n_buckets = _n_buckets(order, _FIRST_G)
         self._open = OpenList(np.zeros(n_buckets, np.int32), np.zeros(n_buckets // FILLED_BITS + 1, np.int64))
         self.table = NodeTable(

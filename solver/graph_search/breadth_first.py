@@ -28,7 +28,7 @@ _FROM_BOARD, _FROM_GOAL = 0, 1
 class BreadthFirstSearch:
     """Breadth-first search of one board, which must be solvable."""
 
-    h, bound = 0, 1.0
+    h, suboptimality_bound = 0, 1.0
 
     def __init__(
         self, board: Board, goal: Board, packing: Packing, memory_limit_bytes: int | None, *, from_both_ends: bool

@@ -38,7 +38,7 @@ class GraphSolver:
         Size of the boards, up to 6x6.
     goal
         Board to reach.
-    search
+    algorithm
         ``"a-star"``, ``"weighted-a-star"``, ``"greedy"``, ``"breadth-first"`` or ``"bidirectional"``.
     heuristics
         Names from `solver.heuristics.HEURISTICS`. Without any, and without databases, ``manhattan``.
@@ -52,7 +52,7 @@ class GraphSolver:
     Raises
     ------
     InputError
-        If the search is unknown, the weight impossible, the board larger than 6x6, or a heuristic does not exist for
+        If the algorithm is unknown, the weight impossible, the board larger than 6x6, or a heuristic does not exist for
         the size.
     GoalError
         If the goal is invalid, or a database cannot serve it.
@@ -61,8 +61,8 @@ class GraphSolver:
 
     Examples
     --------
-    >>> solver = GraphSolver(BoardSize(3, 3), (1, 2, 3, 4, 5, 6, 7, 8, 0), search="a-star", heuristics=["manhattan"])
-    >>> solver.solve((1, 2, 3, 4, 5, 6, 0, 7, 8)).tiles
+    >>> solver = GraphSolver(BoardSize(3, 3), (1, 2, 3, 4, 5, 6, 7, 8, 0), algorithm="a-star", heuristics=["manhattan"])
+    >>> solver.solve((1, 2, 3, 4, 5, 6, 0, 7, 8)).moves
     (7, 8)
     """
 
@@ -71,22 +71,22 @@ class GraphSolver:
         size: BoardSize | str,
         goal: BoardLike,
         *,
-        search: str = A_STAR,
+        algorithm: str = A_STAR,
         heuristics: Sequence[str] = (),
         databases: Sequence[Database] = (),
         weight: float = 1.0,
         memory_limit_bytes: int | None = None,
     ) -> None:
-        if search not in GRAPH_SEARCHES:
-            raise InputError(f"search {search!r} is not known; give one of {', '.join(GRAPH_SEARCHES)}")
+        if algorithm not in GRAPH_SEARCHES:
+            raise InputError(f"algorithm {algorithm!r} is not known; give one of {', '.join(GRAPH_SEARCHES)}")
         size = as_size(size)
         check_table_size(size)
-        self._size, self._goal, self._search = size, as_goal(goal, size), search
+        self._size, self._goal, self._algorithm = size, as_goal(goal, size), algorithm
         self._memory_limit_bytes = memory_limit_bytes
         self._packing = packing_of(size, self._goal)
-        self._order = GREEDY_ORDER if search == GREEDY else order_of(weight if search == WEIGHTED_A_STAR else 1.0)
+        self._order = GREEDY_ORDER if algorithm == GREEDY else order_of(weight if algorithm == WEIGHTED_A_STAR else 1.0)
         self._evaluation: Evaluation | None = None
-        if ALGORITHMS[search].uses_heuristic:
+        if ALGORITHMS[algorithm].uses_heuristic:
             names = heuristics or (() if databases else ("manhattan",))
             self._evaluation = Evaluation(size, self._goal, names, databases)
         self._source = " or ".join(str(database.path) for database in databases)
@@ -149,7 +149,7 @@ class GraphSolver:
         if self._evaluation is not None:
             return BestFirstSearch(board, self._packing, self._evaluation, self._order, self._memory_limit_bytes)
         return BreadthFirstSearch(
-            board, self._goal, self._packing, self._memory_limit_bytes, from_both_ends=self._search == BIDIRECTIONAL
+            board, self._goal, self._packing, self._memory_limit_bytes, from_both_ends=self._algorithm == BIDIRECTIONAL
         )
 
     def _too_short(self, length: int, lower_bound: int) -> PdbError:
@@ -174,9 +174,9 @@ class GraphSolver:
             board=board,
             goal=self._goal,
             length=length,
-            tiles=tiles,
-            is_optimal=is_optimal,
-            bound=1.0 if is_optimal else None if tiles is None else search.bound,
+            moves=tiles,
+            optimal=is_optimal,
+            suboptimality_bound=1.0 if is_optimal else None if tiles is None else search.suboptimality_bound,
             h=search.h,
             lower_bound=lower_bound,
             generated=counters[GENERATED],
@@ -187,5 +187,5 @@ class GraphSolver:
             n_bytes=search.table.n_bytes,
             n_solutions=int(tiles is not None),
             seconds=clock.seconds,
-            search=self._search,
+            algorithm=self._algorithm,
         )

@@ -38,7 +38,7 @@ class HeuristicSolver(IdaStarSolver):
     Examples
     --------
     >>> solver = HeuristicSolver(BoardSize(3, 3), (1, 2, 3, 4, 5, 6, 7, 8, 0), ["linear-conflict"])
-    >>> solver.solve((1, 2, 3, 4, 0, 6, 7, 5, 8)).tiles
+    >>> solver.solve((1, 2, 3, 4, 0, 6, 7, 5, 8)).moves
     (5, 8)
     """
 

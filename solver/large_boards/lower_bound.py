@@ -23,7 +23,7 @@ def lower_bound(board: Board, goal: Board, size: BoardSize, databases: Sequence[
     """
     for database in databases:
         database.check_size(size)
-    bounds = [database.probe(board, goal).maximum for database in databases]
+    bounds = [database.probe(board, goal).h for database in databases]
     bounds.append(linear_conflict_bound(pieces, size))
     if max(size.width, size.height) <= MAX_TABLE_SIDE:
         tables = heuristic_tables(_HEURISTICS, size, goal)

@@ -122,7 +122,7 @@ def find_suboptimal_solution(
 
     Examples
     --------
-    >>> find_suboptimal_solution((1, 2, 3, 4, 0, 6, 7, 5, 8), (1, 2, 3, 4, 5, 6, 7, 8, 0), BoardSize(3, 3)).tiles
+    >>> find_suboptimal_solution((1, 2, 3, 4, 0, 6, 7, 5, 8), (1, 2, 3, 4, 5, 6, 7, 8, 0), BoardSize(3, 3)).moves
     (5, 8)
     """
     board = Board(board, size)
@@ -152,15 +152,15 @@ def find_suboptimal_solution(
         board=board,
         goal=goal,
         length=len(tiles),
-        tiles=tiles,
-        is_optimal=len(tiles) == bound,
-        bound=len(tiles) / bound if bound else 1.0,
+        moves=tiles,
+        optimal=len(tiles) == bound,
+        suboptimality_bound=len(tiles) / bound if bound else 1.0,
         h=h,
         lower_bound=bound,
         generated=0,
         expanded=0,
         seconds=time.perf_counter() - start,
-        search="approximate",
+        algorithm="approximate",
     )
 
 

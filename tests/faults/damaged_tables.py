@@ -230,7 +230,7 @@ def _searched(
     n_nodes = trial.rng.choice((20, 400, 3000))
     limits = FrontierLimits(n_nodes * (4 * engine.tables.n_columns + 16), previous_nodes=0, share=1)
     ida_star = IdaStar(engine, frontier_limits=limits if with_frontier else None)
-    return trial.checked(trial.board, ida_star.search(trial.board, _LIMITS, checkpoint=checkpoint).tiles)
+    return trial.checked(trial.board, ida_star.search(trial.board, _LIMITS, checkpoint=checkpoint).moves)
 
 
 def _searched_in_parts(trial: Trial) -> str:
@@ -240,7 +240,7 @@ def _searched_in_parts(trial: Trial) -> str:
 
 def _searched_by_workers(trial: Trial) -> str:
     with WorkerPool(2) as pool:
-        return trial.checked(trial.board, IdaStar(trial.engine).search(trial.board, _LIMITS, pool=pool).tiles)
+        return trial.checked(trial.board, IdaStar(trial.engine).search(trial.board, _LIMITS, pool=pool).moves)
 
 
 def _all_found(trial: Trial) -> str:
@@ -249,7 +249,7 @@ def _all_found(trial: Trial) -> str:
     result = IdaStar(engine).search(trial.board, _LIMITS, finds_all=True, listed=found.append)
     for tiles in found:
         trial.checked(trial.board, tiles)
-    return trial.checked(trial.board, result.tiles)
+    return trial.checked(trial.board, result.moves)
 
 
 class _EnoughError(Exception):
@@ -268,7 +268,7 @@ def _batch_solved(trial: Trial) -> str:
         try:
             for answers in Solver(database, plain=True).solve_batch(boards, report=stop):
                 for answer in answers:
-                    found.append(trial.checked(boards[len(found)], getattr(answer, "tiles", None)))
+                    found.append(trial.checked(boards[len(found)], getattr(answer, "moves", None)))
         except _EnoughError:
             return LIMIT
         return LONGER if LONGER in found else EXACT
@@ -277,12 +277,12 @@ def _batch_solved(trial: Trial) -> str:
 def _graph_searched(search: str, trial: Trial) -> str:
     with open_database(trial.damaged, load=trial.rng.choice(LOAD_MODES)) as database:
         graph_solver = GraphSolver(
-            database.size, database.goal, search=search, databases=[database], weight=1.5,
+            database.size, database.goal, algorithm=search, databases=[database], weight=1.5,
             memory_limit_bytes=_GRAPH_BYTES,
         )  # fmt: skip
         solution = graph_solver.solve(trial.board, limits=_GRAPH_LIMITS)
-        found = trial.checked(trial.board, solution.tiles)
-        if solution.is_optimal and solution.lower_bound != solution.length:
+        found = trial.checked(trial.board, solution.moves)
+        if solution.optimal and solution.lower_bound != solution.length:
             raise _LostError("an optimal solution is not as long as the lower bound")
         if search == A_STAR and solution.length is not None and solution.length < solution.h:
             raise _LostError("a solution is shorter than h at its root")

@@ -211,18 +211,18 @@ class Searches:
         found = solver.solve(
             HARD, report=self._report, pool=pool, checkpoint=checkpoint, limits=Limits(seconds=_HANG_S / 2)
         )
-        return found.length, node_counts(found.iterations[:-1])
+        return found.length, node_counts(found.thresholds[:-1])
 
     def _listed(self, pool: WorkerPool, _checkpoint: Checkpoint) -> Any:
         listed: list[tuple[int, ...]] = []
         found = self.solver.solve_all(
             HARD, listed=self._faults.wrap("listed", listed.append), report=self._report, pool=pool
         )
-        return found.n_solutions, sorted(listed), node_counts(found.iterations)
+        return found.n_solutions, sorted(listed), node_counts(found.thresholds)
 
     def _counted(self, pool: WorkerPool, _checkpoint: Checkpoint) -> Any:
         found = self.solver.solve_all(HARD, report=self._report, pool=pool)
-        return found.n_solutions, node_counts(found.iterations)
+        return found.n_solutions, node_counts(found.thresholds)
 
     def _batch(self, pool: WorkerPool, checkpoint: Checkpoint) -> Any:
         # The first board is the one of the checkpoint.
@@ -230,7 +230,7 @@ class Searches:
         found: list[Any] = []
         for some in self.solver.solve_batch(self.boards, report=self._report, pool=pool, checkpoints=checkpoints):
             found += some
-        return [(at.length, node_counts(at.iterations[:-1])) for at in found]
+        return [(at.length, node_counts(at.thresholds[:-1])) for at in found]
 
     def _many(self, _pool: WorkerPool, _checkpoint: Checkpoint) -> Any:
         return self.solver.solve_many(3 * self.boards, n_threads=3, moves=True).lengths.tolist()

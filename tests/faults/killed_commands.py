@@ -90,7 +90,7 @@ def _solve_loss(run: Run, whole: Run) -> str | None:
     for answer in found:
         check_solution(tuple(answer["board"]), answer["moves"], tuple(answer["goal"]), BoardSize(4, 4))
     logged = [json.loads(line) for line in (run.folder / "log").read_text(encoding="utf-8").splitlines()[1:]]
-    if sorted((line["board"], line["tiles"]) for line in logged) != sorted((a["board"], a["moves"]) for a in found):
+    if sorted((line["board"], line["moves"]) for line in logged) != sorted((a["board"], a["moves"]) for a in found):
         return "other answers in the log"
     lengths = re.findall(r"^\d+$", (run.folder / "answers").read_text(encoding="utf-8"), re.MULTILINE)
     return None if lengths == [str(answer["length"]) for answer in found] else "other answers in the file"

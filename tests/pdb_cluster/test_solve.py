@@ -91,9 +91,9 @@ def test_answers_and_node_counts_are_those_of_one_machine(client: Client) -> Non
         found, solver = solved(client, boards, database, goal=goal, report=told.append), Solver(database)
         for board, here in zip(boards, found, strict=True):
             there = solver.solve(board, goal)
-            assert (here.board, here.length, here.h, here.is_optimal) == (board, there.length, there.h, True)
-            assert node_counts(here.iterations[:-1]) == node_counts(there.iterations[:-1])
-    assert any(progress.iterations for progress in told)  # some boards were split
+            assert (here.board, here.length, here.h, here.optimal) == (board, there.length, there.h, True)
+            assert node_counts(here.thresholds[:-1]) == node_counts(there.thresholds[:-1])
+    assert any(progress.thresholds for progress in told)  # some boards were split
     assert (told[-1].n_taken, told[-1].n_threads) == (len(boards), N_WORKERS)
 
 
@@ -103,7 +103,7 @@ def test_killed_workers_change_no_answer(client: Client) -> None:
 
     def report(progress: ClusterProgress) -> None:
         """In one threshold kill a worker, in another one all workers."""
-        thresholds = [at.threshold for _, at in progress.iterations if at.generated > 300_000]
+        thresholds = [at.threshold for _, at in progress.thresholds if at.generated > 300_000]
         if thresholds and len(killed) < 2 and thresholds[0] not in killed:
             for pid in worker_pids(client)[: N_WORKERS if killed else 1]:
                 kill(pid)
@@ -117,7 +117,7 @@ def test_killed_workers_change_no_answer(client: Client) -> None:
     assert len(killed) == 2
     assert here.length is None is there.length
     assert here.generated >= 3_000_000
-    assert node_counts(here.iterations[:-1]) == node_counts(there.iterations[:-1])
+    assert node_counts(here.thresholds[:-1]) == node_counts(there.thresholds[:-1])
 
 
 def test_equal_boards_are_searched_once_up_to_their_time_limit(client: Client) -> None:
@@ -200,7 +200,7 @@ def test_lost_scheduler_ends_the_run() -> None:
         client.wait_for_workers(1, timeout=WAIT_S)
 
         def report(progress: ClusterProgress) -> None:
-            if progress.iterations:
+            if progress.thresholds:
                 run_on_loop(scheduler.close())
 
         with pytest.raises(ClusterError, match="cannot be reached any more; start the command again"):

@@ -39,7 +39,7 @@ def test_batch_equals_single_probes(encoding: Encoding, load: LoadMode) -> None:
             probe = database.probe(board)
             assert tuple(map(tuple, batch.values[i].tolist())) == probe.values
             assert tuple(batch.sums[i].tolist()) == probe.sums
-            assert batch.maximum[i] == probe.maximum
+            assert batch.h[i] == probe.h
         with pytest.raises(ValueError, match="read-only"):
             database.table(0)[0] = 1
 
@@ -70,7 +70,7 @@ def test_unsolvable_board_raises_and_get_gives_the_default(database: Database) -
     assert database.get(GOAL, None) == database.probe(GOAL)
     other = blank_first(SIZE)
     assert database.get(other, None, other) == database.probe(other, other) != database.get(other, None)
-    assert database.probe_batch([GOAL, UNSOLVABLE]).maximum.tolist() == [0, -1]
+    assert database.probe_batch([GOAL, UNSOLVABLE]).h.tolist() == [0, -1]
 
 
 @pytest.mark.tiny
@@ -79,7 +79,7 @@ def test_row_that_is_no_board_is_named_or_marked(database: Database) -> None:
     with pytest.raises(BoardError, match=r"row 2: board '1 2 3 4 5 6 7 8 8' .* missing 0"):
         database.probe_batch(rows)
     batch = database.probe_batch(rows, strict=False)
-    assert batch.maximum.tolist() == [0, -1, -2, 0]
+    assert batch.h.tolist() == [0, -1, -2, 0]
     assert not batch.values[2].any()  # those of the goal: kernels would read outside of arrays for what is no board
 
 
@@ -107,7 +107,7 @@ def test_threads_get_equal_answers(database: Database) -> None:
     expected = database.probe_batch(boards)
     with ThreadPoolExecutor(4) as pool:
         for found in pool.map(database.probe_batch, [boards] * 20):
-            assert (found.maximum == expected.maximum).all()
+            assert (found.h == expected.h).all()
 
 
 def test_mapped_tables_are_shared_between_processes() -> None:
@@ -128,7 +128,7 @@ def test_statistics_are_repeatable_and_near_those_of_all_boards(monkeypatch: pyt
         found = random_board_statistics(database, n_boards=2000, seed=7)
         assert found == random_board_statistics(database, n_boards=2000, seed=7)
         # The second thousand are other boards.
-        assert found.maximum[0] != random_board_statistics(database, n_boards=1000, seed=7).maximum[0]
-    mean, error = found.maximum
+        assert found.h[0] != random_board_statistics(database, n_boards=1000, seed=7).h[0]
+    mean, error = found.h
     assert error == pytest.approx(np.std(distances) / np.sqrt(2000), rel=0.1)
     assert abs(mean - np.mean(distances)) < 5 * error

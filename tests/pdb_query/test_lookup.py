@@ -56,7 +56,7 @@ def assert_equal_to_naive(partition: str, goal_text: str, encoding: Encoding, co
                 assert batch.values[at].tolist() == values
                 sums = [combine(of[p] for p in places) for of in values for places in database.partition.sums]
                 assert batch.sums[at].tolist() == sums
-                assert batch.maximum[at] == max(sums) <= distances.get(board, 31)
+                assert batch.h[at] == max(sums) <= distances.get(board, 31)
 
 
 @pytest.mark.tiny
@@ -96,8 +96,8 @@ def test_batch_is_looked_up_in_slices_by_threads(n_threads: int, monkeypatch: py
     monkeypatch.setattr(lookup, "_THREAD_UNITS", 500)
     with database_for("663", "4x4", encoding="bits") as database:
         boards = solvable_boards(S4, database.goal, 500, 3)
-        found = database.probe_batch(boards, n_threads=n_threads).maximum.tolist()
-        assert found == [database.probe(board).maximum for board in boards]
+        found = database.probe_batch(boards, n_threads=n_threads).h.tolist()
+        assert found == [database.probe(board).h for board in boards]
         with pytest.raises(ValueError, match="n_threads is 0"):
             database.probe_batch(boards, n_threads=0)
 

@@ -73,8 +73,8 @@ class HeldSolvers:
             raise error
         tiles = answer_for(board) if is_over else None
         return SimpleNamespace(
-            tiles=tiles, length=None if tiles is None else len(tiles), is_optimal=is_over, h=3, lower_bound=5,
-            generated=7, expanded=5, seconds=passed, iterations=[],
+            moves=tiles, length=None if tiles is None else len(tiles), optimal=is_over, h=3, lower_bound=5,
+            generated=7, expanded=5, seconds=passed, thresholds=[],
         )  # fmt: skip
 
     def solver(self, _: Database) -> None:

@@ -92,12 +92,12 @@ def test_clients_answer_as_the_database(server: Server, database: Database, boar
     assert outcomes(server, "probe", board, goal) == [expected, expected]
     hints, same = outcomes(server, "moves", board, goal, seconds=0)
     assert hints == same
-    assert hints.h == expected.maximum
-    assert all(database.probe(move.board, goal).maximum == move.h for move in hints.moves)
+    assert hints.h == expected.h
+    assert all(database.probe(move.board, goal).h == move.h for move in hints.moves)
     for found in outcomes(server, "solve", board, goal):
-        check_solution(board, found.tiles, found.goal, S3)
-        assert (found.length, found.is_optimal, found.lower_bound) == (expected.maximum, True, expected.maximum)
-        assert sum(at.generated for at in found.iterations) == found.generated
+        check_solution(board, found.moves, found.goal, S3)
+        assert (found.length, found.optimal, found.lower_bound) == (expected.h, True, expected.h)
+        assert sum(at.generated for at in found.thresholds) == found.generated
 
 
 @pytest.mark.parametrize("method", ["probe", "moves", "solve"])
@@ -124,10 +124,10 @@ def test_batches_equal_those_of_the_database(client: Client, database: Database)
     boards = random_boards(S3, blank_last(S3), 301, 4).astype(np.int64)
     boards[210] = UNSOLVABLE
     for strict in (True, False):
-        found = client.probe_batch(boards, strict=strict).maximum
-        assert np.array_equal(found, database.probe_batch(boards, strict=strict).maximum)
+        found = client.probe_batch(boards, strict=strict).h
+        assert np.array_equal(found, database.probe_batch(boards, strict=strict).h)
         boards[[150, 250], 3] = 300
-    assert client.probe_batch(boards[:0]).maximum.shape == (0,)
+    assert client.probe_batch(boards[:0]).h.shape == (0,)
     for rows, goal in ((boards, None), ([[0.5] * 9], None), (boards[:0], UNSERVED)):
         expected = outcome_of(lambda: database.probe_batch(rows, goal))  # noqa: B023
         assert isinstance(expected, tuple)
@@ -138,7 +138,7 @@ def test_moves_wait_for_the_seconds_of_the_search(server: Server) -> None:
     with Client(server.url, timeout_s=1) as client:
         assert client.moves(HARD_4X4, seconds=1.5).h
         limited = client.solve(HARD_4X4, nodes=1000)
-        assert (limited.length, limited.tiles, limited.is_optimal) == (None, None, False)
+        assert (limited.length, limited.moves, limited.optimal) == (None, None, False)
         assert limited.lower_bound is not None
         assert limited.lower_bound >= (limited.h or 0) > 0
 

@@ -18,7 +18,7 @@ def test_every_pair_has_a_row_and_optimal_lengths_agree(tmp_path: Path) -> None:
     searches = ("ida-star", "a-star", "weighted-a-star", "bidirectional")
     arguments = [argument for name in searches for argument in ("--algorithm", name)]
     arguments += ["--heuristic", "db", "--size", "3x2", "--boards", "9", "--plot", str(plot), "--format", "csv"]
-    rows = {(row["heuristic"], row["search"]): row for row in rows_of(pdb(*MANHATTAN, *arguments).stdout)}
+    rows = {(row["heuristic"], row["algorithm"]): row for row in rows_of(pdb(*MANHATTAN, *arguments).stdout)}
     assert set(rows) == {(name, search) for name in ("manhattan", "db") for search in searches[:3]} | {
         ("", "bidirectional")
     }

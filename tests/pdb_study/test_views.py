@@ -27,7 +27,7 @@ def cells_of(html: str) -> list[str]:
 def comparison() -> Comparison:
     solvers = {
         "manhattan": HeuristicSolver("3x3", "blank-last", ["manhattan"]),
-        "a-star": GraphSolver("3x3", "blank-last", search="a-star"),
+        "a-star": GraphSolver("3x3", "blank-last", algorithm="a-star"),
     }
     return compare(solvers, BOARDS)
 
@@ -36,7 +36,7 @@ def test_rows_are_means_over_the_solved_boards(comparison: Comparison) -> None:
     solver = HeuristicSolver("3x3", "blank-last", ["manhattan"])
     solutions = [solver.solve(board) for board in BOARDS[:2]]
     row = comparison.rows[0]
-    assert (row.n_boards, row.n_unsolvable, row.n_solved, row.search) == (3, 1, 2, "ida-star")
+    assert (row.n_boards, row.n_unsolvable, row.n_solved, row.algorithm) == (3, 1, 2, "ida-star")
     assert row.mean_generated == np.mean([solution.generated for solution in solutions])
     assert [each.mean_length for each in comparison.rows] == [16.0, 16.0]
     assert comparison.whole_rows == comparison.rows

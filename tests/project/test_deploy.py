@@ -158,7 +158,7 @@ def test_requests_wait_on_a_systemd_socket_during_a_restart(tmp_path: Path) -> N
                 first.kill()
                 first.wait()
                 first = start(listener, tmp_path / "notify")
-                assert client.probe(client.goal).maximum == 0
+                assert client.probe(client.goal).h == 0
             assert notified.recv(100) == b"READY=1"
             first.send_signal(signal.SIGTERM)
             assert first.wait(30) == 0

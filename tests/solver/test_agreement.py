@@ -100,7 +100,7 @@ def searches_of(kind: Kind, databases: dict[str, Database]) -> dict[str, Solve]:
     def by_graph(search: str, *which: str, heuristics: tuple[str, ...] = ()) -> None:
         asked = [databases[at] for at in which]
         solver = GraphSolver(
-            size, goal, search=search, heuristics=heuristics, databases=asked, memory_limit_bytes=2_000_000_000
+            size, goal, algorithm=search, heuristics=heuristics, databases=asked, memory_limit_bytes=2_000_000_000
         )
         searches[" ".join((search, *which, *heuristics))] = lambda board, pool: solver.solve(board, pool=pool)
 
@@ -163,7 +163,7 @@ def test_all_searches_find_the_same_lengths(name: str, share: str, monkeypatch: 
         # Searches that keep their nodes have a thread a board, whatever the number of threads.
         for n_threads in (2,) if search.startswith(tuple(GRAPH_SEARCHES)) else (1, 2):
             solutions = list(in_parallel(boards, lambda at, _, pool: solve(at, pool), n_threads=n_threads))  # noqa: B023
-            assert all(found.is_optimal and found.goal == goal for found in solutions), search
+            assert all(found.optimal and found.goal == goal for found in solutions), search
             assert all(found.h <= found.lower_bound == found.length for found in solutions), search
             lengths = [found.length for found in solutions]
             expected = expected or lengths
@@ -195,4 +195,4 @@ def test_lengths_of_random1000_are_those_of_the_file(partition: str, encoding: E
         solver = Solver(database)
         for instance in list(read_instances("random1000", None))[:n_boards]:
             found = solver.solve(instance.board)
-            assert (found.length, found.is_optimal) == (instance.optimal_length, True), instance
+            assert (found.length, found.optimal) == (instance.optimal_length, True), instance

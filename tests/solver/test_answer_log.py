@@ -16,7 +16,7 @@ from solver.requests import Answer, Request
 from tests.command_line import BOARD, pdb, refused
 from tests.solving import HARDEST_8, S3
 
-METHOD: dict[str, Any] = {"search": "ida-star", "tables": ["ab" * 32]}
+METHOD: dict[str, Any] = {"algorithm": "ida-star", "tables": ["ab" * 32]}
 REQUEST = Request("1", Board(HARDEST_8, S3), blank_last(S3))
 
 
@@ -35,12 +35,12 @@ def test_boards_that_were_given_up_are_not_logged(tmp_path: Path) -> None:
 def test_records_that_are_no_answers_and_wrong_solutions_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "log"
     write(path)
-    with Journal(path, "log of pdb solve 3", METHOD, advice="") as journal:
+    with Journal(path, "log of pdb solve 4", METHOD, advice="") as journal:
         ((_, fields),) = journal.records()
-        journal.append(fields | {"tiles": fields["tiles"][1:]})
+        journal.append(fields | {"moves": fields["moves"][1:]})
     with AnswerLog(path, METHOD) as log, pytest.raises(InputError, match=r"the log .* is damaged: move 1 of the solu"):
         log.known(REQUEST)
-    with Journal(path, "log of pdb solve 3", METHOD, advice="") as journal:
+    with Journal(path, "log of pdb solve 4", METHOD, advice="") as journal:
         journal.append({"board": [], "goal": []})
     with pytest.raises(InputError, match=r"the log .* is damaged"):
         AnswerLog(path, METHOD)
@@ -51,7 +51,7 @@ def test_log_of_another_search_or_version_is_refused(small_table: str, tmp_path:
     assert pdb("solve", "--db", small_table, BOARD, "--log", str(log)).returncode == 0
     refused(pdb("search", "--db", small_table, BOARD, "--plain", "--log", str(log)), 2, "plain false, not true")
     old.write_text('{"log": "tile-pdb solve log", "version": 2}\n', encoding="utf-8")
-    refused(pdb("solve", BOARD, "--log", str(old)), 2, r"old is not a log of pdb solve \(format 3\); name")
+    refused(pdb("solve", BOARD, "--log", str(old)), 2, r"old is not a log of pdb solve \(format 4\); name")
 
 
 FINISHED = tuple(Iteration(40 + 2 * i, 10 * 8**i, 5 * 8**i, 0.5 * i) for i in range(10))

@@ -44,7 +44,7 @@ def test_distance_of_the_wrong_parity_is_rejected() -> None:
 @pytest.mark.parametrize("search", ["a-star", "greedy"])
 def test_solution_below_a_lower_bound_is_rejected(search: str) -> None:
     with database_for(PARTITION, "3x3") as sound, with_raised_distances(sound, 100, 20) as database:
-        solver = GraphSolver(S3, database.goal, search=search, databases=[database])
+        solver = GraphSolver(S3, database.goal, algorithm=search, databases=[database])
         with pytest.raises(TableFileDamagedError, match=r"3x3.* is damaged: a solution has .* moves, fewer than"):
             solver.solve(HARDEST_8)
 

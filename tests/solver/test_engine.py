@@ -42,17 +42,17 @@ def test_complete_thresholds_have_the_nodes_of_the_textbook(max_duplicate: int, 
     goal = blank_last(S3)
     with database_for("1,2,5/3,4,6/7,8", "3x3", encoding=encoding) as database:
         for board in share(solvable_boards(S3, goal, 4, 9), 4):
-            textbook = textbook_ida_star(board, goal, S3, lambda at: database.probe(at).maximum, pruned=duplicates)
-            expected = node_counts(textbook.iterations)
+            textbook = textbook_ida_star(board, goal, S3, lambda at: database.probe(at).h, pruned=duplicates)
+            expected = node_counts(textbook.thresholds)
             for batch in (1, 5, 64):
                 for kind in (VECTOR, WIDE, SCALAR):
                     ida_star = engine_for([database], max_duplicate, batch=batch, rounds=(kind, SCALAR))
                     result = ida_star.search(board)
-                    assert result.tiles is not None
-                    assert replay(board, result.tiles, goal, S3)
-                    found = node_counts(result.iterations)
+                    assert result.moves is not None
+                    assert replay(board, result.moves, goal, S3)
+                    found = node_counts(result.thresholds)
                     assert found[:-1] == expected[:-1]
-                    assert found[-1][0] == expected[-1][0] == len(result.tiles)
+                    assert found[-1][0] == expected[-1][0] == len(result.moves)
 
 
 @pytest.mark.tiny
@@ -105,8 +105,8 @@ def test_pauses_and_memory_that_grows_change_no_node(limits: dict[str, int], mon
         for name, value in limits.items():
             monkeypatch.setattr(f"solver.engine.{name}", value)
         limited = Solver(database).solve(board)
-    assert node_counts(limited.iterations) == node_counts(whole.iterations)
-    assert limited.tiles == whole.tiles
+    assert node_counts(limited.thresholds) == node_counts(whole.thresholds)
+    assert limited.moves == whole.moves
 
 
 def test_tables_that_exceed_a_field_are_left_to_other_rounds() -> None:

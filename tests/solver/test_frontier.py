@@ -56,7 +56,7 @@ def test_frontier_is_the_naive_one(kind: str, max_duplicate: int, partition: str
 
         @cache
         def h(at: Tiles) -> int:
-            return database.probe(at).maximum
+            return database.probe(at).h
 
         for board in share(solvable_boards(size, blank_last(size), 2, 21), 2):
             threshold = h(board) + 4
@@ -78,15 +78,15 @@ def test_complete_thresholds_have_at_most_the_nodes_of_ida_star() -> None:
         limited = IdaStar(engine, frontier_limits=LIMITS)
         n_fewer = 0
         for board in solvable_boards(S4, blank_last(S4), 10, 8):
-            counts = node_counts(IdaStar(engine).search(board).iterations)[:-1]
-            fewer = node_counts(limited.search(board).iterations)[:-1]
+            counts = node_counts(IdaStar(engine).search(board).thresholds)[:-1]
+            fewer = node_counts(limited.search(board).thresholds)[:-1]
             for (threshold, generated, expanded), found in zip(counts, fewer, strict=True):
                 assert found[0] == threshold
                 assert found[1] <= generated
                 assert found[2] <= expanded
                 n_fewer += found[1] < generated
             with WorkerPool(2) as pool:
-                assert node_counts(limited.search(board, pool=pool).iterations)[:-1] == fewer
+                assert node_counts(limited.search(board, pool=pool).thresholds)[:-1] == fewer
         assert n_fewer
 
 
@@ -103,7 +103,7 @@ def test_checkpoint_records_subtrees_below_the_frontier(monkeypatch: pytest.Monk
             result = ida_star.search(board, Limits(nodes=millions * 1_000_000), checkpoint=checkpoint)
             known.add(checkpoint.share)
         assert len(known - {None}) > 2
-        assert node_counts(result.iterations[:-1]) == node_counts(whole.iterations[:-1])
+        assert node_counts(result.thresholds[:-1]) == node_counts(whole.thresholds[:-1])
 
 
 def test_frontier_fits_its_limits() -> None:

@@ -33,21 +33,21 @@ from tests.solving import CENTRE, HARDEST_8, S3, S4, database_for, hard_board
 def search_hardest(size: BoardSize, search: str, *, limits: Limits | None = None, **options: Any) -> Solution:
     """Search the hardest board of the 8-puzzle, or one of the hardest of the 15-puzzle, with Manhattan distance."""
     board = HARDEST_8 if size == S3 else hard_board()
-    return GraphSolver(size, blank_last(size), search=search, **options).solve(board, limits=limits)
+    return GraphSolver(size, blank_last(size), algorithm=search, **options).solve(board, limits=limits)
 
 
 def check(solution: Solution, distance: int, weight: float) -> None:
     """Check the claims of a solution against the distance of its board."""
     assert solution.length is not None
     assert solution.h <= solution.lower_bound <= distance <= solution.length
-    assert solution.is_optimal == (solution.lower_bound == solution.length)
-    if solution.search == "weighted-a-star":
-        assert solution.bound == (1.0 if solution.is_optimal else weight)
+    assert solution.optimal == (solution.lower_bound == solution.length)
+    if solution.algorithm == "weighted-a-star":
+        assert solution.suboptimality_bound == (1.0 if solution.optimal else weight)
         assert solution.length <= weight * distance
-    elif solution.search == "greedy":
-        assert solution.bound == (1.0 if solution.is_optimal else None)
+    elif solution.algorithm == "greedy":
+        assert solution.suboptimality_bound == (1.0 if solution.optimal else None)
     else:
-        assert (solution.is_optimal, solution.bound) == (True, 1.0)
+        assert (solution.optimal, solution.suboptimality_bound) == (True, 1.0)
     assert solution.generated <= 4 * solution.expanded
     assert solution.peak_open <= solution.n_nodes
 
@@ -66,11 +66,13 @@ def test_solutions_are_as_good_as_they_claim(
     search: str, size: BoardSize, goal: Tiles, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("solver.graph_search.best_first._FIRST_G", 1)  # the open list grows for larger keys
-    found = GraphSolver(size, goal, search=search).solve(goal)
-    assert (found.tiles, found.generated, found.expanded, found.n_nodes) == ((), 0, 0, 1)
+    found = GraphSolver(size, goal, algorithm=search).solve(goal)
+    assert (found.moves, found.generated, found.expanded, found.n_nodes) == ((), 0, 0, 1)
     distances = naive_distances(size, goal)
     boards = [*itertools.islice(distances, 1, None, max(1, len(distances) // 25)), next(reversed(distances))]
-    solvers = [(weight, GraphSolver(size, goal, search=search, weight=weight)) for weight in (1.0, 1.01, 1.37, 3, 100)]
+    solvers = [
+        (weight, GraphSolver(size, goal, algorithm=search, weight=weight)) for weight in (1.0, 1.01, 1.37, 3, 100)
+    ]
     for (weight, solver), board in zip(itertools.cycle(solvers), boards, strict=False):
         check(solver.solve(board), distances[board], weight)
 
@@ -130,7 +132,7 @@ def test_a_star_reopens_nodes_only_with_inconsistent_tables(
         solver, n_reopened = GraphSolver(S3, goal, databases=databases), 0
         for board in list(distances)[::6000]:
             found = solver.solve(board)
-            assert found.h == max(database.probe(board).maximum for database in databases)
+            assert found.h == max(database.probe(board).h for database in databases)
             assert found.length == distances[board]
             n_reopened += found.reopened
     assert (n_reopened > 0) == reopens
@@ -142,7 +144,7 @@ def test_a_star_reopens_nodes_only_with_inconsistent_tables(
 @pytest.mark.parametrize("search", GRAPH_SEARCHES)
 def test_limit_of_nodes_ends_the_search_with_a_lower_bound(search: str) -> None:
     found = search_hardest(S3, search, limits=Limits(nodes=60))
-    assert (found.length, found.tiles, found.is_optimal, found.bound) == (None, None, False, None)
+    assert (found.length, found.moves, found.optimal, found.suboptimality_bound) == (None, None, False, None)
     assert found.h <= found.lower_bound <= 31
     assert 60 <= found.generated < 64
 
@@ -210,7 +212,7 @@ def test_report_gets_progress_and_can_end_the_search(search: str) -> None:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        GraphSolver(S4, blank_last(S4), search=search).solve(hard_board(), report=report)
+        GraphSolver(S4, blank_last(S4), algorithm=search).solve(hard_board(), report=report)
     assert [i.threshold for i in told] == sorted(i.threshold for i in told)
     assert [i.generated for i in told] == sorted(i.generated for i in told)
     assert told[-1].expanded > told[0].expanded
@@ -258,10 +260,10 @@ def test_invalid_searches_are_rejected() -> None:
     with pytest.raises(UnsolvableError, match="cannot be solved"):
         GraphSolver(S3, blank_last(S3)).solve((2, 1, 3, 4, 5, 6, 7, 8, 0))
     with pytest.raises(InputError, match="give one of a-star, weighted"):
-        GraphSolver(S3, blank_last(S3), search="depth-first")
+        GraphSolver(S3, blank_last(S3), algorithm="depth-first")
     for weight in (0.99, 101.0, float("nan")):
         with pytest.raises(InputError, match="a suboptimality bound from 1"):
-            GraphSolver(S3, blank_last(S3), search="weighted-a-star", weight=weight)
+            GraphSolver(S3, blank_last(S3), algorithm="weighted-a-star", weight=weight)
     with database_for("1,2,5/3,4,6/7,8", "3x3") as database:
         with pytest.raises(GoalError):
             GraphSolver(S3, CENTRE, databases=[database])

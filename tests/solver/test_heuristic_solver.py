@@ -50,8 +50,8 @@ def test_nodes_of_each_threshold_are_those_of_the_textbook(size: BoardSize, name
                 board, goal, size, lambda at, goal=goal: naive_h(at, goal, size, names), pruned=duplicates
             )
             assert solution.h == textbook.h
-            expected = node_counts(textbook.iterations)
-            found = node_counts(solution.iterations)
+            expected = node_counts(textbook.thresholds)
+            found = node_counts(solution.thresholds)
             # Only the order of the textbook has its nodes in the last threshold.
             assert found == expected if plain else found[:-1] == expected[:-1]
 
@@ -72,7 +72,7 @@ def test_time_limit_of_a_slow_heuristic_is_kept() -> None:
 )
 def test_nodes_of_published_boards_are_those_on_record(name: str, kind: str, most_nodes: int) -> None:
     """Exact to the node: any change of the search shows here."""
-    rows = golden_rows("classic.csv", heuristic=name, search=kind)
+    rows = golden_rows("classic.csv", heuristic=name, algorithm=kind)
     expected = {row["id"]: int(row["generated"]) for row in rows if int(row["generated"]) <= most_nodes}
     instances = {instance.id: instance for instance in read_instances("korf100", None)}
     solver = HeuristicSolver(S4, blank_first(S4), [name], plain=kind == "plain")

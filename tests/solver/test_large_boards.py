@@ -32,10 +32,10 @@ def check(size: BoardSize, goal: Tiles, seed: int, time_limit: float) -> None:
     """Check a suboptimal solution: it is valid, passes no board twice, and keeps to its lower bound."""
     board = solvable_boards(size, goal, 1, seed)[0]
     found = find_suboptimal_solution(board, goal, size, time_limit=time_limit)
-    boards = replay(board, found.tiles or (), goal, size)
+    boards = replay(board, found.moves or (), goal, size)
     assert len(set(boards)) == len(boards) == (found.length or 0) + 1
     assert found.lower_bound <= (found.length or 0)
-    assert found.is_optimal is (found.length == found.lower_bound)
+    assert found.optimal is (found.length == found.lower_bound)
 
 
 @pytest.mark.parametrize("sides", [(2, 2), (2, 5), (4, 3), (2, 32), (12, 5), (17, 16), (32, 32)], ids=str)
@@ -77,7 +77,7 @@ def test_databases_raise_the_lower_bound() -> None:
         for board in solvable_boards(size, goal, 5, 1):
             plain = find_suboptimal_solution(board, goal, size, time_limit=0.05)
             found = find_suboptimal_solution(board, goal, size, time_limit=0.05, databases=(database,))
-            assert found.lower_bound == max(plain.lower_bound, database.probe(board).maximum)
+            assert found.lower_bound == max(plain.lower_bound, database.probe(board).h)
         with pytest.raises(TableMismatchError):
             find_suboptimal_solution((1, 2, 3, 0), (1, 2, 3, 0), BoardSize(2, 2), databases=(database,))
 
@@ -161,4 +161,4 @@ def test_command_reports_the_gap_to_the_lower_bound() -> None:
     record = json.loads(pdb("approximate", board, "--db", file, "--format", "json", "--time-limit", "0.1").stdout)[0]
     assert record["heuristic"] == "db"
     assert record["gap"] == record["length"] - record["lower_bound"]
-    assert record["bound"] == record["length"] / record["lower_bound"]
+    assert record["suboptimality_bound"] == record["length"] / record["lower_bound"]

@@ -46,12 +46,12 @@ def test_boards_are_solved_with_the_largest_patterns(
     path = sparse_table_file(tmp_path / "a.h5", partition, encoding, roots, boards_read(goal, 2, size).union(*read))
     with open_database(path) as database:
         solver = Solver(database)
-        graph_solver = GraphSolver(size, goal, search="a-star", databases=[database])
+        graph_solver = GraphSolver(size, goal, algorithm="a-star", databases=[database])
         for board in boards:
             for solution in (solver.solve(board), graph_solver.solve(board)):
-                assert solution.tiles is not None
-                assert (solution.length, solution.is_optimal) == (lengths[board], True)
-                replay(board, solution.tiles, goal, size)
+                assert solution.moves is not None
+                assert (solution.length, solution.optimal) == (lengths[board], True)
+                replay(board, solution.moves, goal, size)
 
 
 def test_boards_of_6x6_are_solved_with_a_catalogue() -> None:
@@ -65,7 +65,7 @@ def test_boards_of_6x6_are_solved_with_a_catalogue() -> None:
     with open_database(path) as database:
         for board in [walked(blank_last(size), size, 20, generator) for _ in range(3)]:
             solution = Solver(database).solve(board)
-            assert solution.tiles is not None
-            assert replay(board, solution.tiles, blank_last(size), size)
-            assert len(solution.tiles) <= 20
-            assert len(solution.tiles) % 2 == 0
+            assert solution.moves is not None
+            assert replay(board, solution.moves, blank_last(size), size)
+            assert len(solution.moves) <= 20
+            assert len(solution.moves) % 2 == 0

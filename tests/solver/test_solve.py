@@ -56,13 +56,13 @@ def test_nodes_are_those_of_the_textbook_with_the_largest_sum(tables: list[Table
         ]
 
         def h(at: Tiles) -> int:
-            return max(database.probe(at, goal).maximum for database in databases)
+            return max(database.probe(at, goal).h for database in databases)
 
         solver = Solver(*databases, plain=True)
         for board in boards:
-            expected = node_counts(ida_star(board, goal, S3, h).iterations)
+            expected = node_counts(ida_star(board, goal, S3, h).thresholds)
             solution = solver.solve(board)
-            found = node_counts(solution.iterations)
+            found = node_counts(solution.thresholds)
             assert solution.h == h(board)
             # The last threshold ends at the goal, whichever child is searched first.
             assert found[:-1] == expected[:-1]
@@ -80,7 +80,7 @@ def solve_set(name: str, partition: str, encoding: Encoding, identities: set[str
     def solve(instance: Instance, _report: object, _pool: object) -> tuple[str, tuple[int, int]]:
         solution = solver.solve(instance.board, parse_goal(instance.goal or "blank-last", S4))
         assert solution.length == instance.optimal_length, instance
-        return instance.id, (sum(at.generated for at in solution.iterations[:-1]), solution.generated)
+        return instance.id, (sum(at.generated for at in solution.thresholds[:-1]), solution.generated)
 
     with database_for(partition, "4x4", encoding=encoding) as database:
         solver = Solver(database)
@@ -180,7 +180,7 @@ def test_all_optimal_solutions_are_listed(size: str, partition: str, encoding: E
             assert len(tiles) == distances[board]
             replay(board, tiles, goal, board_size)
         counted = solver.solve_all(board)
-        assert (counted.n_solutions, counted.tiles in found) == (counts[board], True)
+        assert (counted.n_solutions, counted.moves in found) == (counts[board], True)
     with pytest.raises(UnsolvableError):
         solver.solve_all((2, 1, *goal[2:]))
 
@@ -215,14 +215,14 @@ def test_many_boards_have_the_solutions_and_nodes_of_single_ones(
         if is_sliced:  # every board is a hard one, which the threads share
             monkeypatch.setattr("solver.engine.stack._SLICE_NODES", 100)
         many = solver.solve_many(boards, goal, n_threads=n_threads, moves=True)
-    assert many.tiles is not None
+    assert many.moves is not None
     for row, (board, alone) in enumerate(zip(boards, single, strict=True)):
         assert (many.lengths[row], many.h[row]) == (alone.length, alone.h)
-        tiles = many.tiles[row].tolist()
+        tiles = many.moves[row].tolist()
         replay(board, tiles[: many.lengths[row]], goal, S3)
         assert not any(tiles[many.lengths[row] :])
         if n_threads == 1 or not is_sliced:
-            assert tuple(tiles[: many.lengths[row]]) == alone.tiles
+            assert tuple(tiles[: many.lengths[row]]) == alone.moves
             assert (many.generated[row], many.expanded[row]) == (alone.generated, alone.expanded)
 
 
@@ -233,7 +233,7 @@ def test_boards_without_solution_and_bad_boards() -> None:
         solver = Solver(database)
         found = solver.solve_many([[2, 1, 3, 4, 5, 6, 7, 8, 0], near])
         assert found.lengths.tolist() == [-1, 1]
-        assert found.tiles is None
+        assert found.moves is None
         assert solver.solve_many(np.empty((0, 9), dtype=np.uint8), n_threads=2).lengths.shape == (0,)
         with pytest.raises(BoardError, match="row 1"):
             solver.solve_many([near, [1, 1, 3, 4, 5, 6, 7, 0, 8]])
@@ -262,7 +262,7 @@ def test_batches_have_the_solutions_of_single_boards(monkeypatch: pytest.MonkeyP
                 assert isinstance(answer, UnsolvableError)
                 continue
             assert isinstance(answer, Solution)
-            assert node_counts(answer.iterations) == node_counts(single.iterations)
+            assert node_counts(answer.thresholds) == node_counts(single.thresholds)
             assert (answer.board, answer.length, answer.h, answer.lower_bound) == (
                 board, single.length, single.h, single.lower_bound,
             )  # fmt: skip

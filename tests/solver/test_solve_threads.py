@@ -52,7 +52,7 @@ def test_workers_change_neither_lengths_nor_finished_thresholds(monkeypatch: pyt
         for board in solvable_boards(S4, blank_last(S4), 12, 14):
             alone, shared = solver.solve(board), solver.solve(board, pool=pool)
             assert shared.length == alone.length
-            assert node_counts(shared.iterations[:-1]) == node_counts(alone.iterations[:-1])
+            assert node_counts(shared.thresholds[:-1]) == node_counts(alone.thresholds[:-1])
     assert len(threads) > 1
 
 
@@ -134,10 +134,10 @@ def test_limits_end_a_search_with_a_lower_bound(
         found = solver.solve(hard_board(), limits=limits, pool=pool)
         all_found = solver.solve_all(hard_board(), limits=limits, pool=pool)
         assert time.perf_counter() - start < 3
-    assert not found.is_optimal
+    assert not found.optimal
     assert not all_found.is_complete
     for solution in (found, all_found):
-        assert solution.tiles is solution.length is None
+        assert solution.moves is solution.length is None
         assert solution.h <= solution.lower_bound <= 80
         if limits.nodes is not None:
             assert limits.nodes <= solution.generated < limits.nodes + (3000 if n_workers else 4)

@@ -49,8 +49,8 @@ def test_divided_thresholds_have_the_nodes_of_undivided_ones(encoding: Encoding,
                 checkpoint, alone = CountedCheckpoint(), solver.solve(board)
                 found = solver.solve(board, pool=pool if n_workers else None, checkpoint=checkpoint)
                 assert found.length == alone.length
-                assert node_counts(found.iterations[:-1]) == node_counts(alone.iterations[:-1])
-                assert found.iterations[-1].threshold == alone.iterations[-1].threshold
+                assert node_counts(found.thresholds[:-1]) == node_counts(alone.thresholds[:-1])
+                assert found.thresholds[-1].threshold == alone.thresholds[-1].threshold
                 n_subtrees += checkpoint.n_subtrees
                 assert all(0 <= share <= 1 for share in checkpoint.shares)
             assert n_subtrees > 100
@@ -73,7 +73,7 @@ def test_stopped_search_continues_with_the_same_nodes(n_workers: int) -> None:
             assert nodes <= found.generated < nodes + (300 if n_workers else 4)
         assert nodes > 1000
         assert found.length == 31
-        assert node_counts(found.iterations[:-1]) == node_counts(alone.iterations[:-1])
+        assert node_counts(found.thresholds[:-1]) == node_counts(alone.thresholds[:-1])
 
 
 @pytest.mark.usefixtures("divided_early")
@@ -84,6 +84,6 @@ def test_all_solutions_are_counted_from_a_checkpoint_on() -> None:
         for _ in range(2):
             found = solver.solve_all(HARDEST_8, checkpoint=checkpoint)
             assert (found.n_solutions, found.is_complete) == (alone.n_solutions, True)
-            assert node_counts(found.iterations) == node_counts(alone.iterations)
-        assert checkpoint.finished == found.iterations[:-1]
+            assert node_counts(found.thresholds) == node_counts(alone.thresholds)
+        assert checkpoint.finished == found.thresholds[:-1]
         assert checkpoint.n_subtrees == 0

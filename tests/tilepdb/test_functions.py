@@ -27,7 +27,7 @@ def test_build_names_the_file_and_reports_each_depth(folder: Path) -> None:
     assert seen[-1].n_reached == seen[-1].n_states
     assert sorted(path.suffix for path in (folder / "data").iterdir()) == [".h5", ".json"]
     with tilepdb.build("1,2,3", size="3x3", cost="every-move") as database:
-        assert database.probe("1 2 3/4 5 6/7 0 8").maximum == 1
+        assert database.probe("1 2 3/4 5 6/7 0 8").h == 1
     with pytest.raises(PartitionError):
         tilepdb.build("no partition")
 
@@ -38,7 +38,7 @@ def test_many_boards_may_be_strings_or_rows() -> None:
         texts = ["8 6 7/2 5 4/3 0 1", "1 2 3/4 5 6/7 0 8"]
         flat = np.array([tilepdb.Board(text) for text in texts])
         for boards in (texts, flat, flat.reshape(2, 3, 3), [tilepdb.Board(text) for text in texts]):
-            assert database.probe_batch(boards).maximum.tolist() == [31, 1]
+            assert database.probe_batch(boards).h.tolist() == [31, 1]
             assert solver.solve_many(boards).lengths.tolist() == [31, 1]
             assert solver.label(boards).distances.tolist() == [31, 1]
         with pytest.raises(BoardError, match="has 3 numbers"):

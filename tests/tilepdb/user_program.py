@@ -20,7 +20,7 @@ with tilepdb.build("1,2,3,4/5,6,7,8", "two.h5", size="3x3") as database:
     assert_type(database, tilepdb.Database)
     probe = database.probe("8 6 7/2 5 4/3 0 1")
     assert_type(probe, tilepdb.Probe)
-    assert probe.maximum == 29
+    assert probe.h == 29
     assert database.probe(board.move(5)) == database.probe(list(board.move(5)))
     assert board.draw(database).svg.startswith("<svg")
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 _COLUMNS = (
     "id", "board", "goal", "solvable", "length", "moves", "optimal", "h", "lower_bound", "generated", "expanded",
-    "seconds", "thresholds", "search", "heuristic", "bound", "reopened", "peak_open", "gap",
+    "seconds", "thresholds", "algorithm", "heuristic", "suboptimality_bound", "reopened", "peak_open", "gap",
 )  # fmt: skip
 _NODE_COUNTS = ("generated", "expanded", "reopened", "peak_open")
 
@@ -39,7 +39,7 @@ class AnswerWriter:
         has_log: bool = False,
     ) -> None:
         """With `has_log`, answers may be those of earlier runs, so there is no rate of this run."""
-        self._search = {"search": method.search, "heuristic": method.heuristic}
+        self._method_fields = {"algorithm": method.algorithm, "heuristic": method.heuristic}
         self._method, self._names, self._has_log = method, names, has_log
         self._start = time.perf_counter()
         self._n_boards = self._n_solved = self._generated = 0
@@ -59,7 +59,7 @@ class AnswerWriter:
         solution = _solution_of(result)
         if solution is None:
             nothing = dict.fromkeys(_COLUMNS[4:]) | dict.fromkeys(_NODE_COUNTS, 0) | {"seconds": 0.0, "thresholds": []}
-            return record | {"solvable": isinstance(result, MemoryLimitError)} | nothing | self._search
+            return record | {"solvable": isinstance(result, MemoryLimitError)} | nothing | self._method_fields
         if solution.length is None and not isinstance(result, MemoryLimitError):
             self._remember(
                 LimitReachedError(f"board {request.id} was given up at a limit; raise --time-limit or --max-nodes")
@@ -71,8 +71,8 @@ class AnswerWriter:
             self._remember(error)
         if self._method.all_solutions:
             record |= {"solutions": solution.n_solutions, "all_solutions": solution.is_complete}
-        record |= {"solvable": True} | _fields(solution) | self._search
-        if self._method.search == APPROXIMATE:  # it counts no nodes
+        record |= {"solvable": True} | _fields(solution) | self._method_fields
+        if self._method.algorithm == APPROXIMATE:  # it counts no nodes
             record |= dict.fromkeys(_NODE_COUNTS)
         return record
 
@@ -127,15 +127,15 @@ def _fields(solution: "Solution") -> dict[str, Any]:
     """Return the fields of a record that a search finds."""
     return {
         "length": solution.length,
-        "moves": None if solution.tiles is None else list(solution.tiles),
-        "optimal": solution.is_optimal,
+        "moves": None if solution.moves is None else list(solution.moves),
+        "optimal": solution.optimal,
         "h": solution.h,
         "lower_bound": solution.lower_bound,
         "generated": solution.generated,
         "expanded": solution.expanded,
         "seconds": round(solution.seconds, 6),
-        "thresholds": [asdict(at) | {"seconds": round(at.seconds, 6)} for at in solution.iterations],
-        "bound": solution.bound,
+        "thresholds": [asdict(at) | {"seconds": round(at.seconds, 6)} for at in solution.thresholds],
+        "suboptimality_bound": solution.suboptimality_bound,
         "reopened": solution.reopened,
         "peak_open": solution.peak_open,
         "gap": solution.gap,
@@ -148,8 +148,8 @@ def contradiction(answer: "Answer") -> WrongAnswerError | None:
     if solution is None or optimal is None or not solution.contradicts(optimal):
         return None
     found = f"no solution has less than {solution.lower_bound} moves"
-    if solution.length is not None and (solution.is_optimal or solution.lower_bound <= optimal):
-        kind = "optimal solution" if solution.is_optimal else "solution found"
+    if solution.length is not None and (solution.optimal or solution.lower_bound <= optimal):
+        kind = "optimal solution" if solution.optimal else "solution found"
         found = f"the {kind} has {solution.length} moves"
     return WrongAnswerError(
         f"board {answer.request.id}: {found}, the instance file says {optimal}; if that is the optimal length, please "
@@ -185,7 +185,11 @@ def _quality(record: Record) -> str:
             return "optimal, one of many"
         return "optimal, the only one" if record["solutions"] == 1 else f"optimal, one of {record['solutions']:,}"
     least = f"the optimal length is at least {record['lower_bound']} (gap {record['gap']})"
-    return least if record["bound"] is None else f"at most {record['bound']:g} times the optimal length; {least}"
+    return (
+        least
+        if record["suboptimality_bound"] is None
+        else f"at most {record['suboptimality_bound']:g} times the optimal length; {least}"
+    )
 
 
 def solution_list(output: str, names: TileNames | None) -> Callable[[str, tuple[int, ...]], None]:

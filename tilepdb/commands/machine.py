@@ -112,7 +112,7 @@ def _self_test() -> str:
         build_database(plan_build(size, blank_last(size), parse_partition("8", size), path))
         # Windows does not remove a file that is mapped.
         with open_database(path, load="copy") as database:
-            h = database.probe(_HARDEST_8_PUZZLE).maximum
+            h = database.probe(_HARDEST_8_PUZZLE).h
             length = Solver(database).solve(_HARDEST_8_PUZZLE).length
     if (h, length) != (31, 31):
         raise WrongAnswerError(

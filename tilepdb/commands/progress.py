@@ -100,7 +100,7 @@ class ClusterDisplay(ProgressLine):
             self.say(f"{threads} again, continuing" if has_workers else gone)
         boards = "".join(
             f"; board {request.id}: threshold {at.threshold}, {at.generated:,} nodes, {at.seconds:.0f} s"
-            for request, at in progress.iterations
+            for request, at in progress.thresholds
         )
         rate = progress.generated / max(progress.seconds, 1e-9) / 1e6
         self.show(

@@ -50,7 +50,7 @@ def _record(instance: "Instance", databases: OpenDatabases, goal_text: str | Non
         return record | {"solvable": False, "h": None, "sums": [], "values": [], "costs": [], "symmetries": []}
     return record | {
         "solvable": True,
-        "h": max(probe.maximum for probe in probes),
+        "h": max(probe.h for probe in probes),
         "sums": [total for probe in probes for total in probe.sums],
         "values": [
             [values[place] for place in places]
@@ -81,4 +81,4 @@ def _text(record: Record) -> Iterator[str]:
     for name, total, values, cost in rows:
         parts = " + ".join(map(str, values)) if cost == "additive" else f"max({', '.join(map(str, values))})"
         yield f"  {name:<{width}}  {total:>3} = {parts}"
-    yield f"  {'maximum':<{width}}  {record['h']:>3}"
+    yield f"  {'h':<{width}}  {record['h']:>3}"

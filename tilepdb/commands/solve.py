@@ -90,6 +90,6 @@ def approximate(
     No tables are needed, and each board takes seconds. Each answer has a lower bound on the optimal length, and the gap
     between both. For boards up to 6x6, databases of --db can raise the lower bound.
     """
-    method = Method(search=APPROXIMATE, uses_databases=bool(tables.db))
+    method = Method(algorithm=APPROXIMATE, uses_databases=bool(tables.db))
     logged = LoggedAnswerOptions(output.out, output.output)
     answer_boards(method, boards, tables, LimitOptions(time_limit=time_limit), logged)

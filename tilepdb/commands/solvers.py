@@ -26,7 +26,7 @@ _DEFAULT_WEIGHT = 1.5
 class Method:
     """Search method: the algorithm and its settings. `heuristics` are those beside the databases."""
 
-    search: str = IDA_STAR
+    algorithm: str = IDA_STAR
     uses_databases: bool = True
     heuristics: tuple[str, ...] = ()
     weight: float = _DEFAULT_WEIGHT
@@ -44,10 +44,10 @@ class Method:
 
 def parse_method(options: AlgorithmOptions, db: list[Path] | None, ida_star: IdaStarOptions) -> Method:
     """Return the method of these options. Raises `InputError` if they exclude each other."""
-    search = options.algorithm
+    algorithm = options.algorithm
     _check_options(options, db, ida_star)
     names: tuple[str, ...] = ()
-    if ALGORITHMS[search].uses_heuristic:
+    if ALGORITHMS[algorithm].uses_heuristic:
         heuristic = options.heuristic or (DATABASES if db else _DEFAULT_HEURISTIC)
         names = (DATABASES,)
         if heuristic != DATABASES:
@@ -59,13 +59,13 @@ def parse_method(options: AlgorithmOptions, db: list[Path] | None, ida_star: Ida
         raise InputError(
             f"--heuristic {options.heuristic} does not use the tables of --db; give max(db,...), or leave out --db"
         )
-    if search == IDA_STAR and others and DATABASES in names:
+    if algorithm == IDA_STAR and others and DATABASES in names:
         raise InputError(
             "IDA* uses either tables or other heuristics; additive tables are never below the Manhattan distance. For "
             "the maximum of both give --algorithm a-star"
         )
     return Method(
-        search=search,
+        algorithm=algorithm,
         uses_databases=DATABASES in names,
         heuristics=others,
         weight=_DEFAULT_WEIGHT if options.weight is None else options.weight,
@@ -87,21 +87,21 @@ def frontier_bytes(ida_star: IdaStarOptions) -> int | None:
 
 def _check_options(options: AlgorithmOptions, db: list[Path] | None, ida_star: IdaStarOptions) -> None:
     """Raise `InputError` for an unknown algorithm, and for options that it does not have."""
-    search = options.algorithm
-    if search not in ALGORITHMS:
-        raise InputError(f"algorithm {search!r} is not known; give one of {', '.join(ALGORITHMS)}")
-    no_heuristic = f"--algorithm {search} uses no heuristic"
+    algorithm = options.algorithm
+    if algorithm not in ALGORITHMS:
+        raise InputError(f"algorithm {algorithm!r} is not known; give one of {', '.join(ALGORITHMS)}")
+    no_heuristic = f"--algorithm {algorithm} uses no heuristic"
     only_ida_star = f"it needs --algorithm {IDA_STAR}"
-    is_ida_star, frontier = search == IDA_STAR, ida_star.frontier_memory
+    is_ida_star, frontier = algorithm == IDA_STAR, ida_star.frontier_memory
     for is_allowed, option, value, why in (
-        (ALGORITHMS[search].uses_heuristic, "--heuristic", options.heuristic, no_heuristic),
-        (ALGORITHMS[search].uses_heuristic, "--db", db, no_heuristic),
+        (ALGORITHMS[algorithm].uses_heuristic, "--heuristic", options.heuristic, no_heuristic),
+        (ALGORITHMS[algorithm].uses_heuristic, "--db", db, no_heuristic),
         (is_ida_star, "--plain", options.plain, only_ida_star),
         (is_ida_star, "--all", ida_star.all_solutions, only_ida_star),
         (is_ida_star, "--frontier-memory", frontier, only_ida_star),
         (not options.plain, "--frontier-memory", frontier, "it cannot be combined with --plain"),
         (not is_ida_star, "--memory-limit", options.memory_limit, "IDA* stores no nodes"),
-        (search == WEIGHTED_A_STAR, "--weight", options.weight, f"it needs --algorithm {WEIGHTED_A_STAR}"),
+        (algorithm == WEIGHTED_A_STAR, "--weight", options.weight, f"it needs --algorithm {WEIGHTED_A_STAR}"),
     ):
         if value and not is_allowed:
             raise InputError(f"{option} cannot be given here: {why}")
@@ -118,7 +118,7 @@ def solvers(method: Method, databases: OpenDatabases, *, n_at_a_time: int) -> "C
 
     frontier = None if method.frontier_bytes is None else method.frontier_bytes // n_at_a_time
     limit = method.memory_limit_bytes
-    if limit is None and n_at_a_time > 1 and method.search != IDA_STAR:
+    if limit is None and n_at_a_time > 1 and method.algorithm != IDA_STAR:
         available = available_memory()
         limit = None if available is None else available * 3 // 4
     lock = threading.Lock()
@@ -132,13 +132,13 @@ def solvers(method: Method, databases: OpenDatabases, *, n_at_a_time: int) -> "C
     def make(size: "BoardSize", goal: "Tiles") -> Any:
         tables = databases.databases_for(size, goal) if method.uses_databases else ()
         # Each kind of solver loads kernels that the others do not need.
-        if method.search != IDA_STAR:
+        if method.algorithm != IDA_STAR:
             from solver import GraphSolver
 
             return GraphSolver(
                 size,
                 goal,
-                search=method.search,
+                algorithm=method.algorithm,
                 heuristics=method.heuristics,
                 databases=tables,
                 weight=method.weight,

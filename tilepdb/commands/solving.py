@@ -53,7 +53,7 @@ def answer_boards(
     has_log = output.log is not None
     writer = AnswerWriter(method, names=boards.names, has_log=has_log)
     # By default one thread solves the boards of standard input, each as soon as it is read.
-    n_threads = limits.threads or (available_cores() if method.search == IDA_STAR and not boards.is_stdin else 1)
+    n_threads = limits.threads or (available_cores() if method.algorithm == IDA_STAR and not boards.is_stdin else 1)
     search_limits = Limits(seconds=limits.time_limit, nodes=limits.max_nodes)
     with ExitStack() as stack:
         databases = stack.enter_context(tables.open())
@@ -115,13 +115,13 @@ def search_source(
     from solver.sources import BatchAnswers, SingleAnswers
 
     is_limited = limits.seconds is not None or limits.nodes is not None
-    is_ida_star = method.search == IDA_STAR
+    is_ida_star = method.algorithm == IDA_STAR
     solver_for = solvers(method, databases, n_at_a_time=n_threads)
     if is_ida_star and method.uses_databases and not (method.all_solutions or is_limited):
         return BatchAnswers(solver_for, n_threads=n_threads, **hooks)
 
     def search(request: "Request", report: "Report", pool: "WorkerPool | None", checkpoint: "Checkpoint") -> "Solution":
-        if method.search == APPROXIMATE:
+        if method.algorithm == APPROXIMATE:
             from solver import find_suboptimal_solution  # loads kernels that no other search needs
 
             used = databases.databases_for(request.size, request.goal) if method.uses_databases else ()
@@ -169,9 +169,9 @@ def _check_list(method: Method, output: LoggedAnswerOptions) -> None:
 def _logged_method(method: Method, databases: OpenDatabases) -> dict[str, Any]:
     """Return the settings that all answers in a log share."""
     return {
-        "search": method.search,
+        "algorithm": method.algorithm,
         "heuristic": method.heuristic,
-        "weight": method.weight if method.search == WEIGHTED_A_STAR else None,
+        "weight": method.weight if method.algorithm == WEIGHTED_A_STAR else None,
         "plain": method.plain,
         "all": method.all_solutions,
         "tables": databases.digests() if method.uses_databases else None,

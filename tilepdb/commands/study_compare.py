@@ -43,13 +43,13 @@ if TYPE_CHECKING:
     from solver.requests import Result
 
 _COLUMNS = (
-    "heuristic", "search", "boards", "unsolvable", "solved", "mean_h", "mean_length", "mean_generated",
+    "heuristic", "algorithm", "boards", "unsolvable", "solved", "mean_h", "mean_length", "mean_generated",
     "mean_generated_error", "mean_expanded", "mean_seconds", "nodes_per_second",
 )  # fmt: skip
 _DEFAULT_HEURISTICS = ("manhattan", "linear-conflict", DATABASES)
 _DEFAULT_BOARDS = 20
 _HEADER = (
-    f"{'heuristic':<28} {'search':<18} {'solved':>11} {'mean h':>8} {'length':>8} {'mean nodes':>15} {'+-':>12} "
+    f"{'heuristic':<28} {'algorithm':<18} {'solved':>11} {'mean h':>8} {'length':>8} {'mean nodes':>15} {'+-':>12} "
     f"{'mean s':>11} {'nodes/s':>13}"
 )
 
@@ -145,11 +145,11 @@ def compare(
 
         def record(method: Method) -> Record:
             def show(n_done: int) -> None:
-                what = f"{method.heuristic or 'no heuristic'}, {method.search}"
+                what = f"{method.heuristic or 'no heuristic'}, {method.algorithm}"
                 line.show(f"{what}: {n_done:,} of {len(instances):,} boards", n_done / len(instances))
 
-            search = method.search + (" (plain)" if method.plain else "")
-            rows.append(comparison_row(method.heuristic, search, results(method), show))
+            algorithm = method.algorithm + (" (plain)" if method.plain else "")
+            rows.append(comparison_row(method.heuristic, algorithm, results(method), show))
             line.clear()
             return {name.removeprefix("n_"): value for name, value in asdict(rows[-1]).items()}
 
@@ -194,7 +194,7 @@ def _boards(sample: SampleOptions, db: "list[Path] | None") -> "list[Instance]":
 
 
 def _text(row: Record) -> Iterator[str]:
-    start = f"{row['heuristic'] or '-':<28} {row['search']:<18} {row['solved']:>5}/{row['boards']:<5}"
+    start = f"{row['heuristic'] or '-':<28} {row['algorithm']:<18} {row['solved']:>5}/{row['boards']:<5}"
     if row["solved"] == 0:
         yield f"{start} none {'of them can be' if row['unsolvable'] == row['boards'] else 'within the limits'}"
         return

@@ -134,7 +134,7 @@ def stats(
     with open_file(file, load, verify=verify) as database:
         record = _stats_record(database, boards, seed)
     columns = (
-        "file", "partition", "size", "mean_sum", "mean_sum_error", "mean_maximum", "mean_maximum_error", "boards",
+        "file", "partition", "size", "mean_sum", "mean_sum_error", "mean_h", "mean_h_error", "boards",
         "seed",
     )  # fmt: skip
     write_records([record], output, columns=columns, text=_stats_text)
@@ -153,8 +153,8 @@ def _stats_record(database: "Database", n_boards: int, seed: int) -> dict[str, A
         "seed": seed,
         "mean_sum": sample.sums[0][0],
         "mean_sum_error": sample.sums[0][1],
-        "mean_maximum": sample.maximum[0],
-        "mean_maximum_error": sample.maximum[1],
+        "mean_h": sample.h[0],
+        "mean_h_error": sample.h[1],
         "sums": len(sample.sums),
     }
 
@@ -173,7 +173,7 @@ def _stats_text(record: Record) -> Iterator[str]:
     yield f"  {what} {record['mean_sum']:.3f} +- {record['mean_sum_error']:.3f}"
     if record["sums"] > 1:
         yield (
-            f"  mean maximum  {record['mean_maximum']:.3f} +- {record['mean_maximum_error']:.3f} of "
+            f"  mean h        {record['mean_h']:.3f} +- {record['mean_h_error']:.3f} of "
             f"{record['sums']} {'sums' if is_additive else 'of them'}, by reflection"
         )
 

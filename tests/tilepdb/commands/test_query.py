@@ -15,7 +15,7 @@ def test_text_has_a_sum_for_each_partition_and_symmetry_and_their_maximum() -> N
     assert [name for name, _, _ in rows] == ["identity", "identity", "reflection", "reflection"]
     assert [values.count("+") for _, _, values in rows] == [0, 2, 0, 2]
     assert all(int(total) == sum(map(int, values.split("+"))) for _, total, values in rows)
-    assert re.search(rf"maximum +{max(int(total) for _, total, _ in rows)}$", shown, re.MULTILINE)
+    assert re.search(rf"^  h +{max(int(total) for _, total, _ in rows)}$", shown, re.MULTILINE)
 
 
 def test_formats_agree_and_an_unsolvable_board_does_not_stop_the_others(small_table: str) -> None:

@@ -26,14 +26,19 @@ def answer(*arguments: str) -> dict[str, Any]:
 )
 def test_optimal_algorithms(search: str, heuristic: str | None) -> None:
     record = answer("--algorithm", search, *(() if heuristic is None else ("--heuristic", heuristic)))
-    assert (record["length"], record["optimal"], record["bound"], record["search"]) == (31, True, 1.0, search)
+    assert (record["length"], record["optimal"], record["suboptimality_bound"], record["algorithm"]) == (
+        31,
+        True,
+        1.0,
+        search,
+    )
     assert record["heuristic"] == heuristic
 
 
 def test_suboptimal_algorithms_report_bounds() -> None:
     weighted = answer("--algorithm", "weighted-a-star", "--weight", "3", "--heuristic", "manhattan")
     assert weighted["length"] <= 93
-    assert weighted["bound"] == (1.0 if weighted["optimal"] else 3.0)
+    assert weighted["suboptimality_bound"] == (1.0 if weighted["optimal"] else 3.0)
     shown = pdb("search", BOARD, "--algorithm", "greedy", "--heuristic", "misplaced").stdout
     assert "the optimal length is at least" in shown
 

@@ -60,7 +60,7 @@ def test_record_has_the_documented_fields(small_table: str) -> None:
     record = record_of("--db", small_table, BOARD)
     assert set(record) >= {
         "id", "board", "goal", "solvable", "length", "moves", "optimal", "h", "generated", "expanded", "seconds",
-        "thresholds", "search", "heuristic", "bound", "lower_bound",
+        "thresholds", "algorithm", "heuristic", "suboptimality_bound", "lower_bound",
     }  # fmt: skip
     assert record["length"] == len(record["moves"]) == 31
     assert record["optimal"] is True

@@ -23,7 +23,7 @@ def test_info_draws_the_partition_and_names_its_source() -> None:
 
 
 def test_stats_have_histograms_a_mean_and_a_plot(small_table: str, tmp_path: Path) -> None:
-    assert "mean maximum" in pdb("stats", small_table, "--boards", "2000", "--verify", "--load", "copy").stdout
+    assert "mean h" in pdb("stats", small_table, "--boards", "2000", "--verify", "--load", "copy").stdout
     plot = tmp_path / "a.svg"
     record = json.loads(pdb("stats", small_table, "--plot", str(plot), "--format", "ndjson").stdout)
     assert [sum(p["histogram"]) for p in record["patterns"]] == [504, 504, 72]
