@@ -1,5 +1,6 @@
 """Run the command line: in this process, or as a process of its own, which may have a terminal."""
 
+import json
 import os
 import pty
 import re
@@ -33,9 +34,12 @@ UNSOLVABLE = "1 2 3/4 5 6/8 7 0"
 
 
 def pdb(
-    *arguments: str, stdin: str = "", cwd: Path | None = None, **environment: str
+    *arguments: str, code: int | None = None, stdin: str = "", cwd: Path | None = None, **environment: str
 ) -> subprocess.CompletedProcess[str]:
-    """Run the command in this process. An error that it does not turn into an exit code is raised."""
+    """Run the command in this process, and check its exit code if one is given.
+
+    An error that it does not turn into an exit code is raised.
+    """
     out, err = StringIO(), StringIO()
     with (
         TemporaryFile("w+", encoding="utf-8") as file,
@@ -48,7 +52,14 @@ def pdb(
         file.seek(0)
         with pytest.raises(SystemExit) as end:
             get_command(app)(arguments, prog_name="pdb")
+    assert code in (None, int(end.value.code or 0)), err.getvalue()
     return subprocess.CompletedProcess(arguments, int(end.value.code or 0), out.getvalue(), err.getvalue())
+
+
+def records(*arguments: str, code: int = 0, **options: Any) -> list[dict[str, Any]]:
+    """Run the command with --format ndjson and the `options` of `pdb`, and return its records."""
+    shown = pdb(*arguments, "--format", "ndjson", code=code, **options).stdout
+    return [json.loads(line) for line in shown.splitlines()]
 
 
 def refused(result: subprocess.CompletedProcess[str], code: int, match: str) -> None:

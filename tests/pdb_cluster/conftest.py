@@ -5,19 +5,26 @@ from collections.abc import Iterator
 import pytest
 from distributed import Client, Scheduler
 
+from pdb_query import Database
 from solver import Solver
 from tests.pdb_cluster.two_workers import N_WORKERS, WAIT_S, started_cluster
 from tests.solving import S4, database_for, solvable_boards
 
 
 @pytest.fixture(scope="session")
-def cluster() -> Iterator[Scheduler]:
+def large() -> Iterator[Database]:
+    """A database of the 15-puzzle."""
+    with database_for("663", "4x4", encoding="bits") as opened:
+        yield opened
+
+
+@pytest.fixture(scope="session")
+def cluster(large: Database) -> Iterator[Scheduler]:
     """The scheduler of two worker processes. Those that a test kills are replaced.
 
     With an empty cache, both would compile the same kernels at the same time, so they are compiled first.
     """
-    with database_for("663", "4x4", encoding="bits") as database:
-        Solver(database).solve(solvable_boards(S4, database.goal, 1, 3)[0])
+    Solver(large).solve(solvable_boards(S4, large.goal, 1, 3)[0])
     with started_cluster(N_WORKERS) as scheduler:
         yield scheduler
 

@@ -156,12 +156,9 @@ def test_build_ends_if_workers_are_lost_in_every_attempt(
 def test_command_reports_shards_and_builds_them(client: Client, tmp_path: Path) -> None:
     command = ["build", "1,2,3,4,5/6,7,8", "--size", "3x3", "--out", "a.h5", "--shards", "3"]
     command += ["--scheduler", client.scheduler.address]
-    result = pdb(*command, "--dry-run", cwd=tmp_path)
-    assert result.returncode == 0, result.stderr
-    assert "a.h5: pattern 1,2,3,4,5 in 3 shards on 2 workers" in result.stderr
-    assert "dashboard http" in result.stderr
+    told = pdb(*command, "--dry-run", code=0, cwd=tmp_path).stderr
+    assert "a.h5: pattern 1,2,3,4,5 in 3 shards on 2 workers" in told
+    assert "dashboard http" in told
     assert list(tmp_path.iterdir()) == []
-    result = pdb(*command, cwd=tmp_path)
-    assert result.returncode == 0, result.stderr
-    assert "written in" in result.stdout
+    assert "written in" in pdb(*command, code=0, cwd=tmp_path).stdout
     check_same_as_local(tmp_path / "a.h5", LARGE)

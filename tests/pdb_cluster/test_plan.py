@@ -9,43 +9,40 @@ import numpy as np
 import pytest
 from distributed import Client
 
-from pdb_build import BuildPlan, plan_build
 from pdb_build.word_layout import row_bytes
 from pdb_cluster.build_plan import PatternTask, Worker, _memory_of, by_size, check_disk, plan_task, shard_bytes
 from pdb_cluster.shard import Shard, divide
 from pdb_core.encoding import Encoding
 from pdb_core.errors import DiskFullError, MemoryLimitError
-from pdb_core.pattern import Pattern, parse_partition
-from pdb_core.puzzle import BoardSize, blank_last
+from pdb_core.pattern import Pattern
+from pdb_core.puzzle import blank_last
 from pdb_core.table_spec import TableSpec
+from tests.solving import S4
+from tests.tables import small_plan
 
 GB = 10**9
+OUT = Path("x.h5")
 
 
 def workers(*memory: float) -> tuple[Worker, ...]:
     return tuple(Worker(f"tcp://{n}", 1, int(gb * GB)) for n, gb in enumerate(memory))
 
 
-def plan(partition: str, size: BoardSize, encoding: Encoding = "bits") -> BuildPlan:
-    goal = blank_last(size)
-    return plan_build(size, goal, parse_partition(partition, size, goal), Path("x.h5"), encoding=encoding)
-
-
-def tasks_of(partition: str, *memory: float) -> list[PatternTask]:
-    build = plan(partition, BoardSize(4, 4))
-    return [plan_task(build, index, workers(*memory)) for index in by_size(build)]
+def tasks_of(*memory: float) -> list[PatternTask]:
+    plan = small_plan(OUT, "78", "4x4")
+    return [plan_task(plan, index, workers(*memory)) for index in by_size(plan)]
 
 
 def test_pattern_goes_to_workers_with_enough_memory() -> None:
-    tasks = tasks_of("78", 0.4, 8, 0.4)
+    tasks = tasks_of(0.4, 8, 0.4)
     assert [(task.index, task.n_shards) for task in tasks] == [(0, 1), (1, 1)]
     assert [worker.address for worker in tasks[0].workers] == ["tcp://1"]
     assert len(tasks[1].workers) == 3
 
 
 def test_pattern_too_large_for_each_worker_is_divided() -> None:
-    alone = tasks_of("78", 8)[0].memory_bytes / GB
-    tasks = tasks_of("78", *[alone - 0.05] * 8)
+    alone = tasks_of(8)[0].memory_bytes / GB
+    tasks = tasks_of(*[alone - 0.05] * 8)
     assert [(task.index, task.n_shards) for task in tasks] == [(0, 8), (1, 1)]
     assert tasks[0].memory_bytes < (alone - 0.05) * GB
 
@@ -55,18 +52,18 @@ def test_worker_of_unknown_memory_takes_any_pattern(monkeypatch: pytest.MonkeyPa
     dask_worker = SimpleNamespace(memory_manager=SimpleNamespace(memory_limit=None), state=SimpleNamespace(nthreads=1))
     *_, available, limit = _memory_of(dask_worker)
     worker = Worker("tcp://0", 1, min(available, limit))
-    assert plan_task(plan("78", BoardSize(4, 4)), 0, (worker,)).n_shards == 1
+    assert plan_task(small_plan(OUT, "78", "4x4"), 0, (worker,)).n_shards == 1
 
 
 def test_pattern_too_large_for_all_workers_is_refused() -> None:
     with pytest.raises(MemoryLimitError, match=r"each of 2 workers, 300.0 MB .* about \d+ workers of that size"):
-        tasks_of("78", 0.3, 0.35)
+        tasks_of(0.3, 0.35)
     with pytest.raises(MemoryLimitError, match="larger workers are needed"):
-        tasks_of("78", 0.1, 0.1)
+        tasks_of(0.1, 0.1)
 
 
 def test_disk_for_the_file_is_planned() -> None:
-    small = plan("663", BoardSize(4, 4))
+    small = small_plan(OUT)
     check_disk(replace(small, available_disk=small.disk_bytes))
     with pytest.raises(DiskFullError, match="are free there; make room"):
         check_disk(replace(small, available_disk=small.disk_bytes - 1))
@@ -74,7 +71,7 @@ def test_disk_for_the_file_is_planned() -> None:
 
 @pytest.mark.parametrize(("encoding", "n_shards"), [("bits", 2), ("bytes", 2), ("bits", 5)])
 def test_planned_memory_covers_the_shards(encoding: Encoding, n_shards: int) -> None:
-    spec = TableSpec(BoardSize(4, 4), blank_last(BoardSize(4, 4)), Pattern((1, 2, 3, 4, 5, 6)), encoding)
+    spec = TableSpec(S4, blank_last(S4), Pattern((1, 2, 3, 4, 5, 6)), encoding)
     planned, row = shard_bytes(spec, n_shards, 200_000), row_bytes(6)
     for number in range(n_shards):
         shard = Shard(spec, divide(spec, n_shards), number)

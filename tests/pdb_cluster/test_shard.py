@@ -21,9 +21,24 @@ def spec_of(
     return TableSpec(size, parse_goal(goal_text, size), Pattern(tiles), encoding, cost)
 
 
-def check_search(spec: TableSpec, n_shards: int, n_portions: int, n_threads: int = 1) -> None:
-    """Search with all shards one after another. Compare the table and the counts with those of a local search."""
-    shards = [Shard(spec, divide(spec, n_shards), number, n_threads) for number in range(n_shards)]
+@pytest.mark.tiny
+@pytest.mark.parametrize(
+    ("spec", "n_shards", "n_portions"),
+    [
+        (spec_of("2x2", (1,)), 7, 2),  # more shards than cell sets
+        (spec_of("2x2", (1, 2, 3)), 1, 1),
+        (spec_of("2x3", (1, 2, 3, 4, 5), "bytes", "blank-first"), 2, 1),
+        (spec_of("3x3", (1, 2, 4)), 3, 2),
+        (spec_of("3x3", (3, 6, 7), "bytes", "snail"), 3, 2),
+        (spec_of("3x3", (1, 2, 3), "bits", cost="every-move"), 3, 2),
+        (spec_of("3x3", (1, 2, 3, 4, 5, 6, 7, 8)), 2, 3),  # words of 16 bits
+        (spec_of("4x4", (1, 2, 3, 4, 5, 6), "bytes"), 3, 2),
+        (spec_of("5x5", (1, 2, 3, 6, 7)), 2, 4),
+    ],
+)
+def test_shards_give_the_table_of_a_local_search(spec: TableSpec, n_shards: int, n_portions: int) -> None:
+    """Search with all shards one after another."""
+    shards = [Shard(spec, divide(spec, n_shards), number, n_threads=2) for number in range(n_shards)]
     for shard in shards:
         shard.set_portions(n_portions)
     levels = [[shard.start() for shard in shards]]
@@ -42,36 +57,6 @@ def check_search(spec: TableSpec, n_shards: int, n_portions: int, n_threads: int
     assert b"".join(table.tobytes() for table in tables) == expected.table.tobytes()
     assert states[:-1] == list(expected.states_per_depth)
     assert entries[: len(expected.histogram)] == list(expected.histogram)
-
-
-@pytest.mark.tiny
-@pytest.mark.parametrize(
-    ("spec", "n_shards", "n_portions"),
-    [
-        (spec_of("2x2", (1,)), 7, 2),  # more shards than cell sets
-        (spec_of("2x2", (1, 2, 3)), 1, 1),
-        (spec_of("2x3", (1, 2, 3, 4, 5), "bytes", "blank-first"), 2, 1),
-        (spec_of("3x3", (1, 2, 4)), 3, 2),
-        (spec_of("3x3", (3, 6, 7), "bytes", "snail"), 3, 2),
-        (spec_of("3x3", (1, 2, 3), "bits", cost="every-move"), 3, 2),
-    ],
-)
-def test_shards_give_the_table_of_a_local_search(spec: TableSpec, n_shards: int, n_portions: int) -> None:
-    check_search(spec, n_shards, n_portions)
-
-
-@pytest.mark.parametrize(
-    ("spec", "n_shards", "n_portions"),
-    [
-        (spec_of("3x3", (1, 2, 3, 4, 5, 6, 7, 8)), 2, 3),  # words of 16 bits
-        (spec_of("4x4", (1, 2, 3, 4, 5, 6), "bytes"), 3, 2),
-        (spec_of("5x5", (1, 2, 3, 6, 7)), 2, 4),
-    ],
-)
-def test_shards_of_larger_patterns_give_the_table_of_a_local_search(
-    spec: TableSpec, n_shards: int, n_portions: int
-) -> None:
-    check_search(spec, n_shards, n_portions, n_threads=2)
 
 
 @pytest.mark.tiny

@@ -83,22 +83,21 @@ def solved(
 
 
 @pytest.mark.usefixtures("small_tasks")
-def test_answers_and_node_counts_are_those_of_one_machine(client: Client) -> None:
+def test_answers_and_node_counts_are_those_of_one_machine(client: Client, large: Database) -> None:
     goal = blank_first(S4)  # a symmetry maps its boards to those of the table
     boards = [goal, *solvable_boards(S4, goal, 16, 14)]
     told: list[ClusterProgress] = []
-    with database_for("663", "4x4", encoding="bits") as database:
-        found, solver = solved(client, boards, database, goal=goal, report=told.append), Solver(database)
-        for board, here in zip(boards, found, strict=True):
-            there = solver.solve(board, goal)
-            assert (here.board, here.length, here.h, here.optimal) == (board, there.length, there.h, True)
-            assert node_counts(here.thresholds[:-1]) == node_counts(there.thresholds[:-1])
+    found, solver = solved(client, boards, large, goal=goal, report=told.append), Solver(large)
+    for board, here in zip(boards, found, strict=True):
+        there = solver.solve(board, goal)
+        assert (here.board, here.length, here.h, here.optimal) == (board, there.length, there.h, True)
+        assert node_counts(here.thresholds[:-1]) == node_counts(there.thresholds[:-1])
     assert any(progress.thresholds for progress in told)  # some boards were split
     assert (told[-1].n_taken, told[-1].n_threads) == (len(boards), N_WORKERS)
 
 
 @pytest.mark.usefixtures("small_tasks")
-def test_killed_workers_change_no_answer(client: Client) -> None:
+def test_killed_workers_change_no_answer(client: Client, large: Database) -> None:
     killed: list[int] = []
 
     def report(progress: ClusterProgress) -> None:
@@ -109,22 +108,19 @@ def test_killed_workers_change_no_answer(client: Client) -> None:
                 kill(pid)
             killed.append(thresholds[0])
 
-    with database_for("663", "4x4", encoding="bits") as database:
-        # All thresholds but those too long for a test.
-        limit = Limits(nodes=3_000_000)
-        there = Solver(database).solve(hard_board(), limits=limit)
-        (here,) = solved(client, [hard_board()], database, limits=limit, report=report)
+    # All thresholds but those too long for a test.
+    limit = Limits(nodes=3_000_000)
+    there = Solver(large).solve(hard_board(), limits=limit)
+    (here,) = solved(client, [hard_board()], large, limits=limit, report=report)
     assert len(killed) == 2
     assert here.length is None is there.length
     assert here.generated >= 3_000_000
     assert node_counts(here.thresholds[:-1]) == node_counts(there.thresholds[:-1])
 
 
-def test_equal_boards_are_searched_once_up_to_their_time_limit(client: Client) -> None:
+def test_equal_boards_are_searched_once_up_to_their_time_limit(client: Client, large: Database) -> None:
     finished: list[Answer] = []
-    with database_for("663", "4x4", encoding="bits") as database:
-        limit = Limits(seconds=1)
-        found = solved(client, [hard_board()] * 2, database, limits=limit, finished=finished.append)
+    found = solved(client, [hard_board()] * 2, large, limits=Limits(seconds=1), finished=finished.append)
     assert [(solution.board, solution.length) for solution in found] == [(hard_board(), None)] * 2
     assert len(finished) == 1
 
@@ -190,12 +186,11 @@ def test_failed_task_ends_the_run(client: Client, database: Database, monkeypatc
         solved(client, BOARDS[:1], database)
 
 
-def test_lost_scheduler_ends_the_run() -> None:
+def test_lost_scheduler_ends_the_run(large: Database) -> None:
     with (
         dask.config.set({"distributed.comm.timeouts.connect": 1}),
         started_cluster(1) as scheduler,
         Client(scheduler.address, set_as_default=False, timeout=20) as client,  # Dask waits so long for a lost one
-        database_for("663", "4x4", encoding="bits") as database,
     ):
         client.wait_for_workers(1, timeout=WAIT_S)
 
@@ -204,7 +199,7 @@ def test_lost_scheduler_ends_the_run() -> None:
                 run_on_loop(scheduler.close())
 
         with pytest.raises(ClusterError, match="cannot be reached any more; start the command again"):
-            solved(client, [hard_board()], database, report=report)
+            solved(client, [hard_board()], large, report=report)
 
 
 def test_command_output_is_that_of_a_local_run(cluster: Scheduler, small_table: str) -> None:
@@ -213,22 +208,19 @@ def test_command_output_is_that_of_a_local_run(cluster: Scheduler, small_table: 
     command += ["--max-nodes", "400"]
     here, there = pdb(*command), pdb(*command, "--scheduler", cluster.address)
     assert there.returncode == here.returncode, there.stderr
-    assert without_seconds(there.stdout) == without_seconds(here.stdout)
+    shown, expected = (re.sub(r'"seconds": [0-9.e-]+', "", ended.stdout) for ended in (there, here))
+    assert shown == expected
     assert "2 threads on tcp://" in there.stderr
     assert "odd permutation" in there.stderr
     lengths = [json.loads(line).get("length") for line in here.stdout.splitlines()]
     assert lengths.count(None) not in (0, len(lengths))
 
 
-def without_seconds(text: str) -> str:
-    return re.sub(r'"seconds": [0-9.e-]+', "", text)
-
-
 def test_command_answers_boards_as_they_come_and_ctrl_c_releases_the_cluster(
-    cluster: Scheduler, client: Client, tmp_path: Path
+    cluster: Scheduler, client: Client, large: Database, tmp_path: Path
 ) -> None:
     boards = [format_board(board) for board in solvable_boards(S4, blank_last(S4), 2, 3)]
-    command = ["solve", "--db", str(table_file("663", "4x4", encoding="bits")), "--instances", "-"]
+    command = ["solve", "--db", str(large.path), "--instances", "-"]
     command += ["--format", "ndjson", "--log", str(tmp_path / "log"), "--scheduler", cluster.address]
     with start(*command, bufsize=1) as process:
         assert process.stdin is not None

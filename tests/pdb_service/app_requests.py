@@ -37,6 +37,7 @@ def answer_for(board: Tiles) -> tuple[int, ...]:
 class HeldSolvers:
     """Stand-in for the solvers of a service, whose searches go on until `release` is set or their time is over.
 
+    database  the database of the service
     begun     the boards of all searches
     seconds   their time limits
 
@@ -47,7 +48,8 @@ class HeldSolvers:
 
     reports = (Iteration(threshold=3, generated=7, expanded=5, seconds=0.1),)
 
-    def __init__(self) -> None:
+    def __init__(self, database: Database) -> None:
+        self.database = database
         self.release = threading.Event()
         self.error_of: Callable[[Tiles], Exception | None] = lambda _: None
         self.wait_s: Callable[[Tiles], float] | None = None
@@ -79,6 +81,10 @@ class HeldSolvers:
 
     def solver(self, _: Database) -> None:
         pass
+
+    async def begin(self, n: int) -> None:
+        """Wait until the n-th search has begun."""
+        await until(lambda: len(self.begun) == n)
 
 
 class AppRequest:
@@ -173,9 +179,9 @@ def ready_app(*databases: Database, **settings: Any) -> Starlette:
 
 
 @asynccontextmanager
-async def running_app(database: Database, solvers: Any, **settings: Any) -> AsyncIterator[Starlette]:
+async def running_app(solvers: HeldSolvers, **settings: Any) -> AsyncIterator[Starlette]:
     """Run an app with these solvers; at its end no search and no task may be left."""
-    app = create_app([database], ServiceSettings(**settings))
+    app = create_app([solvers.database], ServiceSettings(**settings))
     service = app.state.service
     service.solve, service.solver = solvers.solve, solvers.solver
     async with app.router.lifespan_context(app):

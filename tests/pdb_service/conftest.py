@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from pdb_query import Database, open_database
+from tests.pdb_service.app_requests import HeldSolvers
 from tests.pdb_service.server import Server, serving
 from tests.tables import table_file
 
@@ -21,6 +22,11 @@ STRICT = {
 def database() -> Iterator[Database]:
     with open_database(table_file("1,2,5/3,4,6/7,8", "3x3")) as opened:
         yield opened
+
+
+@pytest.fixture
+def solvers(database: Database) -> HeldSolvers:
+    return HeldSolvers(database)
 
 
 @pytest.fixture(scope="session")

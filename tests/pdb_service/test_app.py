@@ -4,7 +4,6 @@ import asyncio
 import json
 import re
 import threading
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from unittest.mock import Mock
@@ -17,7 +16,7 @@ from pdb_query import Database
 from pdb_service import server
 from pdb_service.app import create_app
 from pdb_service.server import open_socket
-from pdb_service.settings import LOOPBACK, ServiceSettings, advice, hosts_of, read_host, read_origin
+from pdb_service.settings import LOOPBACK, ServiceSettings, advice, hosts_of, read_origin
 from tests.command_line import pdb, refused
 from tests.pdb_service.app_requests import (
     BOARDS,
@@ -49,89 +48,84 @@ def app(database: Database) -> Starlette:
     return ready_app(database, max_boards=50, max_body_bytes=120_000, **settings)
 
 
-# A request, its body, its headers, the status of the answer, a part of the problem's detail.
+# A request, the status of the answer, a part of the problem's detail; the body, if any, and the headers.
 REQUESTS: list[tuple[Any, ...]] = [
-    ("GET /v1/lookup/", None, (), 404, "/openapi.json"),
-    ("PUT /v1/lookup", None, (), 405, "/openapi.json"),
-    ("GET /v1/instances/none", None, (), 404, "'none'"),
+    ("GET /v1/lookup/", 404, "/openapi.json"),
+    ("PUT /v1/lookup", 405, "/openapi.json"),
+    ("GET /v1/instances/none", 404, "'none'"),
     # Boards, goals, databases
-    ("GET /v1/lookup?board=1+2", None, (), 422, "'1 2'"),
-    (f"GET {LOOKUP}&goal=nowhere", None, (), 422, "goal"),
-    (f"GET {LOOKUP}&goal=1+2+3/4+0+5/6+7+8", None, (), 422, "pdb build"),
-    (f"GET {LOOKUP}&db=../x", None, (), 404, "'../x'"),
+    ("GET /v1/lookup?board=1+2", 422, "'1 2'"),
+    (f"GET {LOOKUP}&goal=nowhere", 422, "goal"),
+    (f"GET {LOOKUP}&goal=1+2+3/4+0+5/6+7+8", 422, "pdb build"),
+    (f"GET {LOOKUP}&db=../x", 404, "'../x'"),
     # Searches
-    (f"GET /v1/moves?{BOARD}&seconds=nan", None, (), 422, "seconds"),
-    ("POST /v1/solve", b'{"board": [true]}', (), 422, "board.0"),
-    ("POST /v1/solve", b'{"board": %s, "seconds": "5"}' % GOOD, (), 422, "seconds"),
-    ("POST /v1/solve", b'{"board": %s' % GOOD, (), 400, "JSON"),
+    (f"GET /v1/moves?{BOARD}&seconds=nan", 422, "seconds"),
+    ("POST /v1/solve", 422, "board.0", b'{"board": [true]}'),
+    ("POST /v1/solve", 422, "seconds", b'{"board": %s, "seconds": "5"}' % GOOD),
+    ("POST /v1/solve", 400, "JSON", b'{"board": %s' % GOOD),
     # Parameters and fields
-    (f"GET {LOOKUP}&gaol=snail", None, (), 422, "gaol is not known; did you mean goal"),
-    (f"GET /v1/moves?{BOARD}&{BOARD}", None, (), 422, "board is given 2 times"),
-    ("GET /v1/solve", None, (), 422, "board"),
-    ("POST /v1/solve", b'{"board": %s, "second": 5}' % GOOD, (), 422, "did you mean seconds"),
-    ("POST /v1/solve", b"{" + b'"x":0,' * 2000 + b'"board": %s}' % GOOD, (), 422, "too many fields"),
-    ("POST /v1/solve?seconds=5", b'{"board": %s}' % GOOD, (), 422, "seconds stands in the query"),
+    (f"GET {LOOKUP}&gaol=snail", 422, "gaol is not known; did you mean goal"),
+    (f"GET /v1/moves?{BOARD}&{BOARD}", 422, "board is given 2 times"),
+    ("GET /v1/solve", 422, "board"),
+    ("POST /v1/solve", 422, "did you mean seconds", b'{"board": %s, "second": 5}' % GOOD),
+    ("POST /v1/solve", 422, "too many fields", b"{" + b'"x":0,' * 2000 + b'"board": %s}' % GOOD),
+    ("POST /v1/solve?seconds=5", 422, "seconds stands in the query", b'{"board": %s}' % GOOD),
     # Batches
-    (f"POST {BATCH}", b"", (), 400, "JSON"),
-    (f"POST {SIZED}", b'{"boards": [1]}', (), 422, "boards.0: "),
-    (f"POST {BATCH}", b"[" * 100_000, (), 413, "boards"),
-    (f"POST {BATCH}", b'{"boards": []}', (), 400, "size"),
-    (f"POST {SIZED}", b'{"boards": [' + b"{}," * 60 + b"{}]}", (), 413, "50"),
-    (f"POST {SIZED}", b'{"boards": [[' + b"0," * 500 + b"0]]}", (), 413, "36 numbers"),
-    ("POST /v1/lookup?size=4x4", b'{"boards": []}', (), 404, "4x4"),
-    ("POST /v1/lookup?size=x", b'{"boards": []}', (), 422, "'x'"),
-    (f"POST {SIZED}", bytes(10), (BINARY,), 400, "10 bytes"),
-    (f"POST {SIZED}", b"<board/>", (("Content-Type", "text/xml"),), 415, "'text/xml'"),
+    (f"POST {BATCH}", 400, "JSON", b""),
+    (f"POST {SIZED}", 422, "boards.0: ", b'{"boards": [1]}'),
+    (f"POST {BATCH}", 413, "boards", b"[" * 100_000),
+    (f"POST {BATCH}", 400, "size", b'{"boards": []}'),
+    (f"POST {SIZED}", 413, "50", b'{"boards": [' + b"{}," * 60 + b"{}]}"),
+    (f"POST {SIZED}", 413, "36 numbers", b'{"boards": [[' + b"0," * 500 + b"0]]}"),
+    ("POST /v1/lookup?size=4x4", 404, "4x4", b'{"boards": []}'),
+    ("POST /v1/lookup?size=x", 422, "'x'", b'{"boards": []}'),
+    (f"POST {SIZED}", 400, "10 bytes", bytes(10), BINARY),
+    (f"POST {SIZED}", 415, "'text/xml'", b"<board/>", ("Content-Type", "text/xml")),
     # Sizes: by the head and by the body
-    ("GET /", None, (("Content-Length", "120001"),), 413, "120,000 bytes"),
-    (f"POST {SIZED}", b" " * 120_001, (), 413, "120,000 bytes"),
+    ("GET /", 413, "120,000 bytes", None, ("Content-Length", "120001")),
+    (f"POST {SIZED}", 413, "120,000 bytes", b" " * 120_001),
     # Hosts
-    ("GET /", None, (("Host", None),), 400, "--allowed-host"),
-    ("GET /", None, (("Host", "localhost"), ("Host", "evil.example")), 400, "--allowed-host"),
+    ("GET /", 400, "--allowed-host", None, ("Host", None)),
+    ("GET /", 400, "--allowed-host", None, ("Host", "localhost"), ("Host", "evil.example")),
     *(
-        ("GET /metrics", None, (("Host", host),), 400, "--allowed-host")
+        ("GET /metrics", 400, "--allowed-host", None, ("Host", host))
         for host in ("evil.example", "localhost.evil.example", "evil@localhost", "*", "notexample.com")
     ),
-    (f"GET {LOOKUP}", None, (("Host", "LOCALHOST:80"), SAME), 200, ""),
-    (f"GET {LOOKUP}", None, (("Host", "[::1]:8015"), SAME), 200, ""),
-    (f"GET {LOOKUP}", None, (("Host", "a.b.example.com"), SAME), 200, ""),
-    ("GET /healthz", None, (("Host", "10.1.2.3:8015"),), 200, ""),
+    *(
+        (f"GET {LOOKUP}", 200, "", None, ("Host", host), SAME)
+        for host in ("LOCALHOST:80", "[::1]:8015", "a.b.example.com")
+    ),
+    ("GET /healthz", 200, "", None, ("Host", "10.1.2.3:8015")),
     # The token
     *(
-        (f"GET {path}", None, (("Authorization", shown),), 401, "Bearer")
+        (f"GET {path}", 401, "Bearer", None, ("Authorization", shown))
         for path in ("/v1/databases", "/metrics")
         for shown in (None, "Bearer wrong", "s3cret", "Bearer s3cret\xe9")
     ),
-    *((f"GET {path}", None, (("Authorization", None),), 200, "") for path in ("/", "/healthz", "/openapi.json")),
+    *((f"GET {path}", 200, "", None, ("Authorization", None)) for path in ("/", "/healthz", "/openapi.json")),
     # Pages of other origins
-    (f"GET {LOOKUP}", None, (("Origin", None),), 200, ""),
+    (f"GET {LOOKUP}", 200, "", None, ("Origin", None)),
     # Behind a proxy that leaves out the port in Host.
-    (f"GET {LOOKUP}", None, (("Origin", "https://localhost:8443"), SAME), 200, ""),
-    (f"GET {LOOKUP}", None, (("Origin", "https://localhost"),), 200, ""),
-    (f"GET {LOOKUP}", None, (FOREIGN,), 200, ""),
-    ("GET /", None, (FOREIGN, ("Origin", None)), 200, ""),
-    *((f"GET {path}?{BOARD}", None, (FOREIGN, ("Origin", None)), 403, "--cors-origin") for path in SEARCHES),
+    (f"GET {LOOKUP}", 200, "", None, ("Origin", "https://localhost:8443"), SAME),
+    (f"GET {LOOKUP}", 200, "", None, ("Origin", "https://localhost")),
+    (f"GET {LOOKUP}", 200, "", None, FOREIGN),
+    ("GET /", 200, "", None, FOREIGN, ("Origin", None)),
+    *((f"GET {path}?{BOARD}", 403, "--cors-origin", None, FOREIGN, ("Origin", None)) for path in SEARCHES),
+    # Another port of this machine, or a neighbour such as www.example.org.
+    (f"GET {LOOKUP}", 403, "--cors-origin", None, ("Sec-Fetch-Site", "same-site"), ("Origin", None)),
+    (f"GET {LOOKUP}", 403, "--cors-origin", None, FOREIGN, ("Origin", "https://evil.example")),
     *(
-        (f"GET {LOOKUP}", None, headers, 403, "--cors-origin")
-        for headers in (
-            # Another port of this machine, or a neighbour such as www.example.org.
-            (("Sec-Fetch-Site", "same-site"), ("Origin", None)),
-            (FOREIGN, ("Origin", "https://evil.example")),
-            (("Origin", "https://evil.example"),),
-            (("Origin", "http://localhost:3000"),),
-        )
+        (f"GET {LOOKUP}", 403, "--cors-origin", None, ("Origin", origin))
+        for origin in ("https://evil.example", "http://localhost:3000")
     ),
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("request_", "body", "headers", "status", "detail"), REQUESTS, ids=[f"{row[0][:50]} {row[3]}" for row in REQUESTS]
-)
-def test_request_is_answered_or_refused(
-    app: Starlette, request_: str, body: bytes | None, headers: Any, status: int, detail: str
-) -> None:
-    """Requests are of the allowed origin and have the token, if `headers` name no others."""
-    method, _, address = request_.partition(" ")
+@pytest.mark.parametrize("row", REQUESTS, ids=[f"{row[0][:50]} {row[1]}" for row in REQUESTS])
+def test_request_is_answered_or_refused(app: Starlette, row: tuple[Any, ...]) -> None:
+    """Requests are of the allowed origin and have the token, if the headers name no others."""
+    request, status, detail, body, *headers = row if len(row) > 3 else (*row, None)
+    method, _, address = request.partition(" ")
     usual = {"Authorization": "Bearer s3cret", "Origin": ORIGIN}
     origin = (usual | dict(headers))["Origin"]
     given = [header for header in usual.items() if header[0] not in dict(headers)]
@@ -232,11 +226,10 @@ def test_requests_and_boards_are_counted(database: Database) -> None:
 @in_event_loop
 @pytest.mark.parametrize("events", [False, True])
 async def test_every_fault_is_logged_with_the_id_of_the_request(
-    database: Database, events: bool, caplog: pytest.LogCaptureFixture
+    solvers: HeldSolvers, events: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
-    solvers = HeldSolvers()
     solvers.release.set()
-    async with running_app(database, solvers) as app:
+    async with running_app(solvers) as app:
         for error in (KeyError("secret.h5"), TableFileDamagedError("secret.h5 is damaged")):
             solvers.error_of = lambda _: error  # noqa: B023
             caplog.clear()
@@ -323,24 +316,13 @@ def test_file_without_a_valid_token_is_refused(tmp_path: Path, content: bytes) -
     refused(pdb("serve", "--db", "none.h5", "--token-file", str(path)), 2, "token")
 
 
-@pytest.mark.parametrize(
-    ("read", "text", "expected"),
-    [
-        (read_host, "Tiles", "tiles"),
-        (read_host, "*.example.org", "*.example.org"),
-        (read_host, "[FE80:0::1]", "[fe80::1]"),
-        (read_origin, "HTTPS://Example.org", ORIGIN),
-        (read_origin, "*", "*"),
-    ],
-)
-def test_hosts_and_origins_are_read(read: Callable[[str], str], text: str, expected: str) -> None:
-    assert read(text) == expected
+def test_origins_are_read() -> None:
+    assert [read_origin(text) for text in ("HTTPS://Example.org", "*")] == [ORIGIN, "*"]
 
 
 def test_server_answers_for_its_own_addresses_and_advises_hosts_for_all_addresses() -> None:
-    assert hosts_of("127.0.0.1", "127.0.0.1") == LOOPBACK
-    assert hosts_of("tiles.lan", "10.0.0.7") == (*LOOPBACK, "tiles.lan", "10.0.0.7")
-    assert hosts_of("::", "::") == (*LOOPBACK, "[::]")
+    hosts = ("tiles.lan", "*.example.org", "10.0.0.7", "[fe80::1]", "[::]")
+    assert hosts_of("127.0.0.1", "Tiles.lan", *hosts[1:3], "[FE80:0::1]", "::", "::") == (*LOOPBACK, *hosts)
     for address in ("0.0.0.0", "::"):
         assert "--allowed-host" in (advice(address, ()) or "")
         assert advice(address, ("tiles.example.org",)) is None

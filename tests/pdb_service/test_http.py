@@ -16,11 +16,7 @@ from pdb_query import Database
 from pdb_service.openapi import openapi
 from pdb_service.responses import STATUS, status_of
 from pdb_service.settings import ServiceSettings
-from tests.pdb_service.app_requests import (
-    ask,
-    metrics,
-    ready_app,
-)
+from tests.pdb_service.app_requests import ask, metrics, ready_app
 from tests.project.test_docs import page
 
 BOARD = "8+6+7/2+5+4/3+0+1"
@@ -37,14 +33,13 @@ def sections() -> dict[str, str]:
     return dict(zip(parts[::2], parts[1::2], strict=True))
 
 
-def routes_of(heading: str) -> set[tuple[str, str]]:
-    """Return the routes that a heading names, each a method and a path."""
-    methods, paths = re.findall(r"\b(GET|POST)\b", heading), re.findall(r"/[\w/{}]+", heading)
-    return {(method.lower(), path) for method in methods for path in paths}
-
-
 def test_routes_are_those_of_openapi(app: Starlette) -> None:
-    documented = set().union(*map(routes_of, sections()))
+    documented = {
+        (method.lower(), path)
+        for heading in sections()
+        for method in re.findall(r"\b(GET|POST)\b", heading)
+        for path in re.findall(r"/[\w/{}]+", heading)
+    }
     assert documented == {
         (method, path) for path, methods in openapi(app.routes)["paths"].items() for method in methods
     }

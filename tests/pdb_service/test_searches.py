@@ -37,11 +37,6 @@ from tests.tables import table_file
 ASKING = [ask_solve, partial(ask_solve, events=True), ask_moves]
 
 
-@pytest.fixture
-def solvers() -> HeldSolvers:
-    return HeldSolvers()
-
-
 def searches(app: Starlette) -> Any:
     return app.state.service.searches
 
@@ -51,17 +46,15 @@ def searches(app: Starlette) -> Any:
 
 @in_event_loop
 @pytest.mark.parametrize("request_", ASKING)
-async def test_search_ends_when_its_client_leaves(
-    database: Database, solvers: HeldSolvers, request_: Callable[..., AppRequest]
-) -> None:
-    async with running_app(database, solvers, n_solves=1) as app:
+async def test_search_ends_when_its_client_leaves(solvers: HeldSolvers, request_: Callable[..., AppRequest]) -> None:
+    async with running_app(solvers, n_solves=1) as app:
         running, waiting = (request_(app, board) for board in BOARDS[:2])
-        await until(lambda: len(solvers.begun) == 1)
+        await solvers.begin(1)
         for request in (waiting, running):
             request.leave()
             await request.task
         last = request_(app, BOARDS[2])
-        await until(lambda: len(solvers.begun) == 2)
+        await solvers.begin(2)
         solvers.release.set()
         assert (await last.reply()).status == 200
         assert solvers.begun[:2] == [BOARDS[0], BOARDS[2]]
@@ -72,12 +65,10 @@ async def test_search_ends_when_its_client_leaves(
 
 @in_event_loop
 @pytest.mark.parametrize("events", [False, True])
-async def test_wait_of_a_solve_is_bounded(
-    database: Database, solvers: HeldSolvers, events: bool, caplog: pytest.LogCaptureFixture
-) -> None:
-    async with running_app(database, solvers, n_solves=1, wait_s=0.1) as app:
+async def test_wait_of_a_solve_is_bounded(solvers: HeldSolvers, events: bool, caplog: pytest.LogCaptureFixture) -> None:
+    async with running_app(solvers, n_solves=1, wait_s=0.1) as app:
         running = ask_solve(app, BOARDS[0])
-        await until(lambda: len(solvers.begun) == 1)
+        await solvers.begin(1)
         for request in [ask_solve(app, BOARDS[1], events=events) for _ in range(2)]:
             reply = await request.reply()
             assert b"BusyError" in reply.body
@@ -91,8 +82,8 @@ async def test_wait_of_a_solve_is_bounded(
 
 
 @in_event_loop
-async def test_full_queue_refuses_new_searches_but_not_short_ones(database: Database, solvers: HeldSolvers) -> None:
-    async with running_app(database, solvers, n_solves=1, n_waiting=1) as app:
+async def test_full_queue_refuses_new_searches_but_not_short_ones(solvers: HeldSolvers) -> None:
+    async with running_app(solvers, n_solves=1, n_waiting=1) as app:
         taken = [ask_solve(app, board) for board in BOARDS[:2]]
         await until(lambda: (searches(app).n_running, searches(app).n_waiting) == (1, 1))
         for events in (False, True):
@@ -113,15 +104,13 @@ async def test_full_queue_refuses_new_searches_but_not_short_ones(database: Data
 
 
 @in_event_loop
-async def test_events_report_the_nodes_of_all_thresholds_or_the_searches_ahead(
-    database: Database, solvers: HeldSolvers
-) -> None:
+async def test_events_report_the_nodes_of_all_thresholds_or_the_searches_ahead(solvers: HeldSolvers) -> None:
     """The names in their data are those of docs/http.md."""
     documented = re.findall(r"^\| (queued|progress) \| (.*) \|$", page("docs/http.md"), re.MULTILINE)
     names = {name: set(re.findall(r'"(\w+)":', shown)) for name, shown in documented}
     counts = ((10, 200), (12, 50), (12, 400), (14, 10))
     solvers.reports = tuple(Iteration(at, generated, generated // 2, 0.1) for at, generated in counts)
-    async with running_app(database, solvers, n_solves=1) as app:
+    async with running_app(solvers, n_solves=1) as app:
         requests = [ask_solve(app, board, events=True) for board in BOARDS[:3]]
         await until(lambda: all(request.sent[1:] for request in requests))
         solvers.release.set()
@@ -135,9 +124,9 @@ async def test_events_report_the_nodes_of_all_thresholds_or_the_searches_ahead(
 
 
 @in_event_loop
-async def test_time_limit_is_at_most_that_of_the_server(database: Database, solvers: HeldSolvers) -> None:
+async def test_time_limit_is_at_most_that_of_the_server(solvers: HeldSolvers) -> None:
     solvers.release.set()
-    async with running_app(database, solvers, solve_s=5.0) as app:
+    async with running_app(solvers, solve_s=5.0) as app:
         for request, given, expected in (
             (ask_solve, {}, 5),
             (ask_solve, {"seconds": 60}, 5),
@@ -173,11 +162,11 @@ def test_hints_are_exact_and_come_best_first(database: Database) -> None:
 
 
 @in_event_loop
-async def test_search_of_a_move_that_leads_away_is_not_finished(database: Database, solvers: HeldSolvers) -> None:
+async def test_search_of_a_move_that_leads_away_is_not_finished(solvers: HeldSolvers) -> None:
     solvers.reports = (Iteration(threshold=9, generated=7, expanded=5, seconds=0.1),)
     solvers.release.set()
     board = next(board for board in BOARDS if board.index(0) == 1)  # `answer_for` moves the tile of the first cell
-    async with running_app(database, solvers) as app:
+    async with running_app(solvers) as app:
         answer = (await ask_moves(app, board).reply()).json
     assert (answer["distance"], [move["distance"] for move in answer["moves"]]) == (5, [4, 6, 6])
 
@@ -187,12 +176,10 @@ async def test_search_of_a_move_that_leads_away_is_not_finished(database: Databa
 
 @in_event_loop
 @pytest.mark.parametrize("grace_s", [0.0, 30.0])
-async def test_running_searches_have_the_time_of_grace(
-    database: Database, solvers: HeldSolvers, grace_s: float
-) -> None:
-    async with running_app(database, solvers, n_solves=1, grace_s=grace_s) as app:
+async def test_running_searches_have_the_time_of_grace(solvers: HeldSolvers, grace_s: float) -> None:
+    async with running_app(solvers, n_solves=1, grace_s=grace_s) as app:
         running = ask_solve(app, BOARDS[0])
-        await until(lambda: len(solvers.begun) == 1)
+        await solvers.begin(1)
         waiting = ask_solve(app, BOARDS[1])
         await until(lambda: searches(app).n_waiting == 1)
         searches(app).stop()
@@ -221,7 +208,7 @@ async def random_requests(database: Database, seed: int) -> None:
     """Send, close and cancel requests in random order, to a service that may stop meanwhile."""
     chance = random.Random(seed)
     seconds = {board: chance.choice([0.0, 0.001, 0.004, 0.02]) for board in BOARDS}
-    solvers = HeldSolvers()
+    solvers = HeldSolvers(database)
     solvers.wait_s = seconds.__getitem__
     solvers.error_of = lambda board: KeyError("a bug") if board == FAILING else None
     settings = {
@@ -232,7 +219,7 @@ async def random_requests(database: Database, seed: int) -> None:
     }
     requests: list[tuple[Any, AppRequest]] = []
     left: set[int] = set()
-    async with running_app(database, solvers, **settings) as app:
+    async with running_app(solvers, **settings) as app:
         stop_at = chance.choice([None, 15, 30])
         for step in range(40):
             if step == stop_at:

@@ -1,9 +1,7 @@
 """Statistics of heuristics, and all boards of small sizes with their distances."""
 
-import json
 import math
 import statistics
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,7 +9,7 @@ import pytest
 from pdb_core.puzzle import BoardSize, blank_first
 from pdb_study.heuristics import heuristic_values, study_values
 from pdb_study.layer_search import all_boards
-from tests.command_line import pdb
+from tests.command_line import pdb, records
 from tests.naive.boards_and_tables import naive_distances, naive_manhattan
 from tests.naive.heuristics import naive_misplaced
 
@@ -67,29 +65,21 @@ def test_published_means_of_the_8_puzzle() -> None:
     # Means at two depths, for the blank in a corner, as published: 7.0, 21.0, 7.3, 14.8 and 2.4. The mean of misplaced
     # tiles at depth 24 is 7.246 over all 24,047 boards, by the naive twin too.
     options = ("--heuristic", "misplaced", "--heuristic", "manhattan", "--heuristic", "max(misplaced,manhattan)")
-    shown = pdb("study", "heuristics", "3x3", *options, "--format", "ndjson").stdout
-    records = [json.loads(line) for line in shown.splitlines()]
-    means = {(record["distance"], record["heuristic"]): round(record["mean"], 3) for record in records}
-    assert [means[31, name] for name in options[1::2]] == [7, 21, 21]
-    assert means[24, "misplaced"] == 7.246
-    (at_24,) = [record for record in records if (record["distance"], record["heuristic"]) == (24, "manhattan")]
+    rows = records("study", "heuristics", "3x3", *options)
+    known = {(row["distance"], row["heuristic"]): row for row in rows}
+    assert [known[31, name]["mean"] for name in options[1::2]] == [7, 21, 21]
+    assert round(known[24, "misplaced"]["mean"], 3) == 7.246
+    at_24 = known[24, "manhattan"]
     assert at_24["boards"] == 24047
     assert (round(at_24["mean"], 1), round(at_24["standard_deviation"], 1)) == (14.8, 2.4)
-    assert records[-1]["larger_than"]["manhattan"] == 0
-
-
-def test_text_and_plot(tmp_path: Path) -> None:
-    shown = pdb("study", "heuristics", "3x2", "--plot", str(tmp_path / "a.svg")).stdout
-    assert "360 boards of 3x2, mean distance" in shown
-    assert "<svg" in (tmp_path / "a.svg").read_text(encoding="utf-8")
+    assert rows[-1]["larger_than"]["manhattan"] == 0
 
 
 def test_random_boards_are_solved_for_their_distances() -> None:
-    shown = pdb("study", "heuristics", "4x3", "--heuristic", "manhattan", "--boards", "20", "--format", "ndjson").stdout
-    records = [json.loads(line) for line in shown.splitlines()]
-    known = [record for record in records if record["distance"] is not None]
-    assert sum(record["boards"] for record in known) == 20
-    assert all(record["maximum"] <= record["distance"] for record in known)
+    rows = records("study", "heuristics", "4x3", "--heuristic", "manhattan", "--boards", "20")
+    known = [row for row in rows if row["distance"] is not None]
+    assert sum(row["boards"] for row in known) == 20
+    assert all(row["maximum"] <= row["distance"] for row in known)
 
 
 def test_distances_of_large_boards_are_unknown() -> None:

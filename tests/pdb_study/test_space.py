@@ -1,6 +1,5 @@
 """State spaces by distance: both searches agree with the naive one, with each other, and with published counts."""
 
-import csv
 from collections import Counter
 from itertools import islice
 
@@ -8,8 +7,8 @@ import pytest
 
 from pdb_core.puzzle import BoardSize, Tiles, blank_last, parse_goal, parse_size
 from pdb_study.space import StateSpace, explore_space
-from tests import ROOT
 from tests.naive.boards_and_tables import naive_distances, naive_layers
+from tests.solving import golden_rows
 
 S3 = BoardSize(3, 3)
 # The 15-puzzle with the blank in a corner: https://oeis.org/A089473.
@@ -45,15 +44,11 @@ def test_both_searches_equal_the_naive_one(text: str, goal_text: str) -> None:
         assert (space.is_complete, space.out_of_memory) == (True, False)
 
 
-def golden_spaces() -> list[tuple[str, str, list[int]]]:
-    with (ROOT / "tests" / "golden" / "spaces.csv").open(encoding="utf-8") as file:
-        return [(row["size"], row["goal"], [int(n) for n in row["counts"].split()]) for row in csv.DictReader(file)]
-
-
-@pytest.mark.parametrize(("text", "goal", "counts"), golden_spaces())
-def test_counts_are_those_on_record(text: str, goal: str, counts: list[int]) -> None:
-    size = parse_size(text)
-    assert explore_space(size, parse_goal(goal, size), n_threads=2, max_antipodes=0).counts == tuple(counts)
+@pytest.mark.parametrize("row", golden_rows("spaces.csv"), ids=lambda row: f"{row['size']} {row['goal']}")
+def test_counts_are_those_on_record(row: dict[str, str]) -> None:
+    size = parse_size(row["size"])
+    space = explore_space(size, parse_goal(row["goal"], size), n_threads=2, max_antipodes=0)
+    assert list(space.counts) == [int(n) for n in row["counts"].split()]
 
 
 def test_fifteen_puzzle_has_the_published_counts() -> None:

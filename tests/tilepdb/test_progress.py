@@ -10,41 +10,31 @@ from pdb_core.puzzle import Board, blank_last
 from solver import Checkpoint, Iteration, checkpoint as checkpoint_module
 from solver.requests import Request
 from tests.solving import S4, solvable_boards
-from tilepdb import progress as progress_module
 from tilepdb.commands.progress import SearchDisplay
 from tilepdb.named_build import named_plan
-
-
-class Terminal(io.StringIO):
-    """Stream that is a terminal."""
-
-    def isatty(self) -> bool:
-        return True
-
-
-def show_build(partition: str = "663") -> None:
-    plan = named_plan(partition)
-    with progress_module.BuildLine(plan) as line:
-        for index, entry in enumerate(plan.patterns):
-            line.show_build(BuildProgress(index, entry.pattern, 1, 1, 2))
+from tilepdb.progress import BuildLine
 
 
 @pytest.mark.parametrize(
-    ("environment", "has_bar", "has_colour"),
+    ("is_terminal", "environment", "has_bar", "has_colour"),
     [
-        ({"TERM": "xterm"}, True, True),
-        ({"TERM": "xterm", "NO_COLOR": "1"}, True, False),
-        ({"TERM": "dumb"}, False, False),
+        (True, {"TERM": "xterm"}, True, True),
+        (True, {"TERM": "xterm", "NO_COLOR": "1"}, True, False),
+        (True, {"TERM": "dumb"}, False, False),
+        (False, {"TERM": "xterm", "FORCE_COLOR": "1"}, False, False),
     ],
 )
-def test_bar_on_a_terminal_fits_on_a_line_and_is_removed(
-    environment: dict[str, str], has_bar: bool, has_colour: bool, monkeypatch: pytest.MonkeyPatch
+def test_bar_is_only_on_a_terminal_fits_on_a_line_and_is_removed(
+    is_terminal: bool, environment: dict[str, str], has_bar: bool, has_colour: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name, value in {"COLUMNS": "60", **environment}.items():
         monkeypatch.setenv(name, value)
-    stream = Terminal()
+    stream, plan = io.StringIO(), named_plan("663")
+    monkeypatch.setattr(stream, "isatty", lambda: is_terminal)
     monkeypatch.setattr("sys.stderr", stream)
-    show_build()
+    with BuildLine(plan) as line:
+        for index, entry in enumerate(plan.patterns):
+            line.show_build(BuildProgress(index, entry.pattern, 1, 1, 2))
     shown = stream.getvalue()
     assert ("pattern 1 of 3" in shown) == ("━" in shown) == has_bar
     assert (re.search(r"\x1b\[[1-9][\d;]*m", shown) is not None) == has_colour
@@ -54,12 +44,6 @@ def test_bar_on_a_terminal_fits_on_a_line_and_is_removed(
     # A line that wraps could not be removed. At the end the cursor is shown again.
     assert all(len(line) <= 60 for line in re.split(r"\r|\n|\x1b\[\??[\d;]*[a-zA-Z]", shown))
     assert shown.rfind("\x1b[?25l") < shown.rfind("\x1b[?25h") < shown.rfind("\x1b[2K")
-
-
-def test_log_has_no_bar(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("FORCE_COLOR", "1")
-    show_build()
-    assert capsys.readouterr() == ("", "")
 
 
 def test_search_has_estimates_of_the_time_left(

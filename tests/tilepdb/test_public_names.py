@@ -1,4 +1,4 @@
-"""The one import: it is fast, complete, documented and typed. scripts/check checks the types of a user's program."""
+"""The one import: fast, complete and documented. scripts/check checks its types, and those of a user's program."""
 
 import inspect
 import os
@@ -42,24 +42,14 @@ def test_names_for_type_checkers_are_those_at_run_time() -> None:
 
 
 @pytest.mark.parametrize("name", tilepdb.__all__)
-def test_public_name_is_documented_and_typed(name: str) -> None:
+def test_public_name_is_documented(name: str) -> None:
     value = getattr(tilepdb, name)
     if not callable(value) or name == "BoardLike":
         return
     assert inspect.getdoc(value)
-    members = [value]
-    if inspect.isclass(value):
-        members = [
-            member if isinstance(member, FunctionType) else member.__func__
-            for key, member in vars(value).items()
-            if isinstance(member, FunctionType | classmethod | staticmethod) and not key.startswith("_")
-        ]
-    for member in members:
-        assert inspect.getdoc(member), member
-        signature = inspect.signature(member)
-        empty = [each.name for each in signature.parameters.values() if each.annotation is each.empty]
-        assert set(empty) <= {"self", "cls"}, member
-        assert signature.return_annotation is not signature.empty, member
+    for key, member in vars(value).items() if inspect.isclass(value) else ():
+        if isinstance(member, FunctionType | classmethod | staticmethod) and not key.startswith("_"):
+            assert inspect.getdoc(member), member
 
 
 def test_program_of_a_user_runs(tmp_path: Path) -> None:

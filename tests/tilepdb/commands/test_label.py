@@ -8,10 +8,9 @@ import numpy as np
 import pytest
 
 from pdb_core.errors import InputError
-from pdb_core.puzzle import blank_last
+from pdb_core.puzzle import blank_first, blank_last
 from pdb_study.labels import RandomBoards, RandomWalks
 from tests.command_line import BOARD, UNSOLVABLE, pdb, refused
-from tests.naive.boards_and_tables import naive_distances
 from tests.pdb_study.labels.deepcubea import pickled
 from tests.solving import S3
 from tilepdb.commands.label import parse_lengths
@@ -25,24 +24,18 @@ def loaded(path: Path) -> dict[str, Any]:
 
 def test_random_boards_and_walks_of_a_command(tmp_path: Path, small_table: str) -> None:
     out = tmp_path / "a.npz"
-    result = pdb("label", "--db", small_table, "--random", "30", "--seed", "5", "--out", str(out))
-    assert result.returncode == 0, result.stderr
+    result = pdb("label", "--db", small_table, "--random", "30", "--seed", "5", "--out", str(out), code=0)
     assert result.stdout == ""
     assert "30 boards in" in result.stderr
     arrays = loaded(out)
     assert np.array_equal(arrays["board"], next(RandomBoards(S3, blank_last(S3), 30, 5).blocks()))
-    description = json.loads(arrays["description"].item())
-    assert description["command"].startswith("pdb label --db ")
-    result = pdb(
+    assert json.loads(arrays["description"].item())["command"].startswith("pdb label --db ")
+    pdb(
         "label", "--db", small_table, "--random", "30", "--walks", "3-5,9", "--goal", "blank-first", "--out", str(out),
-        "--threads", "1", "--distances-only",
+        "--threads", "1", "--distances-only", code=0,
     )  # fmt: skip
-    assert result.returncode == 0, result.stderr
     arrays = loaded(out)
-    goal = tuple(range(9))
-    assert np.array_equal(arrays["board"], next(RandomWalks(S3, goal, 30, 1, (3, 4, 5, 9)).blocks()))
-    distances = naive_distances(S3, goal)
-    assert arrays["distance"].tolist() == [distances[tuple(board)] for board in arrays["board"].tolist()]
+    assert np.array_equal(arrays["board"], next(RandomWalks(S3, blank_first(S3), 30, 1, (3, 4, 5, 9)).blocks()))
     assert "first_moves" not in arrays
 
 
@@ -52,16 +45,12 @@ def test_given_boards_of_a_command(tmp_path: Path, small_table: str) -> None:
     out = tmp_path / "out.npz"
     result = pdb(
         "label", "--db", small_table, str(tmp_path / "a.pkl"), BOARD, UNSOLVABLE, "--instances",
-        str(tmp_path / "a.csv"), "--out", str(out),
+        str(tmp_path / "a.csv"), "--out", str(out), code=3,
     )  # fmt: skip
-    assert result.returncode == 3
     assert "1 board cannot be solved; the distance in the file is -1" in result.stderr
     arrays = loaded(out)
     assert arrays["distance"].tolist() == [1, 31, -1, 2]
     assert json.loads(arrays["description"].item())["boards"]["name"] == f"a.pkl {tmp_path / 'a.csv'}"
-    result = pdb("label", "--db", small_table, "--instances", "-", "--out", str(out), stdin=f"{BOARD}\n")
-    assert result.returncode == 0, result.stderr
-    assert loaded(out)["distance"].tolist() == [31]
 
 
 @pytest.mark.tiny
@@ -96,6 +85,5 @@ def test_command_continues_after_ctrl_c_or_starts_over(
     assert np.array_equal(loaded(out)["board"], next(RandomBoards(S3, blank_last(S3), 400, 1).blocks()))
     for fresh, seed in ((other, 2), (command, 1)):
         stop()
-        result = pdb(*fresh, "--fresh")
-        assert (result.returncode, "continues after" in result.stderr) == (0, False)
+        assert "continues after" not in pdb(*fresh, "--fresh", code=0).stderr
         assert np.array_equal(loaded(out)["board"], next(RandomBoards(S3, blank_last(S3), 400, seed).blocks()))

@@ -1,20 +1,17 @@
 """`pdb doctor` and `pdb bench`."""
 
-import json
 import re
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
-from tests.command_line import pdb, started_pdb
+from tests.command_line import pdb, records, started_pdb
 from tilepdb.commands.machine import _bench_text
 
 
 def test_doctor_finds_this_installation_well() -> None:
-    result = pdb("doctor")
-    assert result.returncode == 0
-    assert "self-test         passed" in result.stdout
+    assert "self-test         passed" in pdb("doctor", code=0).stdout
 
 
 def test_failed_self_test_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -23,25 +20,20 @@ def test_failed_self_test_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_bench_measures_builds_and_searches() -> None:
-    options = ("--repeats", "1", "--boards", "3", "--set", "classic", "--format", "ndjson")
-    result = pdb("bench", "663", *options)
-    assert result.returncode == 0, result.stderr
-    records = [json.loads(line) for line in result.stdout.splitlines()]
-    assert records[0]["measurement"] == "663 bits: build, whole process"
-    assert [record["boards"] for record in records[1:3]] == [3, 3]
-    build, *searches = ["".join(_bench_text(record)) for record in records]
+    options = ("--repeats", "1", "--boards", "3")
+    measured = records("bench", "663", *options, "--set", "classic")
+    assert [record["boards"] for record in measured[1:3]] == [3, 3]
+    build, *searches = ["".join(_bench_text(record)) for record in measured]
     assert re.fullmatch(r"663 bits: build, whole process +\d+\.\d\d s \(median of 1\).*", build)
     for line in searches:
         assert re.search(r"[\d.]+ s, +[\d.]+ ms a board, mean h [\d.]+, [\d,]+ nodes, [\d.]+ million/s", line)
     # The usual sets are of 4x4 boards.
-    of_3x3 = pdb("bench", "8", *options[:4], *options[-2:]).stdout
-    assert len(of_3x3.splitlines()) == 3
+    assert len(records("bench", "8", *options)) == 3
 
 
 @pytest.mark.slow
 def test_warm_up_compiles_what_the_first_solve_needs(tmp_path: Path) -> None:
-    records = json.loads(pdb("doctor", "--warm-up", "--format", "json").stdout)
-    values = [record["value"] for record in records if record["check"] == "warm-up"]
+    values = [record["value"] for record in records("doctor", "--warm-up") if record["check"] == "warm-up"]
     assert re.fullmatch(r"passed: kernels compiled in \d+\.\d\d s", values[-1])
     commands = {value.split()[3] for value in values[:-1]}
     assert commands == {"solve", "label", "build", "query", "search", "approximate"}

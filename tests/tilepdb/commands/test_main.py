@@ -1,4 +1,4 @@
-"""The program as a whole: help, version, completion, and scripts meant for Python's debugger."""
+"""The program as a whole: help, completion, and scripts meant for Python's debugger."""
 
 import re
 import shlex
@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 import typer.main
 
-from pdb_core import __version__
 from pdb_core.pattern import named_partitions
 from pdb_query import instance_sets
 from solver.algorithms import ALGORITHMS
@@ -52,10 +51,6 @@ def test_examples_of_the_help_are_valid(example: str) -> None:
         command = command.commands[words.pop(0)]
     assert example in command.epilog.splitlines()
     assert command.make_context("", words).params
-
-
-def test_version_is_printed() -> None:
-    assert pdb("--version").stdout == f"tile-pdb {__version__}\n"
 
 
 def test_scripts_are_for_the_debugger(tmp_path: Path) -> None:

@@ -1,13 +1,12 @@
 """Tiles that are words: --tiles letters."""
 
-import json
 from pathlib import Path
 
 import pytest
 
 from pdb_core.puzzle import format_board
 from pdb_query import read_instances
-from tests.command_line import pdb
+from tests.command_line import pdb, records
 from tilepdb.commands.tile_names import TileNames
 
 LETTERS = "a b c/d e f/g h _"
@@ -52,11 +51,9 @@ def test_files_of_words_are_read(goal: str, text: str, boards: list[str], tmp_pa
 def test_command_answers_in_letters(command: str, tmp_path: Path) -> None:
     arguments = [command, "--tiles", "letters", "--goal", LETTERS, "a b c/d e f/_ g h"]
     assert pdb(*arguments).stdout.splitlines()[1] == "  g h"
-    unsolvable = pdb(*arguments[:-1], "b a c/d e f/g h _")
-    assert unsolvable.returncode == 3
+    unsolvable = pdb(*arguments[:-1], "b a c/d e f/g h _", code=3)
     assert "board b a c d e f g h _ cannot be solved: to reach the goal" in unsolvable.stderr
-    result = pdb(*arguments, "--format", "ndjson", "--out", "out.ans", cwd=tmp_path)
-    record = json.loads(result.stdout)
+    (record,) = records(*arguments, "--out", "out.ans", cwd=tmp_path)
     assert record["moves"] == ["g", "h"]
     assert record["goal"] == [*"abcdefgh", "_"]
     assert (tmp_path / "out.ans").read_text(encoding="utf-8") == (
