@@ -114,8 +114,5 @@ def _descent(start: naive.PatternState, spec: TableSpec) -> set[naive.PatternSta
 
 
 def _value(state: naive.PatternState, spec: TableSpec) -> int:
-    total = 0
-    for cell, tile in zip(state[0], spec.pattern.tiles, strict=True):
-        (row, column), (goal_row, goal_column) = map(spec.size.row_and_column, (cell, spec.goal.index(tile)))
-        total += abs(row - goal_row) + abs(column - goal_column)
-    return total
+    goal_cells = map(spec.goal.index, spec.pattern.tiles)
+    return sum(naive.cell_distance(*cells, spec.size) for cells in zip(state[0], goal_cells, strict=True))
