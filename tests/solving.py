@@ -36,6 +36,11 @@ def solvable_boards(size: BoardSize, goal: Tiles, n: int, seed: int) -> list[Til
     return [tuple(row.tolist()) for row in random_boards(size, goal, n, seed)]
 
 
+def goal_with_blank(cell: int, size: BoardSize) -> Tiles:
+    """Return the goal with the tiles in order and the blank on a cell."""
+    return (*range(1, cell + 1), BLANK, *range(cell + 1, size.n_cells))
+
+
 def walked(goal: Tiles, size: BoardSize, n_moves: int, generator: np.random.Generator) -> Tiles:
     """Return the board after `n_moves` random moves. No move undoes the one before."""
     cells, blank, before = list(goal), goal.index(BLANK), -1

@@ -1,6 +1,5 @@
 """Builds as a whole: files, plans, refusals, interruption."""
 
-import csv
 import errno
 import hashlib
 import json
@@ -16,21 +15,17 @@ from pdb_core.encoding import ENCODINGS, Cost, Encoding
 from pdb_core.errors import DiskFullError, MemoryLimitError, OutputError
 from pdb_core.schema import pattern_group
 from pdb_query import open_database
-from tests import ROOT
 from tests.command_line import BOARD, pdb, started_pdb
 from tests.failing import failing
+from tests.solving import golden_rows
 from tests.tables import SMALL, interrupt_at, rewrite_header, small_plan
 
 EIGHTS = "1,2,3,4,5,6,7,8/9,10,11,12,13,14,15,16/17,18,19,20,21,22,23,24"
 
 
-def golden_files() -> list[list[str]]:
-    """Return partition, size, encoding, cost and SHA-256 of table files, which are the same on every machine."""
-    with (ROOT / "tests" / "golden" / "files.csv").open(encoding="utf-8") as file:
-        return list(csv.reader(file))[1:]
-
-
-@pytest.mark.parametrize(("partition", "size", "encoding", "cost", "digest"), golden_files())
+@pytest.mark.parametrize(
+    ("partition", "size", "encoding", "cost", "digest"), [list(row.values()) for row in golden_rows("files.csv")]
+)
 def test_builds_are_byte_identical_on_every_machine(
     tmp_path: Path, partition: str, size: str, encoding: Encoding, cost: Cost, digest: str
 ) -> None:

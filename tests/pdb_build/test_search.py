@@ -1,6 +1,5 @@
 """The search: tables equal those of a naive search, and the histograms on record."""
 
-import csv
 import itertools
 from collections import Counter
 from collections.abc import Iterator
@@ -15,9 +14,9 @@ from pdb_core.pattern import Pattern
 from pdb_core.puzzle import BoardSize, Tiles, blank_last, parse_goal, parse_size
 from pdb_core.table_spec import TableSpec
 from pdb_query import read_table_header
-from tests import ROOT
 from tests.naive import boards_and_tables as naive
 from tests.naive.standard_tables import naive_every_move_bits, naive_every_move_distances
+from tests.solving import golden_rows
 from tests.tables import table_file
 
 Kind = tuple[Encoding, Cost]
@@ -89,14 +88,13 @@ def golden_histograms() -> Iterator[Any]:
 
     The search of eight tiles in bytes is slow; the histograms of the 78 tables in bits are compared in every run.
     """
-    with (ROOT / "tests" / "golden" / "histograms.csv").open(encoding="utf-8") as file:
-        for row in csv.DictReader(file):
-            size = parse_size(row["board"])
-            tiles, histogram = (tuple(map(int, row[name].split())) for name in ("tiles", "histogram"))
-            spec = TableSpec(size, blank_last(size), Pattern(tiles), row["encoding"], row["cost"])  # type: ignore[arg-type]
-            is_slow = spec.encoding == "bytes" and sum(histogram) > 10**8
-            name = f"{size}-{spec.pattern}-{spec.encoding}-{spec.cost}"
-            yield pytest.param(spec, histogram, id=name, marks=[pytest.mark.slow] if is_slow else [])
+    for row in golden_rows("histograms.csv"):
+        size = parse_size(row["board"])
+        tiles, histogram = (tuple(map(int, row[name].split())) for name in ("tiles", "histogram"))
+        spec = TableSpec(size, blank_last(size), Pattern(tiles), row["encoding"], row["cost"])  # type: ignore[arg-type]
+        is_slow = spec.encoding == "bytes" and sum(histogram) > 10**8
+        name = f"{size}-{spec.pattern}-{spec.encoding}-{spec.cost}"
+        yield pytest.param(spec, histogram, id=name, marks=[pytest.mark.slow] if is_slow else [])
 
 
 @pytest.mark.parametrize(("spec", "histogram"), list(golden_histograms()))
