@@ -12,14 +12,7 @@ from pdb_core.errors import TableFileDamagedError
 from pdb_query import LOAD_MODES, open_database
 from pdb_query.table_file import LoadMode
 from tests.command_line import BOARD, pdb, refused
-from tests.tables import SMALL, sign_structures, sign_tables, table_file
-
-
-def copy_of_table(folder: Path, encoding: Encoding = "bytes") -> Path:
-    """Return a copy of a table file of the 8-puzzle."""
-    copy = folder / "copy.h5"
-    copy.write_bytes(table_file(SMALL, "3x3", encoding=encoding).read_bytes())
-    return copy
+from tests.tables import copy_of_table, sign_structures, sign_tables, table_file
 
 
 def change_last_byte(path: Path, change: int = 1) -> None:
