@@ -7,10 +7,9 @@ import pytest
 from pdb_core.errors import PartitionError
 from pdb_core.pattern import Partition, catalogue, named_partitions, parse_partition
 from pdb_core.puzzle import BoardSize, parse_goal, parse_size
-from tests.solving import S3, goal_with_blank
+from tests.solving import S3, SIZES, goal_with_blank
 
 pytestmark = pytest.mark.tiny
-SIZES = [BoardSize(width, height) for width in range(2, 7) for height in range(2, 7)]
 
 
 @pytest.mark.parametrize("name", list(named_partitions()))

@@ -6,12 +6,12 @@ from pdb_core.errors import GoalError
 from pdb_core.puzzle import Board, BoardSize, blank_last
 from pdb_core.symmetry import mappings_between, symmetries
 from tests.naive import boards_and_tables as naive
-from tests.solving import S3, goal_with_blank
+from tests.solving import S3, SIZES, goal_with_blank
 
 pytestmark = pytest.mark.tiny
 
 
-@pytest.mark.parametrize("size", [BoardSize(w, h) for w in range(2, 7) for h in range(2, 7)], ids=str)
+@pytest.mark.parametrize("size", SIZES, ids=str)
 def test_symmetries_are_those_found_by_turning_and_flipping(size: BoardSize) -> None:
     numbered = tuple(range(size.n_cells))
     images = naive.naive_turned_and_flipped(numbered, size)

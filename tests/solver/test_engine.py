@@ -7,7 +7,7 @@ import pytest
 
 from pdb_core.encoding import ENCODINGS, Encoding
 from pdb_core.puzzle import BoardSize, blank_last
-from solver import Solver, replay
+from solver import replay
 from solver.engine.catalogue_tables import suits_catalogue
 from solver.engine.database_engine import CATALOGUE, SCALAR, VECTOR, WIDE
 from solver.engine.unit_tables import DatabaseSums, sums_of
@@ -26,6 +26,7 @@ from tests.solving import (
     node_counts,
     share,
     solvable_boards,
+    solver_for,
 )  # fmt: skip
 
 SHARED = "1,2,5,6/3,4,7,8/9,10,13,14/11,12,15"
@@ -108,11 +109,10 @@ def test_all_rounds_agree_with_scalar_ones_of_separate_partitions(
 )
 def test_pauses_and_memory_that_grows_change_no_node(limits: dict[str, int], monkeypatch: pytest.MonkeyPatch) -> None:
     board = solvable_boards(S4, blank_last(S4), 3, 13)[2]
-    with database_for("663", "4x4", encoding="bits") as database:
-        whole = Solver(database).solve(board)
-        for name, value in limits.items():
-            monkeypatch.setattr(f"solver.engine.{name}", value)
-        limited = Solver(database).solve(board)
+    whole = solver_for("663", "4x4", "bits").solve(board)
+    for name, value in limits.items():
+        monkeypatch.setattr(f"solver.engine.{name}", value)
+    limited = solver_for("663", "4x4", "bits").solve(board)
     assert node_counts(limited.iterations) == node_counts(whole.iterations)
     assert limited.tiles == whole.tiles
 

@@ -154,16 +154,29 @@ def test_limit_of_time_is_kept() -> None:
 
 
 @pytest.mark.parametrize("search", ["a-star", "bidirectional"])
-def test_limit_of_memory_ends_the_search(search: str) -> None:
-    limit = 12_000_000
-    with pytest.raises(MemoryLimitError, match=r"holds [\d,]+ nodes in .* MB.*12.0 MB; raise --memory-limit") as caught:
-        search_hardest(S4, search, memory_limit_bytes=limit)
-    known = caught.value.solution
-    assert isinstance(known, Solution)
-    assert known.length is None
-    assert known.n_bytes <= limit
-    assert known.h <= known.lower_bound <= 80
-    assert known.generated >= known.n_nodes > 100_000
+def test_search_without_memory_keeps_what_it_knows(search: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """At its limit, and as at `ulimit -v`."""
+    make_room = NodeTable.make_room
+
+    def fail_later(table: NodeTable, between: Callable[[], object]) -> None:
+        if table.counters[N_NODES] > 30_000:
+            raise MemoryError
+        make_room(table, between)
+
+    for n_nodes, match in (
+        (100_000, r"holds [\d,]+ nodes in .* MB.*12.0 MB; raise --memory-limit"),
+        (30_000, "gets no more from the system; raise the limit"),
+    ):
+        with pytest.raises(MemoryLimitError, match=match) as caught:
+            search_hardest(S4, search, memory_limit_bytes=12_000_000)
+        known = caught.value.solution
+        assert isinstance(known, Solution)
+        assert known.length is None
+        assert known.n_bytes <= 12_000_000
+        assert known.h <= known.lower_bound <= 80
+        assert known.lower_bound > 8
+        assert known.generated >= known.n_nodes > n_nodes
+        monkeypatch.setattr(NodeTable, "make_room", fail_later)
     with pytest.raises(MemoryLimitError, match="to begin with; raise --memory-limit"):
         search_hardest(S3, search, memory_limit_bytes=1000)
 
@@ -176,28 +189,6 @@ def test_search_needs_the_memory_that_it_reports(search: str) -> None:
     assert (found.length, found.expanded, found.generated) == (whole.length, whole.expanded, whole.generated)
     with pytest.raises(MemoryLimitError):
         search_hardest(S3, search, weight=1.5, memory_limit_bytes=whole.n_bytes // 3)
-
-
-@pytest.mark.parametrize("search", ["a-star", "bidirectional"])
-def test_search_that_gets_no_memory_from_the_system_keeps_what_it_knows(
-    search: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """As at `ulimit -v`."""
-    make_room = NodeTable.make_room
-
-    def fail_later(table: NodeTable, between: Callable[[], object]) -> None:
-        if table.counters[N_NODES] > 30_000:
-            raise MemoryError
-        make_room(table, between)
-
-    monkeypatch.setattr(NodeTable, "make_room", fail_later)
-    with pytest.raises(MemoryLimitError, match="gets no more from the system; raise the limit") as caught:
-        search_hardest(S4, search)
-    found = caught.value.solution
-    assert isinstance(found, Solution)
-    assert found.length is None
-    assert found.generated > 30_000
-    assert found.lower_bound > 8
 
 
 @pytest.mark.parametrize("search", ["a-star", "bidirectional"])

@@ -28,6 +28,10 @@ def any_goal(size: BoardSize, seed: int) -> Tiles:
     return tuple(np.random.default_rng(seed).permutation(size.n_cells).tolist())
 
 
+def board_of(size: BoardSize, seed: int) -> Tiles:
+    return solvable_boards(size, blank_last(size), 1, seed)[0]
+
+
 def check(size: BoardSize, goal: Tiles, seed: int, time_limit: float) -> None:
     """Check a suboptimal solution: it is valid, passes no board twice, and keeps to its lower bound."""
     board = solvable_boards(size, goal, 1, seed)[0]
@@ -81,7 +85,7 @@ def test_databases_raise_the_lower_bound() -> None:
 
 def test_solutions_become_shorter_with_time() -> None:
     size = BoardSize(10, 10)
-    board = solvable_boards(size, blank_last(size), 1, 3)[0]
+    board = board_of(size, 3)
     lengths = [find_suboptimal_solution(board, blank_last(size), size, time_limit=limit).length for limit in (0.0, 0.6)]
     assert lengths[1] < 0.9 * lengths[0]
 
@@ -89,7 +93,7 @@ def test_solutions_become_shorter_with_time() -> None:
 @pytest.mark.slow
 def test_time_limit_does_not_include_compilation(tmp_path: Path) -> None:
     size = BoardSize(10, 10)
-    board = format_board(solvable_boards(size, blank_last(size), 1, 3)[0], size)
+    board = format_board(board_of(size, 3), size)
     answers = [
         json.loads(started_pdb("approximate", board, "--format", "ndjson", TILE_PDB_CACHE=str(tmp_path)).stdout)
         for _ in range(2)
@@ -101,7 +105,7 @@ def test_time_limit_does_not_include_compilation(tmp_path: Path) -> None:
 @pytest.mark.parametrize("side", [4, 10, 32])
 def test_time_limit_is_kept(side: int) -> None:
     size = BoardSize(side, side)
-    board = solvable_boards(size, blank_last(size), 1, 5)[0]
+    board = board_of(size, 5)
     start = time.perf_counter()
     find_suboptimal_solution(board, blank_last(size), size, time_limit=0.3)
     assert time.perf_counter() - start < 3.0
@@ -154,7 +158,7 @@ def test_command_reports_the_gap_to_the_lower_bound() -> None:
     assert "the optimal length is at least 60 (gap " in text[2]
     size = BoardSize(4, 3)
     file = str(table_file("1,2,3,5,6/4,7,8,9,10,11", "4x3"))
-    board = format_board(solvable_boards(size, blank_last(size), 1, 1)[0], size)
+    board = format_board(board_of(size, 1), size)
     record = json.loads(pdb("approximate", board, "--db", file, "--format", "json", "--time-limit", "0.1").stdout)[0]
     assert record["heuristic"] == "db"
     assert record["gap"] == record["length"] - record["lower_bound"]
