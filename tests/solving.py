@@ -100,8 +100,6 @@ def duplicates_up_to(max_length: int, *, keeps_equals: bool = False) -> list[str
 def assert_same_search(ida_star: IdaStar, other: IdaStar, board: Tiles) -> None:
     """Check that two searches have the same length, and the same nodes in complete thresholds."""
     one, two = ida_star.search(board), other.search(board)
-    assert one.tiles is not None
-    assert two.tiles is not None
     assert replay(board, one.tiles, ida_star.engine.goal, ida_star.engine.size)
     assert len(one.tiles) == len(two.tiles)
     assert node_counts(one.iterations[:-1]) == node_counts(two.iterations[:-1])

@@ -106,7 +106,6 @@ class Faults:
             self.calls[point] += 1
             is_hit = self._target == (point, self.calls[point])
         if is_hit:
-            assert self._error is not None
             raise self._error
 
     @contextmanager
@@ -217,7 +216,6 @@ class Searches:
 
     def _label(self, _pool: WorkerPool, _checkpoint: Checkpoint) -> Any:
         found = self.solver.label(self.boards, n_threads=3)
-        assert found.after is not None
         return found.after.tolist()
 
 

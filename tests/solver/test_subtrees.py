@@ -32,7 +32,6 @@ class CountedCheckpoint(Checkpoint):
     def finish_subtrees(self, threshold: int, division: str, more: Subtrees) -> None:
         super().finish_subtrees(threshold, division, more)
         self.n_subtrees += len(more.numbers)
-        assert self.share is not None
         self.shares.append(self.share)
 
 
