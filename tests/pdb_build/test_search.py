@@ -22,21 +22,6 @@ from tests.tables import table_file
 Kind = tuple[Encoding, Cost]
 KINDS: list[Kind] = [("bits", "every-move"), ("bytes", "additive"), ("bits", "additive")]
 
-# Size, goal, patterns; () for every pattern of the board.
-BOARDS: list[tuple[str, str, list[tuple[int, ...]]]] = [
-    ("2x2", "blank-last", []),
-    ("2x3", "blank-first", []),
-    ("3x2", "snail", []),
-    ("3x3", "blank-last", [(1,), (1, 2, 4)]),
-    ("3x3", "blank-first", [(3, 6, 7, 8)]),
-    ("3x3", "1 2 3 8 0 4 7 6 5", [(1, 3, 5)]),
-    ("3x3", "1 0 3 8 2 4 7 6 5", [(2, 8)]),
-    ("4x2", "blank-last", [(1, 4, 7)]),
-    ("2x5", "blank-last", [(1, 2, 9)]),
-    ("6x2", "blank-first", [(5, 6)]),
-    ("4x3", "blank-last", [(2, 11)]),
-]
-
 
 def every_pattern(size: BoardSize) -> list[tuple[int, ...]]:
     tiles = range(1, size.n_cells)
@@ -64,7 +49,23 @@ def counts(distances: list[int]) -> tuple[int, ...]:
 
 @pytest.mark.tiny
 @pytest.mark.parametrize("kind", KINDS, ids=" ".join)
-@pytest.mark.parametrize(("size_text", "goal_text", "patterns"), BOARDS)
+@pytest.mark.parametrize(
+    ("size_text", "goal_text", "patterns"),
+    [
+        # [] for every pattern of the board.
+        ("2x2", "blank-last", []),
+        ("2x3", "blank-first", []),
+        ("3x2", "snail", []),
+        ("3x3", "blank-last", [(1,), (1, 2, 4)]),
+        ("3x3", "blank-first", [(3, 6, 7, 8)]),
+        ("3x3", "1 2 3 8 0 4 7 6 5", [(1, 3, 5)]),
+        ("3x3", "1 0 3 8 2 4 7 6 5", [(2, 8)]),
+        ("4x2", "blank-last", [(1, 4, 7)]),
+        ("2x5", "blank-last", [(1, 2, 9)]),
+        ("6x2", "blank-first", [(5, 6)]),
+        ("4x3", "blank-last", [(2, 11)]),
+    ],
+)
 def test_small_tables_equal_naive(size_text: str, goal_text: str, patterns: list[tuple[int, ...]], kind: Kind) -> None:
     size = parse_size(size_text)
     goal = parse_goal(goal_text, size)

@@ -17,7 +17,6 @@ from hypothesis import given, strategies as st
 
 import pdb_query.table_file
 from pdb_build import build_database
-from pdb_core.encoding import Cost, Encoding
 from pdb_core.errors import (
     MemoryLimitError,
     PdbError,
@@ -36,13 +35,13 @@ from tests.tables import SMALL, copy_of_table, rewrite_header, signed_block, sma
 
 SHARED, CATALOGUE = "1,2/3,6/4,7/5,8", "1,2,3,4/5,6,7,8+1,2,3,4/5,6/7,8"
 BOARD = (8, 6, 7, 2, 5, 4, 3, 0, 1)
-# (partition, size, encoding, cost): tables of both encodings and costs, shared tables, a catalogue.
-SAMPLES: tuple[tuple[str, str, Encoding, Cost], ...] = (
-    ("1,2,3", "2x2", "bytes", "additive"),
-    (SMALL, "3x3", "bytes", "additive"),
-    (SHARED, "3x3", "bits", "additive"),
-    ("1,2/3,4", "3x3", "bits", "every-move"),
-    (CATALOGUE, "3x3", "bits", "additive"),
+# Tables of both encodings and costs, shared tables, a catalogue.
+SAMPLES: tuple[tuple[Any, ...], ...] = (
+    ("1,2,3", "2x2"),
+    (SMALL, "3x3"),
+    (SHARED, "3x3", "blank-last", "bits"),
+    ("1,2/3,4", "3x3", "blank-last", "bits", "every-move"),
+    (CATALOGUE, "3x3", "blank-last", "bits"),
 )
 
 
@@ -52,8 +51,7 @@ def copied(tmp_path: Path) -> Path:
 
 
 def sample(index: int) -> Path:
-    partition, size, encoding, cost = SAMPLES[index]
-    return table_file(partition, size, encoding=encoding, cost=cost)
+    return table_file(*SAMPLES[index])
 
 
 @contextmanager

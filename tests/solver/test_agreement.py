@@ -122,7 +122,8 @@ def searches_of(kind: Kind, databases: dict[str, Database]) -> dict[str, Callabl
         by_graph("a-star", "bits")
     if size.n_cells <= 6:
         searches["suboptimal"] = lambda board, **_: find_suboptimal_solution(board, goal, size)
-    if kind.size != "4x4" or kind.n_moves:
+    is_easy = kind.size != "4x4" or kind.n_moves
+    if is_easy:
         by_heuristics("manhattan")
         by_heuristics("manhattan", frontier_bytes=1 << 16)
         by_heuristics("linear-conflict")
@@ -130,7 +131,7 @@ def searches_of(kind: Kind, databases: dict[str, Database]) -> dict[str, Callabl
         by_graph("a-star", heuristics=("manhattan",))
         by_heuristics("korf-taylor")
         by_heuristics("pairs")
-    if databases and (kind.size != "4x4" or kind.n_moves):
+    if databases and is_easy:
         by_heuristics("linear-conflict", "walking-distance")
         by_graph("a-star", heuristics=("walking-distance", "last-move"))
         by_graph("a-star", "bytes", heuristics=("corner-tiles",))

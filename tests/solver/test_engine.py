@@ -66,7 +66,6 @@ def test_complete_thresholds_have_the_nodes_of_the_textbook(max_duplicate: int, 
         (VECTOR, "2x4", "blank-last", [("1,2,3/4,5,6,7", "bits")]),
         # The blank in the middle: eight sums.
         (VECTOR, "3x3", CENTRE, [("1,2,3/4,5,6/7,8", "bits")]),
-        (VECTOR, "4x4", "blank-last", [("663", "bits")]),
         (
             VECTOR,
             "4x4",

@@ -80,7 +80,7 @@ def test_labels_are_the_lengths_of_solutions(kind: str, size: str, partitions: l
     near_goal = [goal, *(walked(goal, board_size, n_moves, generator) for n_moves in range(15, 40))]
     boards = solvable_boards(S4, goal, 8, 5) if board_size == S4 else near_goal
     near = {after for board in boards for _tile, after in naive_moves(board, board_size)}
-    lengths = {board: solver.solve(board).length or 0 for board in near.union(boards)}
+    lengths = {board: solver.solve(board).length for board in near.union(boards)}
     for n_threads in (1, 2):
         found = rows_of(solver.label(boards, n_threads=n_threads))
         assert found == [naive_labels(board, board_size, lengths) for board in boards]

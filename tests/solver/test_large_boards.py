@@ -36,9 +36,9 @@ def check(size: BoardSize, goal: Tiles, seed: int, time_limit: float) -> None:
     """Check a suboptimal solution: it is valid, passes no board twice, and keeps to its lower bound."""
     board = solvable_boards(size, goal, 1, seed)[0]
     found = find_suboptimal_solution(board, goal, size, time_limit=time_limit)
-    boards = replay(board, found.tiles or (), goal, size)
-    assert len(set(boards)) == len(boards) == (found.length or 0) + 1
-    assert found.lower_bound <= (found.length or 0)
+    boards = replay(board, found.tiles, goal, size)
+    assert len(set(boards)) == len(boards) == found.length + 1
+    assert found.lower_bound <= found.length
     assert found.is_optimal is (found.length == found.lower_bound)
 
 

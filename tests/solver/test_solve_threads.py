@@ -21,6 +21,7 @@ from solver.engine.frontier import FrontierLimits
 from solver.engine.search_memory import FOUND, GENERATED, N_COUNTERS, PAUSED, SOLUTIONS
 from solver.engine.threshold import ThresholdSearch
 from solver.engine.worker_pool import in_parallel
+from tests.failing import failing
 from tests.solving import HARDEST_8, S4, hard_board, node_counts, solvable_boards, solver_for
 
 
@@ -72,14 +73,11 @@ def test_search_goes_on_with_the_threads_that_the_system_starts(
 
 @pytest.mark.usefixtures("tiny_slices")
 def test_thread_without_memory_for_its_stack_leaves_the_work_to_others(monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(*_args: object, **_options: object) -> None:
-        raise OSError(errno.ENOMEM, "Cannot allocate memory")
-
     board = solvable_boards(S4, blank_last(S4), 1, 14)[0]
     solver = solver_for("663", "4x4")
     with WorkerPool(2) as pool:
         alone = solver.solve(board)
-        monkeypatch.setattr(stack, "private_memory", fail)
+        monkeypatch.setattr(stack, "private_memory", failing(errno.ENOMEM))
         assert solver.solve(board, pool=pool).length == alone.length
 
 
