@@ -20,6 +20,7 @@ from warnings import catch_warnings
 import pytest
 from typer.main import get_command
 
+from tests import ROOT
 from tilepdb.commands.main import app
 
 # A shell that starts the tests in the background lets them and their processes ignore Ctrl-C; restore the default.
@@ -92,6 +93,12 @@ def started_pdb(*arguments: str, cwd: Path | None = None, **environment: str) ->
     with start(*arguments, cwd=cwd, env=os.environ | environment) as process:
         out, err = process.communicate()
     return subprocess.CompletedProcess(arguments, process.returncode, out, err)
+
+
+def python(program: str, *arguments: str, **options: Any) -> subprocess.CompletedProcess[str]:
+    """Run a program of Python in a process of its own. subprocess.run gets the `options`."""
+    command = [sys.executable, "-c", program, *arguments]
+    return subprocess.run(command, **{"cwd": ROOT, "capture_output": True, "text": True, "check": False} | options)
 
 
 def on_terminal(*arguments: str, until: str, keys: bytes | None, program: Sequence[str] = PROGRAM) -> tuple[int, str]:

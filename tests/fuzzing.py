@@ -5,7 +5,9 @@ in each run.
 """
 
 import time
-from collections.abc import Callable, Sequence
+import tracemalloc
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TypeVar
 
 from hypothesis import settings, strategies as st
@@ -52,6 +54,17 @@ def outcome(parse: Callable[[], Parsed], patience_s: float = 10.0) -> Parsed | N
         return None
     finally:
         assert time.thread_time() - started < patience_s
+
+
+@contextmanager
+def little_memory(n_bytes: int) -> Iterator[None]:
+    """Allow less than `n_bytes` of Python's memory."""
+    tracemalloc.start()
+    try:
+        yield
+        assert tracemalloc.get_traced_memory()[1] < n_bytes
+    finally:
+        tracemalloc.stop()
 
 
 @st.composite

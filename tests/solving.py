@@ -11,7 +11,7 @@ from numba import config
 from pdb_core.encoding import DEFAULT_COST, Cost, Encoding
 from pdb_core.puzzle import BLANK, BoardSize, Tiles, random_boards
 from pdb_query import Database, open_database, read_instances
-from solver import Iteration, replay
+from solver import Iteration, Solver, replay
 from solver.engine.database_engine import database_engine
 from solver.engine.ida_star import IdaStar
 from solver.engine.unit_tables import DatabaseSums
@@ -20,6 +20,8 @@ from tests import ROOT
 from tests.tables import table_file
 
 S3, S4 = BoardSize(3, 3), BoardSize(4, 4)
+# The sizes of tables and of optimal searches.
+SIZES = [BoardSize(width, height) for width in range(2, 7) for height in range(2, 7)]
 # A board of the 8-puzzle with an optimal length of 31 moves, and a goal of it.
 HARDEST_8: Tiles = (8, 6, 7, 2, 5, 4, 3, 0, 1)
 CENTRE: Tiles = (1, 2, 3, 8, 0, 4, 7, 6, 5)
@@ -32,8 +34,18 @@ def database_for(
     return open_database(table_file(partition, size, goal, encoding, cost))
 
 
+def solver_for(partition: str, size: str, encoding: Encoding = "bytes", *, frontier_bytes: int | None = None) -> Solver:
+    """Return IDA* with a database of its own."""
+    return Solver(database_for(partition, size, encoding=encoding), frontier_bytes=frontier_bytes)
+
+
 def solvable_boards(size: BoardSize, goal: Tiles, n: int, seed: int) -> list[Tiles]:
     return [tuple(row.tolist()) for row in random_boards(size, goal, n, seed)]
+
+
+def goal_with_blank(cell: int, size: BoardSize) -> Tiles:
+    """Return the goal with the tiles in order and the blank on a cell."""
+    return (*range(1, cell + 1), BLANK, *range(cell + 1, size.n_cells))
 
 
 def walked(goal: Tiles, size: BoardSize, n_moves: int, generator: np.random.Generator) -> Tiles:
@@ -88,8 +100,6 @@ def duplicates_up_to(max_length: int, *, keeps_equals: bool = False) -> list[str
 def assert_same_search(ida_star: IdaStar, other: IdaStar, board: Tiles) -> None:
     """Check that two searches have the same length, and the same nodes in complete thresholds."""
     one, two = ida_star.search(board), other.search(board)
-    assert one.moves is not None
-    assert two.moves is not None
     assert replay(board, one.moves, ida_star.engine.goal, ida_star.engine.size)
     assert len(one.moves) == len(two.moves)
     assert node_counts(one.thresholds[:-1]) == node_counts(two.thresholds[:-1])

@@ -66,9 +66,8 @@ def sparse_table_file(
     content = np.memmap(path, dtype=np.uint8, mode="r+")
     for entry in header.patterns:
         states = _states(boards, entry.spec)
-        if encoding == "bits":
-            for root in _states(roots, entry.spec):
-                states |= _descent(root, entry.spec) or set()
+        for root in _states(roots, entry.spec):
+            states |= _descent(root, entry.spec) or set()
         _fill(content[entry.offset : entry.offset + entry.n_bytes], entry.spec, states)
     content.flush()
     return path
@@ -99,7 +98,7 @@ def _fill(table: npt.NDArray[np.uint8], spec: TableSpec, states: set[naive.Patte
 
 
 def _descent(start: naive.PatternState, spec: TableSpec) -> set[naive.PatternState] | None:
-    """Return the states that a descent may look at; None if it may end before the goal."""
+    """Return the states that a descent may look at; None if it may end before the goal, as in bytes."""
     found, expanded, waiting = {start}, set(), {start}
     while waiting:
         state = waiting.pop()
@@ -114,8 +113,5 @@ def _descent(start: naive.PatternState, spec: TableSpec) -> set[naive.PatternSta
 
 
 def _value(state: naive.PatternState, spec: TableSpec) -> int:
-    total = 0
-    for cell, tile in zip(state[0], spec.pattern.tiles, strict=True):
-        (row, column), (goal_row, goal_column) = map(spec.size.row_and_column, (cell, spec.goal.index(tile)))
-        total += abs(row - goal_row) + abs(column - goal_column)
-    return total
+    goal_cells = map(spec.goal.index, spec.pattern.tiles)
+    return sum(naive.cell_distance(*cells, spec.size) for cells in zip(state[0], goal_cells, strict=True))

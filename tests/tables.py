@@ -7,7 +7,6 @@ import json
 import os
 import shutil
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from tempfile import mkdtemp
 from typing import Any
@@ -18,7 +17,7 @@ import pytest
 from pdb_build import BuildPlan, BuildProgress, build_database, plan_build
 from pdb_core.encoding import Cost, Encoding
 from pdb_core.pattern import parse_partition
-from pdb_core.puzzle import blank_last, parse_goal, parse_size
+from pdb_core.puzzle import parse_goal, parse_size
 from pdb_core.schema import user_block_bytes
 from pdb_query import read_table_header
 
@@ -38,8 +37,6 @@ def table_file(
     cost: Cost = "additive",
 ) -> Path:
     """Return the path of a partition's table file, and build the file at the first call."""
-    size = parse_size(size_text)
-    goal = blank_last(size) if goal_text == "blank-last" else parse_goal(goal_text, size)
     name = (
         f"{cost}-{partition}-{size_text}-{goal_text}-{encoding}".replace(",", "_").replace("/", "-").replace(" ", "_")
     )
@@ -47,9 +44,7 @@ def table_file(
     with path.with_suffix(".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)  # closing the file releases it
         if not path.exists():
-            build_database(
-                plan_build(size, goal, parse_partition(partition, size, goal, cost), path, encoding=encoding)
-            )
+            build_database(small_plan(path, partition, size_text, encoding, cost, goal_text))
     return path
 
 
@@ -62,13 +57,13 @@ def small_plan(
     size_text: str = "3x3",
     encoding: Encoding = "bits",
     cost: Cost = "additive",
-    goal_text: str | None = None,
+    goal_text: str = "blank-last",
     *,
     n_threads: int = 2,
 ) -> BuildPlan:
     """Return a plan, by default of a build of some milliseconds."""
     size = parse_size(size_text)
-    goal = blank_last(size) if goal_text is None else parse_goal(goal_text, size)
+    goal = parse_goal(goal_text, size)
     parsed = parse_partition(partition, size, goal, cost)
     return plan_build(size, goal, parsed, out, encoding=encoding, n_threads=n_threads)
 
@@ -92,6 +87,11 @@ def stopped(plan: BuildPlan, n_calls: int = 6) -> Path:
     return plan.out.with_name(f"{plan.out.name}.partial")
 
 
+def copy_of_table(folder: Path, encoding: Encoding = "bytes") -> Path:
+    """Return a copy of a table file of the 8-puzzle."""
+    return shutil.copyfile(table_file(SMALL, "3x3", encoding=encoding), folder / "copy.h5")
+
+
 def rewrite_header(path: Path, change: Callable[[dict[str, Any]], object]) -> None:
     """Let `change` edit the fields of a file's header, and sign the result."""
     content = path.read_bytes()
@@ -113,12 +113,8 @@ def sign_tables(path: Path) -> None:
         digest = hashlib.sha256(content[entry.offset : entry.offset + entry.n_bytes]).hexdigest()
         with h5py.File(path, "r+") as file:
             file[f"pattern_{index}"].attrs["sha256"] = digest
-        rewrite_header(path, partial(_set_digest, index, digest))
+        rewrite_header(path, lambda fields, index=index, digest=digest: fields["patterns"][index].update(sha256=digest))
     sign_structures(path)
-
-
-def _set_digest(index: int, digest: str, fields: dict[str, Any]) -> None:
-    fields["patterns"][index]["sha256"] = digest
 
 
 def sign_structures(path: Path) -> None:

@@ -108,10 +108,6 @@ class Trial(NamedTuple):
     rng: random.Random
 
     @property
-    def database(self) -> Database:
-        return self.subject.database
-
-    @property
     def engine(self) -> DatabaseEngine:
         """Engine of a random kind of rounds."""
         return self.subject.engines[self.rng.choice(list(self.subject.engines))]
@@ -120,7 +116,7 @@ class Trial(NamedTuple):
         """Replay a solution, if there is one, and return the outcome."""
         if tiles is None:
             return LIMIT
-        replay(board, tiles, self.database.goal, self.database.size)
+        replay(board, tiles, self.subject.database.goal, self.subject.database.size)
         least = self.subject.lengths[board]
         if len(tiles) < least:
             raise _LostError(f"{len(tiles)} moves for a board of {least}")
@@ -215,7 +211,7 @@ DAMAGES = (_flipped, _flipped, _filled, _filled, _randomized, _swapped, _swapped
 
 
 def _looked_up(trial: Trial) -> str:
-    database = trial.database
+    database = trial.subject.database
     boards = random_boards(database.size, database.goal, 100, trial.rng.randrange(1 << 30))
     database.probe_batch(np.concatenate([boards, boards[:, ::-1], np.array(trial.subject.boards)]), strict=False)
     return ANSWER
@@ -233,11 +229,6 @@ def _searched(
     return trial.checked(trial.board, ida_star.search(trial.board, _LIMITS, checkpoint=checkpoint).moves)
 
 
-def _searched_in_parts(trial: Trial) -> str:
-    """With thresholds divided into subtrees, as long runs are."""
-    return _searched(trial, checkpoint=Checkpoint())
-
-
 def _searched_by_workers(trial: Trial) -> str:
     with WorkerPool(2) as pool:
         return trial.checked(trial.board, IdaStar(trial.engine).search(trial.board, _LIMITS, pool=pool).moves)
@@ -245,32 +236,24 @@ def _searched_by_workers(trial: Trial) -> str:
 
 def _all_found(trial: Trial) -> str:
     found: list[tuple[int, ...]] = []
-    engine = trial.engine
-    result = IdaStar(engine).search(trial.board, _LIMITS, finds_all=True, listed=found.append)
+    result = IdaStar(trial.engine).search(trial.board, _LIMITS, finds_all=True, listed=found.append)
     for tiles in found:
         trial.checked(trial.board, tiles)
     return trial.checked(trial.board, result.moves)
-
-
-class _EnoughError(Exception):
-    """Ends a search from its report."""
 
 
 def _batch_solved(trial: Trial) -> str:
     """The boards of a batch, by the solver, with the file itself."""
 
     def stop(_index: int, _iteration: Iteration) -> None:
-        raise _EnoughError
+        raise LimitReachedError("enough")
 
     with open_database(trial.damaged, load=trial.rng.choice(LOAD_MODES)) as database:
         boards = trial.subject.boards
         found: list[str] = []
-        try:
-            for answers in Solver(database, plain=True).solve_batch(boards, report=stop):
-                for answer in answers:
-                    found.append(trial.checked(boards[len(found)], getattr(answer, "moves", None)))
-        except _EnoughError:
-            return LIMIT
+        for answers in Solver(database, plain=True).solve_batch(boards, report=stop):
+            for answer in answers:
+                found.append(trial.checked(boards[len(found)], getattr(answer, "moves", None)))
         return LONGER if LONGER in found else EXACT
 
 
@@ -293,7 +276,8 @@ READERS: dict[str, Callable[[Trial], str]] = {
     "lookup of many boards": _looked_up,
     **{f"IDA*, {kind} rounds": partial(_searched, kind=kind) for kind in KINDS},
     **{f"IDA* with a frontier, {kind} rounds": partial(_searched, kind=kind, with_frontier=True) for kind in KINDS},
-    "IDA*, divided thresholds": _searched_in_parts,
+    # Thresholds are divided into subtrees, as those of long runs are.
+    "IDA*, divided thresholds": lambda trial: _searched(trial, checkpoint=Checkpoint()),
     "IDA*, two workers": _searched_by_workers,
     "IDA*, all solutions": _all_found,
     "IDA*, a batch of boards": _batch_solved,

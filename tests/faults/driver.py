@@ -119,19 +119,19 @@ def run(
     *,
     cwd: Path | None = None,
     environment: Mapping[str, str] | None = None,
-    limits: Mapping[int, int] | None = None,
+    memory_bytes: int | None = None,
     program: Sequence[str] = PROGRAM,
     patience_s: float = 120,
 ) -> Ended:
     """Run `program` with `arguments` as a process. It is killed (SIGKILL) after `patience_s` seconds.
 
-    `limits` maps constants of `resource` to their values.
+    Its address space has `memory_bytes`.
     """
 
     def limit() -> None:
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-        for name, value in (limits or {}).items():
-            resource.setrlimit(name, (value, value))
+        if memory_bytes is not None:
+            resource.setrlimit(resource.RLIMIT_AS, (memory_bytes, memory_bytes))
 
     start = time.monotonic()
     try:

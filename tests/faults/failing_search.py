@@ -20,31 +20,16 @@ from traceback import format_exception
 from typing import Any
 from unittest import mock
 
-from solver import (
-    Checkpoint,
-    HeuristicSolver,
-    Limits,
-    Solver,
-    WorkerPool,
-    checkpoint as checkpoint_module,
-    solve as solver_module,
-)
-from solver.engine import (
-    ida_star as ida_star_module,
-    search_result as result_module,
-    stack as stack_module,
-    work as work_module,
-    worker_pool as worker_pool_module,
-)
+import solver.engine
+from solver import Checkpoint, HeuristicSolver, Limits, Solver, WorkerPool
 from solver.engine.engine import Engine
 from solver.engine.frontier import Frontier, FrontierLimits
 from solver.engine.stack import Stack, StackPool
 from solver.engine.subtree_list import SubtreeList
 from solver.engine.threshold import ThresholdSearch
 from tests.faults.driver import Tally, main
-from tests.solving import S3, database_for, node_counts, solvable_boards
+from tests.solving import HARDEST_8, S3, database_for, node_counts, solvable_boards
 
-HARD = (8, 6, 7, 2, 5, 4, 3, 0, 1)
 ERRORS = (OSError, MemoryError, KeyboardInterrupt, StopIteration, GeneratorExit, SystemExit)
 # Seconds after which a search counts as one that hangs; it takes some hundredths.
 _HANG_S = 60.0
@@ -67,10 +52,10 @@ POINTS: tuple[tuple[Any, str], ...] = (
     (Engine, "roots"),
     (ThresholdSearch, "resume"),
     # Slices, and splits of a stack.
-    (stack_module, "search_boards"),
+    (solver.engine.stack, "search_boards"),
     (Frontier, "expand"),
     (Stack, "split"),
-    (stack_module, "split"),
+    (solver.engine.stack, "split"),
     (SubtreeList, "join"),
     # Subtrees and checkpoints.
     (SubtreeList, "begin"),
@@ -81,9 +66,9 @@ POINTS: tuple[tuple[Any, str], ...] = (
     (Checkpoint, "subtrees"),
     (Checkpoint, "finish_subtrees"),
     # At the end.
-    (work_module, "tiles_to_goal"),
-    (solver_module, "replay"),
-    (result_module, "check_solution"),
+    (solver.engine.work, "tiles_to_goal"),
+    (solver.solve, "replay"),
+    (solver.engine.search_result, "check_solution"),
     (StackPool, "give_back"),
     (WorkerPool, "withdraw"),
     (Checkpoint, "finish_threshold"),
@@ -121,7 +106,6 @@ class Faults:
             self.calls[point] += 1
             is_hit = self._target == (point, self.calls[point])
         if is_hit:
-            assert self._error is not None
             raise self._error
 
     @contextmanager
@@ -131,13 +115,13 @@ class Faults:
             for owner, name in POINTS:
                 wrapped = self.wrap(f"{owner.__name__.rpartition('.')[2]}.{name}", getattr(owner, name))
                 stack.enter_context(mock.patch.object(owner, name, wrapped))
-            for module, name, value in (
-                (worker_pool_module, "Thread", WorkerThread),
-                (stack_module, "_SLICE_NODES", 100),
-                (checkpoint_module, "DIVIDE_ABOVE", 5),
-                (ida_star_module, "DIVISION", FrontierLimits(1 << 20, previous_nodes=0, share=3)),
-            ):
-                stack.enter_context(mock.patch.object(module, name, value))
+            for name, value in {
+                "engine.worker_pool.Thread": WorkerThread,
+                "engine.stack._SLICE_NODES": 100,
+                "checkpoint.DIVIDE_ABOVE": 5,
+                "engine.ida_star.DIVISION": FrontierLimits(1 << 20, previous_nodes=0, share=3),
+            }.items():
+                stack.enter_context(mock.patch(f"solver.{name}", value))
             yield
 
 
@@ -159,7 +143,7 @@ class Searches:
         self.with_frontier = Solver(weak, frontier_bytes=1 << 20)
         self.with_frontier.ida_star.frontier_limits = FrontierLimits(1 << 20, previous_nodes=300, share=8)
         self.operator_order = HeuristicSolver(S3, weak.goal, ["linear-conflict"], plain=True)
-        self.boards = [HARD, *solvable_boards(S3, weak.goal, 7, 4)]
+        self.boards = [HARDEST_8, *solvable_boards(S3, weak.goal, 7, 4)]
         self._report = faults.wrap("report", lambda *_: None)
         self._faults = faults
         self.searches: dict[str, Search] = {
@@ -167,8 +151,8 @@ class Searches:
             "one board with subtrees": partial(self._one, self.solver),
             "one board with a frontier": partial(self._one, self.with_frontier),
             "one board in operator order": lambda _, checkpoint: self._one(self.operator_order, None, checkpoint),
-            "all solutions, listed": self._listed,
-            "all solutions, counted": self._counted,
+            "all solutions, listed": partial(self._all, lists=True),
+            "all solutions, counted": partial(self._all, lists=False),
             "solve_batch": self._batch,
             "solve_many": self._many,
             "label": self._label,
@@ -209,20 +193,15 @@ class Searches:
 
     def _one(self, solver: Any, pool: WorkerPool | None, checkpoint: Checkpoint | None) -> Any:
         found = solver.solve(
-            HARD, report=self._report, pool=pool, checkpoint=checkpoint, limits=Limits(seconds=_HANG_S / 2)
+            HARDEST_8, report=self._report, pool=pool, checkpoint=checkpoint, limits=Limits(seconds=_HANG_S / 2)
         )
         return found.length, node_counts(found.thresholds[:-1])
 
-    def _listed(self, pool: WorkerPool, _checkpoint: Checkpoint) -> Any:
+    def _all(self, pool: WorkerPool, _checkpoint: Checkpoint, *, lists: bool) -> Any:
         listed: list[tuple[int, ...]] = []
-        found = self.solver.solve_all(
-            HARD, listed=self._faults.wrap("listed", listed.append), report=self._report, pool=pool
-        )
+        take = self._faults.wrap("listed", listed.append) if lists else None
+        found = self.solver.solve_all(HARDEST_8, listed=take, report=self._report, pool=pool)
         return found.n_solutions, sorted(listed), node_counts(found.thresholds)
-
-    def _counted(self, pool: WorkerPool, _checkpoint: Checkpoint) -> Any:
-        found = self.solver.solve_all(HARD, report=self._report, pool=pool)
-        return found.n_solutions, node_counts(found.thresholds)
 
     def _batch(self, pool: WorkerPool, checkpoint: Checkpoint) -> Any:
         # The first board is the one of the checkpoint.
@@ -237,7 +216,6 @@ class Searches:
 
     def _label(self, _pool: WorkerPool, _checkpoint: Checkpoint) -> Any:
         found = self.solver.label(self.boards, n_threads=3)
-        assert found.after is not None
         return found.after.tolist()
 
 

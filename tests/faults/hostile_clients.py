@@ -50,16 +50,22 @@ def _sent(connection: socket.socket, data: bytes) -> bytes:
         return b""
 
 
-def pipelined(n: int, port: int, is_over: threading.Event) -> None:
-    """Send requests behind a solve, on `n` connections, as fast as the server reads them, until it closes them."""
-    block = _SMALLEST * 10_000
+def _flood(n: int, first: bytes, block: bytes, port: int, is_over: threading.Event) -> None:
+    """Send a block again and again on `n` connections, as fast as the server reads; read nothing."""
     with _connections(port, n) as connections:
-        left = {}
-        for connection in connections:
-            solve = request(f"/v1/solve?board={_WORST}&seconds=60").replace(b"Connection: close\r\n", b"")
-            left[connection] = solve + block
+        left = dict.fromkeys(connections, first + block)
         while not is_over.wait(0.002):
             left = {connection: _sent(connection, rest) or block for connection, rest in left.items()}
+
+
+def _kept_open(asked: bytes) -> bytes:
+    return asked.replace(b"Connection: close\r\n", b"")
+
+
+def pipelined(n: int, port: int, is_over: threading.Event) -> None:
+    """Send requests behind a solve, on `n` connections, until the server closes them."""
+    solve = _kept_open(request(f"/v1/solve?board={_WORST}&seconds=60"))
+    _flood(n, solve, _SMALLEST * 10_000, port, is_over)
 
 
 def endless(port: int, is_over: threading.Event) -> None:
@@ -94,12 +100,8 @@ def silent(n: int, port: int, is_over: threading.Event) -> None:
 def unread(n: int, port: int, is_over: threading.Event) -> None:
     """Send batches and read no answer. Answers have megabytes: a problem for each board."""
     body = b'{"boards": [' + b",".join([b'"1 2 3"'] * 60_000) + b"]}"
-    batch = request("/v1/lookup?size=4x4", body, "Content-Type: application/json")
-    batch = batch.replace(b"Connection: close\r\n", b"")
-    with _connections(port, n) as connections:
-        left = dict.fromkeys(connections, batch)
-        while not is_over.wait(0.01):
-            left = {connection: _sent(connection, rest) or batch for connection, rest in left.items()}
+    batch = _kept_open(request("/v1/lookup?size=4x4", body, "Content-Type: application/json"))
+    _flood(n, b"", batch, port, is_over)
 
 
 class Kind(NamedTuple):

@@ -10,7 +10,6 @@ without a limit, or if the command ends with one sentence and the exit code of a
 import argparse
 import json
 import re
-import resource
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -83,9 +82,13 @@ def answer_of(
     if n_threads is not None:
         program[-1] = FEW_THREADS.format(n_threads=n_threads) + program[-1]
     with TemporaryDirectory() as folder:
-        limits = None if limit is None else {resource.RLIMIT_AS: limit}
         ended = run(
-            command.arguments, cwd=Path(folder), limits=limits, program=program, environment=environment, patience_s=300
+            command.arguments,
+            cwd=Path(folder),
+            memory_bytes=limit,
+            program=program,
+            environment=environment,
+            patience_s=300,
         )
         problem = ended.problem()
         assert problem is None, problem

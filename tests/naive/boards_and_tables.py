@@ -14,6 +14,7 @@ UNREACHED = 255
 Placement = tuple[int, ...]
 PatternState = tuple[Placement, frozenset[int]]  # the cell of each tile, and the cells the blank can roam
 State = TypeVar("State")
+Blank = TypeVar("Blank", int, frozenset[int])
 
 
 def breadth_first(start: State, moves: Callable[[State], Iterable[State]]) -> dict[State, int]:
@@ -33,6 +34,11 @@ def naive_neighbours(cell: int, size: BoardSize) -> list[int]:
     row, column = divmod(cell, size.width)
     near = [(row - 1, column), (row, column - 1), (row, column + 1), (row + 1, column)]
     return [r * size.width + c for r, c in near if 0 <= r < size.height and 0 <= c < size.width]
+
+
+def cell_distance(cell: int, other: int, size: BoardSize) -> int:
+    """Return the number of rows and columns between two cells."""
+    return abs(cell // size.width - other // size.width) + abs(cell % size.width - other % size.width)
 
 
 def naive_moves(board: Tiles, size: BoardSize) -> list[tuple[int, Tiles]]:
@@ -87,13 +93,7 @@ def naive_shortest_solutions(size: BoardSize, goal: Tiles) -> dict[Tiles, int]:
 
 def naive_manhattan(board: Tiles, goal: Tiles, size: BoardSize) -> int:
     """Return the sum of the rows and columns between each tile and its goal cell."""
-    total = 0
-    for tile in board:
-        if tile != 0:
-            row, column = divmod(board.index(tile), size.width)
-            goal_row, goal_column = divmod(goal.index(tile), size.width)
-            total += abs(row - goal_row) + abs(column - goal_column)
-    return total
+    return sum(cell_distance(board.index(tile), goal.index(tile), size) for tile in range(1, size.n_cells))
 
 
 def naive_turned_and_flipped(board: Tiles, size: BoardSize) -> list[Tiles]:
@@ -179,28 +179,36 @@ def naive_additive_min(size: BoardSize, goal: Tiles, tiles: tuple[int, ...]) -> 
     return [least.get(cells, UNREACHED) for cells in naive_placements(size.n_cells, len(tiles))]
 
 
-def packed_bits(distances: Iterable[int]) -> bytes:
-    """Return bit 1 of each distance, lowest bit first, from a new byte on."""
-    bits = [distance >> 1 & 1 for distance in distances]
-    return bytes(sum(bit << i for i, bit in enumerate(bits[at : at + 8])) for at in range(0, len(bits), 8))
+def bits_by_block(
+    n_cells: int,
+    n_tiles: int,
+    blanks_of: Callable[[Placement, int], Blank],
+    distances: Mapping[tuple[Placement, Blank], int],
+) -> bytes:
+    """Return a table in bits: by block, bit 1 of the distance of each arrangement, lowest bit first.
+
+    The blocks of a set of cells are what `blanks_of` tells apart for the blank on the free cells, by the lowest cells.
+    A block starts with a new byte.
+    """
+    table = b""
+    for cells, placements in itertools.groupby(
+        naive_placements(n_cells, n_tiles), lambda placed: tuple(sorted(placed))
+    ):
+        of_block = list(placements)
+        for blank in dict.fromkeys(blanks_of(cells, cell) for cell in range(n_cells) if cell not in cells):
+            bits = [distances.get((placement, blank), 0) >> 1 & 1 for placement in of_block]
+            table += bytes(sum(bit << i for i, bit in enumerate(bits[at : at + 8])) for at in range(0, len(bits), 8))
+    return table
 
 
 def naive_bits(size: BoardSize, goal: Tiles, tiles: tuple[int, ...]) -> bytes:
-    """Return the table of a pattern in bits: by block, bit 1 of the distance of each arrangement, lowest bit first.
-
-    The blocks of a set of cells are its blank regions, by their lowest cells. A block starts with a new byte.
-    """
-    distances = naive_pattern_distances(size, goal, tiles)
-    table = b""
-    placements = naive_placements(size.n_cells, len(tiles))
-    n_orders = math.factorial(len(tiles))
-    for first in range(0, len(placements), n_orders):
-        block_placements = placements[first : first + n_orders]
-        cells = block_placements[0]
-        regions = {naive_region(cell, cells, size) for cell in range(size.n_cells) if cell not in cells}
-        for region in sorted(regions, key=min):
-            table += packed_bits(distances.get((placement, region), 0) for placement in block_placements)
-    return table
+    """Return the table of a pattern in bits. The blocks of a set of cells are its blank regions."""
+    return bits_by_block(
+        size.n_cells,
+        len(tiles),
+        lambda cells, blank: naive_region(blank, cells, size),
+        naive_pattern_distances(size, goal, tiles),
+    )
 
 
 Effect = tuple[tuple[tuple[int, int], tuple[int, int]], ...]

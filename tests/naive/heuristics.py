@@ -2,11 +2,12 @@
 
 import itertools
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, partial
 
 from pdb_core.puzzle import BoardSize, Tiles
 from tests.naive.boards_and_tables import (
     breadth_first,
+    cell_distance,
     naive_least_distances,
     naive_manhattan,
     naive_moves,
@@ -98,13 +99,9 @@ def naive_korf_taylor(board: Tiles, goal: Tiles, size: BoardSize) -> int:
                 continue
             way = "sideways" if through // size.width == place // size.width else "up or down"
             if tile not in make_way and (tile, way) not in conflicts:
-                added += _cell_distance(at, through, size) + 1 - _cell_distance(at, place, size)
+                added += cell_distance(at, through, size) + 1 - cell_distance(at, place, size)
         least = min(least, added)
     return naive_linear_conflict(board, goal, size) + 2 * len(make_way) + least
-
-
-def _cell_distance(cell: int, other: int, size: BoardSize) -> int:
-    return abs(cell // size.width - other // size.width) + abs(cell % size.width - other % size.width)
 
 
 # Pairs and triples: the best of all choices of groups that share no tile, by the moves of each group
@@ -112,7 +109,7 @@ def _cell_distance(cell: int, other: int, size: BoardSize) -> int:
 
 def naive_grouped(board: Tiles, goal: Tiles, size: BoardSize, n_in_group: int) -> int:
     """Return the most that the tiles need in groups of up to that many; a tile alone needs its Manhattan distance."""
-    alone = {tile: _cell_distance(board.index(tile), goal.index(tile), size) for tile in range(1, size.n_cells)}
+    alone = {tile: cell_distance(board.index(tile), goal.index(tile), size) for tile in range(1, size.n_cells)}
     excesses = [
         (
             frozenset(tiles),
@@ -125,12 +122,7 @@ def naive_grouped(board: Tiles, goal: Tiles, size: BoardSize, n_in_group: int) -
     return sum(alone.values()) + naive_best_packing([group for group in excesses if group[1] > 0])
 
 
-def naive_pairs(board: Tiles, goal: Tiles, size: BoardSize) -> int:
-    return naive_grouped(board, goal, size, 2)
-
-
-def naive_triples(board: Tiles, goal: Tiles, size: BoardSize) -> int:
-    return naive_grouped(board, goal, size, 3)
+naive_pairs, naive_triples = partial(naive_grouped, n_in_group=2), partial(naive_grouped, n_in_group=3)
 
 
 def naive_best_packing(groups: Sequence[tuple[frozenset[int], int]]) -> int:

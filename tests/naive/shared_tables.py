@@ -1,5 +1,7 @@
 """Naive twin of the test that patterns may share a table: it compares all their distances."""
 
+from typing import Any
+
 from pdb_core.encoding import Cost
 from pdb_core.puzzle import BoardSize, Tiles
 from tests.naive.boards_and_tables import naive_pattern_distances
@@ -20,15 +22,11 @@ def naive_may_share(
         return False
     order = [stood_for.index(tile) for tile in first_tiles]
 
-    def mapped(cells: tuple[int, ...]) -> tuple[int, ...]:
-        return tuple(cell_map[cells[at]] for at in order)
+    distances: Any = naive_every_move_distances if cost == "every-move" else naive_pattern_distances
 
-    if cost == "every-move":
-        moves = naive_every_move_distances(size, goal, tiles)
-        return {(mapped(cells), cell_map[blank]): d for (cells, blank), d in moves.items()} == (
-            naive_every_move_distances(size, goal, first_tiles)
-        )
-    of_regions = naive_pattern_distances(size, goal, tiles)
-    return {
-        (mapped(cells), frozenset(cell_map[c] for c in region)): d for (cells, region), d in of_regions.items()
-    } == (naive_pattern_distances(size, goal, first_tiles))
+    def mapped(cells: tuple[int, ...], blank: int | frozenset[int]) -> tuple[tuple[int, ...], int | frozenset[int]]:
+        at = cell_map[blank] if isinstance(blank, int) else frozenset(cell_map[cell] for cell in blank)
+        return tuple(cell_map[cells[place]] for place in order), at
+
+    found = {mapped(*state): distance for state, distance in distances(size, goal, tiles).items()}
+    return bool(found == distances(size, goal, first_tiles))

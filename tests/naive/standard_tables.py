@@ -1,7 +1,7 @@
 """Naive twins of the tables of standard PDBs, in which every move counts."""
 
 from pdb_core.puzzle import BoardSize, Tiles
-from tests.naive.boards_and_tables import Placement, breadth_first, naive_neighbours, naive_placements, packed_bits
+from tests.naive.boards_and_tables import Placement, bits_by_block, breadth_first, naive_neighbours
 
 PlacementAndBlank = tuple[Placement, int]
 
@@ -19,13 +19,6 @@ def naive_every_move_distances(size: BoardSize, goal: Tiles, tiles: tuple[int, .
 
 
 def naive_every_move_bits(size: BoardSize, goal: Tiles, tiles: tuple[int, ...]) -> bytes:
-    """The table: for each set of cells and free cell, bit 1 of the distance of each arrangement, lowest bit first."""
+    """The table. The blocks of a set of cells are the free cells."""
     distances = naive_every_move_distances(size, goal, tiles)
-    by_cell_set: dict[tuple[int, ...], list[Placement]] = {}
-    for placement in naive_placements(size.n_cells, len(tiles)):
-        by_cell_set.setdefault(tuple(sorted(placement)), []).append(placement)
-    table = b""
-    for cell_set, arrangements in by_cell_set.items():
-        for blank in sorted(set(range(size.n_cells)) - set(cell_set)):
-            table += packed_bits(distances.get((cells, blank), 0) for cells in arrangements)
-    return table
+    return bits_by_block(size.n_cells, len(tiles), lambda _cells, blank: blank, distances)

@@ -1,6 +1,5 @@
 """Builds as a whole: files, plans, refusals, interruption."""
 
-import csv
 import errno
 import hashlib
 import json
@@ -16,21 +15,17 @@ from pdb_core.encoding import ENCODINGS, Cost, Encoding
 from pdb_core.errors import DiskFullError, MemoryLimitError, OutputError
 from pdb_core.schema import pattern_group
 from pdb_query import open_database
-from tests import ROOT
 from tests.command_line import BOARD, pdb, started_pdb
 from tests.failing import failing
+from tests.solving import golden_rows
 from tests.tables import SMALL, interrupt_at, rewrite_header, small_plan
 
 EIGHTS = "1,2,3,4,5,6,7,8/9,10,11,12,13,14,15,16/17,18,19,20,21,22,23,24"
 
 
-def golden_files() -> list[list[str]]:
-    """Return partition, size, encoding, cost and SHA-256 of table files, which are the same on every machine."""
-    with (ROOT / "tests" / "golden" / "files.csv").open(encoding="utf-8") as file:
-        return list(csv.reader(file))[1:]
-
-
-@pytest.mark.parametrize(("partition", "size", "encoding", "cost", "digest"), golden_files())
+@pytest.mark.parametrize(
+    ("partition", "size", "encoding", "cost", "digest"), [list(row.values()) for row in golden_rows("files.csv")]
+)
 def test_builds_are_byte_identical_on_every_machine(
     tmp_path: Path, partition: str, size: str, encoding: Encoding, cost: Cost, digest: str
 ) -> None:
@@ -116,23 +111,22 @@ def test_files_of_others_are_replaced_only_by_force(tmp_path: Path, name: str, c
 
 
 @pytest.mark.tiny
-@pytest.mark.parametrize("change", ["none", "other version", "damaged", "cut", "HDF5 of 0.1.0", "empty"])
-def test_older_and_damaged_tables_are_replaced(tmp_path: Path, change: str) -> None:
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda _path: None,
+        lambda path: rewrite_header(path, lambda fields: fields.update(format_version=6)),
+        lambda path: path.write_bytes(path.read_bytes().replace(b"1,2,5/3,4,6/7,8", b"1,2,5/3,4,6/8,7")),
+        lambda path: os.truncate(path, 100),
+        lambda path: path.write_bytes(b"\x89HDF\r\n\x1a\n" + pattern_group(0).encode()),
+        lambda path: [os.truncate(each, 0) for each in path.parent.iterdir()],
+    ],
+    ids=["none", "other version", "damaged", "cut", "HDF5 of 0.1.0", "empty"],
+)
+def test_older_and_damaged_tables_are_replaced(tmp_path: Path, change: Callable[[Path], object]) -> None:
     path = build_database(small_plan(tmp_path / "a.h5")).path
-    content = expected = path.read_bytes()
-    if change == "other version":
-        rewrite_header(path, lambda fields: fields.update(format_version=6))
-        content = path.read_bytes()
-    elif change == "damaged":
-        content = content.replace(b"1,2,5/3,4,6/7,8", b"1,2,5/3,4,6/8,7")
-    elif change == "cut":
-        content = content[:100]
-    elif change == "HDF5 of 0.1.0":
-        content = b"\x89HDF\r\n\x1a\n" + pattern_group(0).encode()
-    elif change == "empty":
-        content = b""
-        path.with_suffix(".build.json").write_bytes(b"")
-    path.write_bytes(content)
+    expected = path.read_bytes()
+    change(path)
     build_database(small_plan(path))
     assert path.read_bytes() == expected
 

@@ -38,14 +38,14 @@ def expected(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     return build_database(small_plan(tmp_path_factory.mktemp("whole") / "a.h5")).path.read_bytes()
 
 
-CASES: list[tuple[str, str, Encoding, Cost]] = [
-    (SMALL, "3x3", "bits", "additive"),
-    ("1,2,3/4,5", "2x3", "bits", "every-move"),
-    ("1,2/3,6/4,7/5,8", "3x3", "bytes", "additive"),
-]
-
-
-@pytest.mark.parametrize(("partition", "size", "encoding", "cost"), CASES)
+@pytest.mark.parametrize(
+    ("partition", "size", "encoding", "cost"),
+    [
+        (SMALL, "3x3", "bits", "additive"),
+        ("1,2,3/4,5", "2x3", "bits", "every-move"),
+        ("1,2/3,6/4,7/5,8", "3x3", "bytes", "additive"),
+    ],
+)
 def test_every_checkpoint_leads_to_the_same_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, partition: str, size: str, encoding: Encoding, cost: Cost
 ) -> None:
@@ -71,7 +71,6 @@ def test_every_checkpoint_leads_to_the_same_file(
         assert said[0].startswith(f"{result.path} continues from")
         assert result.n_runs == 2
         assert result.path.read_bytes() == whole.path.read_bytes()
-        assert [search.histogram for search in result.searches] == [search.histogram for search in whole.searches]
         assert [s.states_per_depth for s in result.searches] == [s.states_per_depth for s in whole.searches]
         assert not folder.exists()
 

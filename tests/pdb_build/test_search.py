@@ -1,6 +1,5 @@
 """The search: tables equal those of a naive search, and the histograms on record."""
 
-import csv
 import itertools
 from collections import Counter
 from collections.abc import Iterator
@@ -15,28 +14,13 @@ from pdb_core.pattern import Pattern
 from pdb_core.puzzle import BoardSize, Tiles, blank_last, parse_goal, parse_size
 from pdb_core.table_spec import TableSpec
 from pdb_query import read_table_header
-from tests import ROOT
 from tests.naive import boards_and_tables as naive
 from tests.naive.standard_tables import naive_every_move_bits, naive_every_move_distances
+from tests.solving import golden_rows
 from tests.tables import table_file
 
 Kind = tuple[Encoding, Cost]
 KINDS: list[Kind] = [("bits", "every-move"), ("bytes", "additive"), ("bits", "additive")]
-
-# Size, goal, patterns; () for every pattern of the board.
-BOARDS: list[tuple[str, str, list[tuple[int, ...]]]] = [
-    ("2x2", "blank-last", []),
-    ("2x3", "blank-first", []),
-    ("3x2", "snail", []),
-    ("3x3", "blank-last", [(1,), (1, 2, 4)]),
-    ("3x3", "blank-first", [(3, 6, 7, 8)]),
-    ("3x3", "1 2 3 8 0 4 7 6 5", [(1, 3, 5)]),
-    ("3x3", "1 0 3 8 2 4 7 6 5", [(2, 8)]),
-    ("4x2", "blank-last", [(1, 4, 7)]),
-    ("2x5", "blank-last", [(1, 2, 9)]),
-    ("6x2", "blank-first", [(5, 6)]),
-    ("4x3", "blank-last", [(2, 11)]),
-]
 
 
 def every_pattern(size: BoardSize) -> list[tuple[int, ...]]:
@@ -65,7 +49,23 @@ def counts(distances: list[int]) -> tuple[int, ...]:
 
 @pytest.mark.tiny
 @pytest.mark.parametrize("kind", KINDS, ids=" ".join)
-@pytest.mark.parametrize(("size_text", "goal_text", "patterns"), BOARDS)
+@pytest.mark.parametrize(
+    ("size_text", "goal_text", "patterns"),
+    [
+        # [] for every pattern of the board.
+        ("2x2", "blank-last", []),
+        ("2x3", "blank-first", []),
+        ("3x2", "snail", []),
+        ("3x3", "blank-last", [(1,), (1, 2, 4)]),
+        ("3x3", "blank-first", [(3, 6, 7, 8)]),
+        ("3x3", "1 2 3 8 0 4 7 6 5", [(1, 3, 5)]),
+        ("3x3", "1 0 3 8 2 4 7 6 5", [(2, 8)]),
+        ("4x2", "blank-last", [(1, 4, 7)]),
+        ("2x5", "blank-last", [(1, 2, 9)]),
+        ("6x2", "blank-first", [(5, 6)]),
+        ("4x3", "blank-last", [(2, 11)]),
+    ],
+)
 def test_small_tables_equal_naive(size_text: str, goal_text: str, patterns: list[tuple[int, ...]], kind: Kind) -> None:
     size = parse_size(size_text)
     goal = parse_goal(goal_text, size)
@@ -89,14 +89,13 @@ def golden_histograms() -> Iterator[Any]:
 
     The search of eight tiles in bytes is slow; the histograms of the 78 tables in bits are compared in every run.
     """
-    with (ROOT / "tests" / "golden" / "histograms.csv").open(encoding="utf-8") as file:
-        for row in csv.DictReader(file):
-            size = parse_size(row["board"])
-            tiles, histogram = (tuple(map(int, row[name].split())) for name in ("tiles", "histogram"))
-            spec = TableSpec(size, blank_last(size), Pattern(tiles), row["encoding"], row["cost"])  # type: ignore[arg-type]
-            is_slow = spec.encoding == "bytes" and sum(histogram) > 10**8
-            name = f"{size}-{spec.pattern}-{spec.encoding}-{spec.cost}"
-            yield pytest.param(spec, histogram, id=name, marks=[pytest.mark.slow] if is_slow else [])
+    for row in golden_rows("histograms.csv"):
+        size = parse_size(row["board"])
+        tiles, histogram = (tuple(map(int, row[name].split())) for name in ("tiles", "histogram"))
+        spec = TableSpec(size, blank_last(size), Pattern(tiles), row["encoding"], row["cost"])  # type: ignore[arg-type]
+        is_slow = spec.encoding == "bytes" and sum(histogram) > 10**8
+        name = f"{size}-{spec.pattern}-{spec.encoding}-{spec.cost}"
+        yield pytest.param(spec, histogram, id=name, marks=[pytest.mark.slow] if is_slow else [])
 
 
 @pytest.mark.parametrize(("spec", "histogram"), list(golden_histograms()))

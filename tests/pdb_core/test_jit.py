@@ -26,7 +26,6 @@ def naive_sources() -> set[Path]:
         for node in ast.walk(ast.parse(path.read_text())):
             names: list[str] = []
             if isinstance(node, ast.ImportFrom):
-                assert node.module is not None
                 assert node.level == 0
                 names = [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
             elif isinstance(node, ast.Import):

@@ -7,18 +7,16 @@ import pytest
 from pdb_core.errors import PartitionError
 from pdb_core.pattern import Partition, catalogue, named_partitions, parse_partition
 from pdb_core.puzzle import BoardSize, parse_goal, parse_size
+from tests.solving import S3, SIZES, goal_with_blank
 
 pytestmark = pytest.mark.tiny
-SIZES = [BoardSize(width, height) for width in range(2, 7) for height in range(2, 7)]
-S3 = BoardSize(3, 3)
 
 
 @pytest.mark.parametrize("name", list(named_partitions()))
 def test_named_shapes_are_refused_for_a_blank_not_in_the_corner(name: str) -> None:
     size = named_partitions()[name]
-    tiles = tuple(range(1, size.n_cells))
     for blank in range(size.n_cells):
-        goal = (*tiles[:blank], 0, *tiles[blank:])
+        goal = goal_with_blank(blank, size)
         if len(size.neighbours[blank]) == 2:
             assert parse_partition(name, size, goal).name == name
         else:
@@ -52,10 +50,8 @@ def test_bad_partition_is_refused(text: str, size: str | None, match: str) -> No
 
 @pytest.mark.parametrize("size", SIZES, ids=str)
 def test_automatic_partition_covers_every_goal(size: BoardSize) -> None:
-    tiles = tuple(range(1, size.n_cells))
     # The blank on every cell: corners, edges and within.
-    goals = [(*tiles[:blank], 0, *tiles[blank:]) for blank in range(size.n_cells)]
-    for goal in (*goals, parse_goal("snail", size)):
+    for goal in (*(goal_with_blank(blank, size) for blank in range(size.n_cells)), parse_goal("snail", size)):
         partition = parse_partition("auto", size, goal)  # refuses a partition that leaves a tile out
         assert max(pattern.n_tiles for pattern in partition.patterns) <= 8
         assert sum(math.perm(size.n_cells, pattern.n_tiles) for pattern in partition.patterns) <= 150_000_000

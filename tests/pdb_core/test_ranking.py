@@ -8,11 +8,12 @@ import pytest
 from pdb_core.puzzle import BoardSize, parse_size
 from pdb_core.ranking import PatternIndex
 from tests.naive import boards_and_tables as naive
+from tests.solving import SIZES
 
 # One board of each number of cells there is, and all numbers of tiles with up to 20,000 placements.
 SMALL = [
     (size, n_tiles)
-    for size in {w * h: BoardSize(w, h) for w in range(2, 7) for h in range(2, 7)}.values()
+    for size in {size.n_cells: size for size in SIZES}.values()
     for n_tiles in range(1, min(10, size.n_cells) + 1)
     if math.perm(size.n_cells, n_tiles) <= 20_000
 ]

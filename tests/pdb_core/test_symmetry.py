@@ -6,12 +6,12 @@ from pdb_core.errors import GoalError
 from pdb_core.puzzle import Board, BoardSize, blank_last
 from pdb_core.symmetry import mappings_between, symmetries
 from tests.naive import boards_and_tables as naive
+from tests.solving import S3, SIZES, goal_with_blank
 
 pytestmark = pytest.mark.tiny
-S3 = BoardSize(3, 3)
 
 
-@pytest.mark.parametrize("size", [BoardSize(w, h) for w in range(2, 7) for h in range(2, 7)], ids=str)
+@pytest.mark.parametrize("size", SIZES, ids=str)
 def test_symmetries_are_those_found_by_turning_and_flipping(size: BoardSize) -> None:
     numbered = tuple(range(size.n_cells))
     images = naive.naive_turned_and_flipped(numbered, size)
@@ -20,7 +20,7 @@ def test_symmetries_are_those_found_by_turning_and_flipping(size: BoardSize) -> 
     assert maps[0] == numbered
     assert sorted(maps) == sorted(set(images))
     for blank in range(size.n_cells):
-        goal = (*range(1, blank + 1), 0, *range(blank + 1, size.n_cells))
+        goal = goal_with_blank(blank, size)
         mappings = mappings_between(goal, goal, size)
         assert len(mappings) == sum(cell_map[blank] == blank for cell_map in maps)
         assert mappings[0].cell_map == mappings[0].tile_map == numbered

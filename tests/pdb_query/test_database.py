@@ -1,6 +1,5 @@
 """The database: single boards, batches, threads, memory; invalid boards. test_lookup.py compares distances."""
 
-import tracemalloc
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -13,6 +12,7 @@ from pdb_core.errors import BoardError, UnsolvableError
 from pdb_core.puzzle import BoardSize, blank_first, blank_last, random_boards
 from pdb_query import LOAD_MODES, Database, open_database, random_board_statistics
 from pdb_query.table_file import LoadMode
+from tests.fuzzing import little_memory
 from tests.naive import boards_and_tables as naive
 from tests.solving import database_for
 from tests.tables import SMALL, table_file
@@ -50,15 +50,10 @@ def test_large_batch_takes_little_memory(encoding: Encoding) -> None:
     some = random_boards(SIZE, GOAL, 1000, seed=5)
     expected = database.probe_batch(some)
     boards = np.tile(some, (400, 1))
-    tracemalloc.start()
-    try:
-        batch = database.probe_batch(boards)
-        peak = tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
-    assert (batch.values.reshape(400, *expected.values.shape) == expected.values).all()
     # Cell sets and labels of all boards would take 38 MB.
-    assert peak < batch.values.nbytes + 20_000_000
+    with little_memory(400 * expected.values.nbytes + 20_000_000):
+        batch = database.probe_batch(boards)
+    assert (batch.values.reshape(400, *expected.values.shape) == expected.values).all()
 
 
 @pytest.mark.tiny

@@ -10,18 +10,18 @@ import numpy as np
 import pytest
 
 from pdb_core import schema
-from pdb_core.encoding import ENCODINGS, UNREACHED, Cost, Encoding
+from pdb_core.encoding import ENCODINGS, UNREACHED
 from pdb_core.pattern import MAX_CATALOGUE_PATTERNS, MAX_PARTITIONS
 from pdb_core.puzzle import BoardSize, blank_last
 from pdb_core.ranking import INDEX_FUNCTION
 from pdb_query import open_database, read_table_header
 from tests import ROOT
 from tests.naive import boards_and_tables as naive
+from tests.pdb_query.test_table_file import CATALOGUE, SAMPLES, SHARED, sample
 from tests.tables import SMALL, table_file
 
 TEXT = (ROOT / "docs" / "format.md").read_text(encoding="utf-8")
 SIZE = BoardSize(3, 3)
-SHARED, CATALOGUE = "1,2/3,6/4,7/5,8", "1,2,3,4/5,6,7,8+1,2,3,4/5,6/7,8"
 
 pytestmark = pytest.mark.tiny
 
@@ -85,17 +85,9 @@ def test_user_block_and_digests_are_as_documented(path: Path) -> None:
     assert hashlib.sha256(rest[schema.user_block_bytes(3) :]).hexdigest() == header["structure_sha256"]
 
 
-@pytest.mark.parametrize(
-    ("partition", "encoding", "cost"),
-    [
-        (SMALL, "bytes", "additive"),
-        (SHARED, "bits", "additive"),
-        ("1,2/3,4", "bits", "every-move"),
-        (CATALOGUE, "bits", "additive"),
-    ],
-)
-def test_hdf5_objects_are_those_of_the_header(partition: str, encoding: Encoding, cost: Cost) -> None:
-    path = table_file(partition, "3x3", encoding=encoding, cost=cost)
+@pytest.mark.parametrize("index", range(len(SAMPLES)))
+def test_hdf5_objects_are_those_of_the_header(index: int) -> None:
+    path = sample(index)
     with open_database(path) as database:
         database.verify()
         header = database.header

@@ -33,7 +33,6 @@ def test_sets_hold_the_published_boards(name: str, n: int, lengths: "set[int] | 
     assert len({instance.id for instance in instances}) == n
     for instance in instances:
         assert instance.optimal_length in lengths
-        assert instance.goal is not None
         assert is_solvable(instance.board, parse_goal(instance.goal, instance.size), instance.size)
 
 

@@ -24,14 +24,14 @@ def naive_distance(
     size: BoardSize, goal: Tiles, tiles: tuple[int, ...], encoding: Encoding, cost: Cost
 ) -> Callable[[Tiles], int]:
     """Return a function from boards to the distance of a pattern, which reads a list of all its states."""
-    table = naive.naive_additive_min(size, goal, tiles) if encoding == "bytes" else []
+    least = naive.naive_least_distances(size, goal, tiles)
     moves = naive_every_move_distances(size, goal, tiles) if cost == "every-move" else {}
-    states = naive.naive_pattern_distances(size, goal, tiles) if encoding == "bits" and cost == "additive" else {}
+    states = naive.naive_pattern_distances(size, goal, tiles)
 
     @cache
     def find(cells: tuple[int, ...], blank: int) -> int:
-        if table:
-            return table[naive.naive_rank(cells, size.n_cells)]
+        if encoding == "bytes":
+            return least[cells]
         return moves[cells, blank] if moves else states[cells, naive.naive_region(blank, cells, size)]
 
     return lambda board: find(tuple(map(board.index, tiles)), board.index(0))

@@ -3,10 +3,7 @@
 import errno
 import json
 import os
-import subprocess
-import sys
 import time
-import tracemalloc
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,7 +17,6 @@ from hypothesis import given, strategies as st
 
 import pdb_query.table_file
 from pdb_build import build_database
-from pdb_core.encoding import Cost, Encoding
 from pdb_core.errors import (
     MemoryLimitError,
     PdbError,
@@ -33,44 +29,37 @@ from pdb_core.errors import (
 from pdb_core.schema import MAX_HEADER_BYTES
 from pdb_query import open_database, read_table_header
 from pdb_query.table_file import LOAD_MODES, LoadMode
-from tests.fuzzing import changed_json, fuzz, sentence
-from tests.tables import rewrite_header, signed_block, small_plan, table_file
+from tests.command_line import python
+from tests.fuzzing import changed_json, fuzz, little_memory, sentence
+from tests.tables import SMALL, copy_of_table, rewrite_header, signed_block, small_plan, table_file
 
-PARTITION, SHARED, CATALOGUE = "1,2,5/3,4,6/7,8", "1,2/3,6/4,7/5,8", "1,2,3,4/5,6,7,8+1,2,3,4/5,6/7,8"
+SHARED, CATALOGUE = "1,2/3,6/4,7/5,8", "1,2,3,4/5,6,7,8+1,2,3,4/5,6/7,8"
 BOARD = (8, 6, 7, 2, 5, 4, 3, 0, 1)
-# (partition, size, encoding, cost): tables of both encodings and costs, shared tables, a catalogue.
-SAMPLES: tuple[tuple[str, str, Encoding, Cost], ...] = (
-    ("1,2,3", "2x2", "bytes", "additive"),
-    (PARTITION, "3x3", "bytes", "additive"),
-    (SHARED, "3x3", "bits", "additive"),
-    ("1,2/3,4", "3x3", "bits", "every-move"),
-    (CATALOGUE, "3x3", "bits", "additive"),
+# Tables of both encodings and costs, shared tables, a catalogue.
+SAMPLES: tuple[tuple[Any, ...], ...] = (
+    ("1,2,3", "2x2"),
+    (SMALL, "3x3"),
+    (SHARED, "3x3", "blank-last", "bits"),
+    ("1,2/3,4", "3x3", "blank-last", "bits", "every-move"),
+    (CATALOGUE, "3x3", "blank-last", "bits"),
 )
 
 
 @pytest.fixture
-def copy_of_table(tmp_path: Path) -> Path:
-    path = tmp_path / "a.h5"
-    path.write_bytes(table_file(PARTITION, "3x3").read_bytes())
-    return path
+def copied(tmp_path: Path) -> Path:
+    return copy_of_table(tmp_path)
 
 
 def sample(index: int) -> Path:
-    partition, size, encoding, cost = SAMPLES[index]
-    return table_file(partition, size, encoding=encoding, cost=cost)
+    return table_file(*SAMPLES[index])
 
 
 @contextmanager
 def little_time_and_memory() -> Iterator[None]:
     """Allow two seconds of processor time, and eight megabytes of Python's memory."""
     start = time.process_time()
-    tracemalloc.start()
-    try:
+    with little_memory(8_000_000):
         yield
-        peak = tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
-    assert peak < 8_000_000
     assert time.process_time() - start < 2.0
 
 
@@ -91,7 +80,7 @@ def test_lookups_do_not_import_h5py() -> None:
         "import sys; from pdb_query import open_database; database = open_database(sys.argv[1])\n"
         "assert database.probe(database.goal).h == 0 and 'h5py' not in sys.modules"
     )
-    subprocess.run([sys.executable, "-c", code, str(table_file(PARTITION, "3x3"))], check=True)
+    assert python(code, str(table_file(SMALL, "3x3"))).stderr == ""
 
 
 # Files that are not table files of this version.
@@ -125,9 +114,9 @@ def test_hdf5_files_without_a_header_are_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.tiny
-def test_newer_version_is_refused(copy_of_table: Path) -> None:
-    rewrite_header(copy_of_table, lambda fields: fields.update(format_version=6, other=True))
-    assert_refused(copy_of_table, TableFileVersionError, "has format version 6, .* reads version 5; update tile-pdb")
+def test_newer_version_is_refused(copied: Path) -> None:
+    rewrite_header(copied, lambda fields: fields.update(format_version=6, other=True))
+    assert_refused(copied, TableFileVersionError, "has format version 6, .* reads version 5; update tile-pdb")
 
 
 # Damaged files.
@@ -135,12 +124,10 @@ def test_newer_version_is_refused(copy_of_table: Path) -> None:
 
 @pytest.mark.tiny
 @pytest.mark.parametrize("keep", [20, 4096, 33_000, -1, 0])
-def test_file_of_another_length_is_refused(copy_of_table: Path, keep: int) -> None:
-    content = copy_of_table.read_bytes()
-    copy_of_table.write_bytes(content[:keep] or content + b"\0")
-    assert_refused(
-        copy_of_table, TableFileDamagedError, r"its header does not match|it has \d+ bytes instead of \d+; cop"
-    )
+def test_file_of_another_length_is_refused(copied: Path, keep: int) -> None:
+    content = copied.read_bytes()
+    copied.write_bytes(content[:keep] or content + b"\0")
+    assert_refused(copied, TableFileDamagedError, r"its header does not match|it has \d+ bytes instead of \d+; cop")
 
 
 @pytest.mark.parametrize("index", range(len(SAMPLES)))
@@ -197,7 +184,7 @@ def test_every_changed_header_is_refused(
 
 # Of each partition: place of a field | its new value in Python, none removes it | a part of the message.
 HEADERS = {
-    PARTITION: """
+    SMALL: """
 width |  | 'width'
 width | "3" | '3' is not a natural number
 width | True | True is not a natural number
@@ -279,11 +266,11 @@ def test_invalid_fields_are_refused(tmp_path: Path, partition: str, row: str) ->
 
 
 @pytest.mark.tiny
-def test_more_than_a_megabyte_outside_the_tables_is_refused(copy_of_table: Path) -> None:
-    n_bytes = copy_of_table.stat().st_size + (1 << 20)
-    os.truncate(copy_of_table, n_bytes)
-    rewrite_header(copy_of_table, lambda fields: fields.update(file_bytes=n_bytes))
-    assert_refused(copy_of_table, TableFileDamagedError, "of the file are in no table")
+def test_more_than_a_megabyte_outside_the_tables_is_refused(copied: Path) -> None:
+    n_bytes = copied.stat().st_size + (1 << 20)
+    os.truncate(copied, n_bytes)
+    rewrite_header(copied, lambda fields: fields.update(file_bytes=n_bytes))
+    assert_refused(copied, TableFileDamagedError, "of the file are in no table")
 
 
 @pytest.mark.tiny
@@ -292,15 +279,15 @@ def test_more_than_a_megabyte_outside_the_tables_is_refused(copy_of_table: Path)
     ["5," + "[" * 100_000, '5,"format":"tile-pdb"}', "9" * 5000 + "}", "null}", "[]}"],
     ids=lambda rest: rest[:5],
 )
-def test_headers_of_other_json_are_refused(copy_of_table: Path, rest: str) -> None:
-    copy_of_table.write_bytes(signed_block(f'{{"format":"tile-pdb","format_version":{rest}', 1 << 17))
-    assert_refused(copy_of_table, TableFileError, r"its header is invalid|has format version .*; update tile-pdb")
+def test_headers_of_other_json_are_refused(copied: Path, rest: str) -> None:
+    copied.write_bytes(signed_block(f'{{"format":"tile-pdb","format_version":{rest}', 1 << 17))
+    assert_refused(copied, TableFileError, r"its header is invalid|has format version .*; update tile-pdb")
 
 
 @pytest.mark.tiny
-def test_header_without_an_end_is_read_only_in_part(copy_of_table: Path) -> None:
-    copy_of_table.write_bytes(b'{"format":"tile-pdb",' + b" " * 2 * MAX_HEADER_BYTES)
-    assert_refused(copy_of_table, TableFileDamagedError, "its header does not match its digest")
+def test_header_without_an_end_is_read_only_in_part(copied: Path) -> None:
+    copied.write_bytes(b'{"format":"tile-pdb",' + b" " * 2 * MAX_HEADER_BYTES)
+    assert_refused(copied, TableFileDamagedError, "its header does not match its digest")
 
 
 @pytest.mark.tiny
@@ -315,14 +302,14 @@ def test_header_without_an_end_is_read_only_in_part(copy_of_table: Path) -> None
     ],
 )
 def test_claims_of_large_boards_are_refused_before_they_are_counted(
-    copy_of_table: Path, width: int, height: int, n_tiles: int, match: str
+    copied: Path, width: int, height: int, n_tiles: int, match: str
 ) -> None:
     def claim(fields: dict[str, Any]) -> None:
         fields.update(width=width, height=height, goal=[*range(1, min(width * height, 200)), 0], encoding="bits")
         fields["patterns"][0]["tiles"] = [*range(1, n_tiles + 1)]
 
-    rewrite_header(copy_of_table, claim)
-    assert_refused(copy_of_table, TableFileDamagedError, match)
+    rewrite_header(copied, claim)
+    assert_refused(copied, TableFileDamagedError, match)
 
 
 # Load modes.
@@ -344,7 +331,7 @@ def test_failures_of_a_load_are_reported(
     name = "mmap.mmap" if load == "map" else "private_memory"
     monkeypatch.setattr(f"pdb_query.table_file.{name}", Mock(side_effect=failure))
     with pytest.raises(error, match=match):
-        open_database(table_file(PARTITION, "3x3"), load=load)
+        open_database(table_file(SMALL, "3x3"), load=load)
 
 
 # A file that changes while it is read.
@@ -354,7 +341,7 @@ def test_failures_of_a_load_are_reported(
 @pytest.mark.parametrize("load", LOAD_MODES)
 def test_open_database_keeps_its_answers_while_a_build_replaces_the_file(tmp_path: Path, load: LoadMode) -> None:
     path = tmp_path / "a.h5"
-    build_database(small_plan(path, PARTITION))
+    build_database(small_plan(path, SMALL))
     with open_database(path, load=load) as before:
         old = before.probe(BOARD)
         build_database(small_plan(path, "8"))
@@ -369,16 +356,14 @@ def test_open_database_keeps_its_answers_while_a_build_replaces_the_file(tmp_pat
 
 @pytest.mark.tiny
 @pytest.mark.parametrize("load", LOAD_MODES)
-def test_file_cut_behind_its_header_is_refused(
-    copy_of_table: Path, load: LoadMode, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_file_cut_behind_its_header_is_refused(copied: Path, load: LoadMode, monkeypatch: pytest.MonkeyPatch) -> None:
     real = pdb_query.table_file.read_header
 
     def cut_and_read(file: Any, source: str) -> object:
         header = real(file, source)
-        os.truncate(copy_of_table, 600)
+        os.truncate(copied, 600)
         return header
 
     monkeypatch.setattr("pdb_query.table_file.read_header", cut_and_read)
     with pytest.raises(TableFileDamagedError, match="became shorter"):
-        open_database(copy_of_table, load=load)
+        open_database(copied, load=load)

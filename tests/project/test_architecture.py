@@ -2,8 +2,6 @@
 
 import ast
 import re
-import subprocess
-import sys
 import sysconfig
 from pathlib import Path
 
@@ -11,6 +9,7 @@ import grimp
 import pytest
 
 from tests import PACKAGES, ROOT, source_files
+from tests.command_line import python
 
 GRAPH = grimp.build_graph(*PACKAGES, cache_dir=None)
 
@@ -50,9 +49,7 @@ def test_kernels_are_in_files_of_their_own() -> None:
 
 
 def test_import_pdb_is_the_debugger() -> None:
-    program = "import pdb; print(pdb.__file__)"
-    result = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
-    assert Path(result.stdout.strip()).parent == Path(sysconfig.get_path("stdlib"))
+    assert Path(python("import pdb; print(pdb.__file__)").stdout.strip()).parent == Path(sysconfig.get_path("stdlib"))
 
 
 PAGE = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")

@@ -17,7 +17,7 @@ import typer.main
 
 from pdb_service.client import Client
 from tests import ROOT
-from tests.command_line import pdb, refused
+from tests.command_line import pdb, python, refused
 from tests.pdb_service.server import serving
 from tests.tables import table_file
 from tilepdb.commands.main import app
@@ -45,13 +45,18 @@ def container_lines(word: str) -> list[str]:
     return re.findall(rf"^{word} (.*)$", text, re.MULTILINE)
 
 
+COMMANDS = typer.main.get_command(app).commands  # type: ignore[attr-defined]
+
+
+def options_of(*names: str) -> set[str]:
+    return {option for name in names for parameter in COMMANDS[name].params for option in parameter.opts}
+
+
 def check_command(words: list[str]) -> None:
     """Check that a command line names an existing command and existing options."""
     program, name, *rest = words
     assert Path(program).name == "pdb"
-    commands = typer.main.get_command(app).commands  # type: ignore[attr-defined]
-    options = {option for parameter in commands[name].params for option in parameter.opts}
-    assert {word for word in rest if word.startswith("--")} <= options, words
+    assert {word for word in rest if word.startswith("--")} <= options_of(name), words
 
 
 @pytest.mark.tiny
@@ -103,8 +108,7 @@ def test_container_keeps_its_kernels_on_another_processor() -> None:
         "from numba.core.registry import cpu_target; from solver.vectors.llvm_vectors import LANES; "
         "_, name, features = cpu_target.target_context.codegen().magic_tuple(); print(name, repr(features), LANES)"
     )
-    found = subprocess.run([sys.executable, "-c", program], env=os.environ | numba, capture_output=True, check=True)
-    assert found.stdout.decode().split() == [level, "''", "8"]
+    assert python(program, env=os.environ | numba).stdout.split() == [level, "''", "8"]
 
 
 @pytest.mark.tiny
@@ -113,10 +117,8 @@ def test_readme_of_deploy_names_existing_files_and_options() -> None:
     targets = [DEPLOY / target for target in re.findall(r"\]\(([^)#]+)\)", text)]
     targets += [ROOT / target for target in re.findall(r"\bdeploy/[\w.-]+", text)]
     assert [target for target in targets if not target.exists()] == []
-    commands = typer.main.get_command(app).commands.values()  # type: ignore[attr-defined]
-    options = {option for command in commands for parameter in command.params for option in parameter.opts}
     others = {"--init", "--format", "--rm", "--now", "--read-only", "--build-arg"}
-    assert set(re.findall(r"(?<![\w-])--[a-z-]+", text)) - others <= options
+    assert set(re.findall(r"(?<![\w-])--[a-z-]+", text)) - others <= options_of(*COMMANDS)
 
 
 @pytest.mark.tiny
@@ -131,9 +133,9 @@ def test_is_ready_exits_with_0_when_the_service_is_ready() -> None:
     program = (DEPLOY / "is_ready.py").read_text(encoding="utf-8")
     with serving(table_file("8", "3x3")) as server:
         program = program.replace("http://127.0.0.1:8015", server.url)
-        assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
-    result = subprocess.run([sys.executable, "-c", program], check=False, capture_output=True)
-    assert (result.returncode, result.stderr) == (1, b"")
+        assert python(program).returncode == 0
+    result = python(program)
+    assert (result.returncode, result.stderr) == (1, "")
 
 
 def start(listener: socket.socket, notify: Path) -> subprocess.Popen[bytes]:
@@ -169,14 +171,8 @@ def test_requests_wait_on_a_systemd_socket_during_a_restart(tmp_path: Path) -> N
 
 def test_wrong_sockets_of_systemd_are_refused() -> None:
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
-        result = subprocess.run(
-            [sys.executable, "-c", _HANDED, str(listener.fileno()), "serve", "--db", "none.h5"],
-            pass_fds=[listener.fileno()],
-            env={**os.environ, "LISTEN_FDS": "1"},
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        number, environment = listener.fileno(), os.environ | {"LISTEN_FDS": "1"}
+        result = python(_HANDED, str(number), "serve", "--db", "none.h5", pass_fds=[number], env=environment)
     refused(result, 2, "keep one ListenStream")
 
 

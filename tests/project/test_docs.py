@@ -54,7 +54,6 @@ def test_readme_lists_every_command_and_set_of_boards() -> None:
         "solver.solve",
         "tilepdb",
     ],
-    ids=str,
 )
 def test_examples_in_docstrings_run(module: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "data").mkdir()

@@ -4,10 +4,11 @@ import csv
 import io
 import math
 import re
-import tracemalloc
 from collections.abc import Callable, Iterable
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
+from tempfile import NamedTemporaryFile
 from typing import Any
 
 import pytest
@@ -27,7 +28,7 @@ from pdb_core.puzzle import (
 )
 from pdb_query import Instance, read_instances
 from solver.heuristics import HEURISTICS, parse_heuristic
-from tests.fuzzing import SIZES, board_texts, boards, encoded, fuzz, outcome, texts
+from tests.fuzzing import SIZES, board_texts, boards, encoded, fuzz, little_memory, outcome, texts
 from tilepdb.commands.board_input import read_boards, split_arguments
 from tilepdb.commands.options import parse_bytes
 from tilepdb.commands.tile_names import TileNames
@@ -95,21 +96,19 @@ def board_files(draw: st.DrawFn) -> str:
     return draw(st.sampled_from(["\n", "\r\n", "\n\n", "\n# a comment\n\n"])).join(parts)
 
 
-def parse_instances(content: str | bytes, folder: Path) -> tuple[Path, list[Instance]]:
-    path = folder / "any.dat"
-    path.write_bytes(content.encode() if isinstance(content, str) else content)
-    outcome(lambda: list(read_instances(path, tile_number=TileNames("1 2 3 _").number)), math.inf)
-    return path, list(read_instances(path))
+def parse_instances(content: str | bytes) -> list[Instance]:
+    with NamedTemporaryFile(suffix=".dat") as file:
+        Path(file.name).write_bytes(content.encode() if isinstance(content, str) else content)
+        outcome(lambda: list(read_instances(file.name, tile_number=TileNames("1 2 3 _").number)), math.inf)
+        return list(read_instances(file.name))
 
 
-def are_instances(found: tuple[Path, list[Instance]]) -> bool:
-    path, instances = found
-    rows = [(format_board(at.board, at.size), at.id, at.goal, at.optimal_length) for at in instances]
-    path.write_text(as_csv(rows), encoding="utf-8")
-    return list(read_instances(path)) == instances
+def are_instances(found: list[Instance]) -> bool:
+    rows = [(format_board(at.board, at.size), at.id, at.goal, at.optimal_length) for at in found]
+    return parse_instances(as_csv(rows)) == found
 
 
-def parse_arguments(text: str, _folder: Path) -> list[Instance]:
+def parse_arguments(text: str) -> list[Instance]:
     arguments = text.split("|")
     files, boards_of = split_arguments(arguments)
     assert len(files) + len(boards_of) == len(arguments)
@@ -119,7 +118,7 @@ def parse_arguments(text: str, _folder: Path) -> list[Instance]:
 # Words for tiles
 
 
-def parse_words(text: str, _folder: Path) -> TileNames:
+def parse_words(text: str) -> TileNames:
     goal, _, board = text.partition("|")
     names = TileNames(goal)
     outcome(lambda: names.numbered(board), math.inf)
@@ -149,26 +148,18 @@ WORD_PAIRS = GOALS_OF_WORDS.map(lambda goal: f"{goal}|{goal}")
 ARGUMENTS = st.lists(board_texts() | st.sampled_from(["a.dat", "8", "\0"]), max_size=5).map("|".join)
 SOURCES = st.sampled_from(["korf100", "korf50-24puzzle", "none.csv", "/", ".", "/etc/none"])
 # Inputs, nearly valid ones among them; the parser; and whether what it returned is read back equal.
-PARSERS: dict[str, tuple[st.SearchStrategy[Any], Callable[[Any, Path], Any], Callable[[Any], bool]]] = {
-    "board": (texts(board_texts()), lambda text, _: Board(text), is_board),
-    "board of a size": (texts(board_texts(S3)) | LISTS, lambda given, _: Board(given, S3), is_board),
-    "goal": (texts(board_texts(S3) | st.sampled_from([*NAMED_GOALS])), lambda text, _: parse_goal(text, S3), is_goal),
-    "size": (
-        texts(st.builds(str, SIZES)),
-        lambda text, _: parse_size(text),
-        lambda size: parse_size(str(size)) == size,
-    ),
-    "partition": (texts(PARTITIONS), lambda text, _: parse_partition(text, None), is_partition),
-    "partition of a size": (
-        texts(PARTITIONS),
-        lambda text, _: parse_partition(text, S3, cost="every-move"),
-        is_partition,
-    ),
-    "memory": (texts(AMOUNTS), lambda text, _: parse_bytes(text), is_memory),
-    "heuristic": (texts(NAMES | MAXIMA), lambda text, _: parse_heuristic(text, also=("db",)), is_heuristic),
+PARSERS: dict[str, tuple[st.SearchStrategy[Any], Callable[[Any], Any], Callable[[Any], bool]]] = {
+    "board": (texts(board_texts()), Board, is_board),
+    "board of a size": (texts(board_texts(S3)) | LISTS, partial(Board, size=S3), is_board),
+    "goal": (texts(board_texts(S3) | st.sampled_from([*NAMED_GOALS])), partial(parse_goal, size=S3), is_goal),
+    "size": (texts(st.builds(str, SIZES)), parse_size, lambda size: parse_size(str(size)) == size),
+    "partition": (texts(PARTITIONS), partial(parse_partition, size=None), is_partition),
+    "partition of a size": (texts(PARTITIONS), partial(parse_partition, size=S3, cost="every-move"), is_partition),
+    "memory": (texts(AMOUNTS), parse_bytes, is_memory),
+    "heuristic": (texts(NAMES | MAXIMA), partial(parse_heuristic, also=("db",)), is_heuristic),
     "words": (texts(WORD_PAIRS), parse_words, are_words),
     "arguments": (texts(ARGUMENTS), parse_arguments, lambda found: all(is_board(at.board) for at in found)),
-    "set": (texts(SOURCES, 30), lambda text, _: next(read_instances(text, stdin=io.BytesIO()), None), bool),
+    "set": (texts(SOURCES, 30), lambda text: next(read_instances(text, stdin=io.BytesIO()), None), bool),
     "instances": (encoded(csv_files()) | encoded(board_files()), parse_instances, are_instances),
 }
 LONG_TEXTS = {
@@ -191,22 +182,17 @@ LONG_TEXTS = {
 @pytest.mark.parametrize("parser", PARSERS)
 @fuzz
 @given(data=st.data())
-def test_any_input_is_parsed_or_rejected(parser: str, data: st.DataObject, tmp_path: Path) -> None:
+def test_any_input_is_parsed_or_rejected(parser: str, data: st.DataObject) -> None:
     inputs, parse, is_read_back = PARSERS[parser]
     given_input = data.draw(inputs)
-    value = outcome(lambda: parse(given_input, tmp_path))
+    value = outcome(lambda: parse(given_input))
     assert value is None or is_read_back(value)
 
 
 @pytest.mark.parametrize("parser", PARSERS)
-def test_long_inputs_take_little_time_and_memory(parser: str, tmp_path: Path) -> None:
+def test_long_inputs_take_little_time_and_memory(parser: str) -> None:
     _, parse, _ = PARSERS[parser]
-    for name, text in LONG_TEXTS.items():
-        outcome(lambda text=text: parse(text, tmp_path), LONG_PATIENCE_S)
-        tracemalloc.start()
-        try:
-            with suppress(PdbError):
-                parse(text, tmp_path)
-            assert tracemalloc.get_traced_memory()[1] < LONG_BYTES, name
-        finally:
-            tracemalloc.stop()
+    for text in LONG_TEXTS.values():
+        outcome(lambda text=text: parse(text), LONG_PATIENCE_S)
+        with little_memory(LONG_BYTES), suppress(PdbError):
+            parse(text)

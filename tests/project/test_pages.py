@@ -55,7 +55,6 @@ def blocks(path: Path) -> list[Block]:
         if fence and language is None:
             language, inside, begin = fence[1], [], number
         elif fence:
-            assert language is not None
             found.append(Block(language, "\n".join(inside), begin, before == SLOW))
             language, before = None, ""
         elif language is not None:

@@ -1,11 +1,9 @@
 """Commands and service in a process without the modules and calls that only POSIX systems have."""
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
-from tests import ROOT
+from tests.command_line import BOARD, python
 from tests.pdb_service.server import serving
 from tests.tables import table_file
 
@@ -21,18 +19,15 @@ for words in json.loads(sys.argv[1]):
         assert not end.code, words
 import fcntl
 """
-_BOARD = "8 6 7/2 5 4/3 0 1"
 
 
 def test_commands_run_without_posix_calls(tmp_path: Path) -> None:
     """Build, solve, look up, verify, label; then see that modules were hidden."""
     table = str(tmp_path / "8.h5")
-    lookups = [[command, "--db", table, _BOARD] for command in ("solve", "query")]
+    lookups = [[command, "--db", table, BOARD] for command in ("solve", "query")]
     labels = ["label", "--db", table, "--random", "10", "--out", str(tmp_path / "labels.npz")]
     commands = [["build", "8", "--out", table], *lookups, ["verify", table], labels]
-    result = subprocess.run(
-        [sys.executable, "-c", _HIDE + _PROGRAM, json.dumps(commands)], capture_output=True, text=True, cwd=ROOT
-    )
+    result = python(_HIDE + _PROGRAM, json.dumps(commands))
     assert "ModuleNotFoundError: No module named 'fcntl'" in result.stderr.splitlines()[-1], result.stderr
     expected = ("362,880 entries", "31 moves, optimal", "h            31", "8.h5: sound")
     found = 0

@@ -14,15 +14,13 @@ import pytest
 from pdb_core.encoding import Encoding
 from pdb_core.puzzle import Tiles, blank_last, parse_goal, parse_size, random_boards
 from pdb_query import Database, open_database, read_instances
-from solver import GraphSolver, HeuristicSolver, Solution, Solver, WorkerPool, find_suboptimal_solution
+from solver import GraphSolver, HeuristicSolver, Solution, Solver, find_suboptimal_solution
 from solver.engine.frontier import FrontierLimits
 from solver.engine.worker_pool import in_parallel
 from solver.graph_search.graph_search import GRAPH_SEARCHES
 from tests.naive.boards_and_tables import naive_distances
-from tests.solving import S4, walked
+from tests.solving import S4, solver_for, walked
 from tests.tables import table_file
-
-Solve = Callable[[Tiles, WorkerPool | None], Solution]
 
 
 @dataclass(frozen=True)
@@ -87,27 +85,24 @@ def boards_of(kind: Kind, n: int) -> list[Tiles]:
     return [walked(goal, size, int(generator.integers(kind.n_moves + 1)), generator) for _ in range(n)]
 
 
-def searches_of(kind: Kind, databases: dict[str, Database]) -> dict[str, Solve]:
+def searches_of(kind: Kind, databases: dict[str, Database]) -> dict[str, Callable[..., Solution]]:
     """Return every search of boards of this kind in reasonable time, by name."""
     size = parse_size(kind.size)
     goal = parse_goal(kind.goal, size)
-    searches: dict[str, Solve] = {}
+    searches: dict[str, Callable[..., Solution]] = {}
 
     def by_tables(name: str, *which: str, **options: Any) -> None:
-        solver = Solver(*(databases[at] for at in which), **options)
-        searches[name] = lambda board, pool: solver.solve(board, goal, pool=pool)
+        searches[name] = partial(Solver(*(databases[at] for at in which), **options).solve, goal=goal)
 
     def by_graph(search: str, *which: str, heuristics: tuple[str, ...] = ()) -> None:
         asked = [databases[at] for at in which]
-        solver = GraphSolver(
+        searches[" ".join((search, *which, *heuristics))] = GraphSolver(
             size, goal, algorithm=search, heuristics=heuristics, databases=asked, memory_limit_bytes=2_000_000_000
-        )
-        searches[" ".join((search, *which, *heuristics))] = lambda board, pool: solver.solve(board, pool=pool)
+        ).solve
 
     def by_heuristics(*names: str, plain: bool = False, frontier_bytes: int | None = None) -> None:
-        solver = HeuristicSolver(size, goal, names, plain=plain, frontier_bytes=frontier_bytes)
         name = f"ida-star {' '.join(names)}{' plain' * plain}{' with a frontier' * bool(frontier_bytes)}"
-        searches[name] = lambda board, pool: solver.solve(board, pool=pool)
+        searches[name] = HeuristicSolver(size, goal, names, plain=plain, frontier_bytes=frontier_bytes).solve
 
     if databases:
         by_tables("bits", "bits")
@@ -126,8 +121,9 @@ def searches_of(kind: Kind, databases: dict[str, Database]) -> dict[str, Solve]:
         by_graph("breadth-first")
         by_graph("a-star", "bits")
     if size.n_cells <= 6:
-        searches["suboptimal"] = lambda board, _: find_suboptimal_solution(board, goal, size)
-    if kind.size != "4x4" or kind.n_moves:
+        searches["suboptimal"] = lambda board, **_: find_suboptimal_solution(board, goal, size)
+    is_easy = kind.size != "4x4" or kind.n_moves
+    if is_easy:
         by_heuristics("manhattan")
         by_heuristics("manhattan", frontier_bytes=1 << 16)
         by_heuristics("linear-conflict")
@@ -135,7 +131,7 @@ def searches_of(kind: Kind, databases: dict[str, Database]) -> dict[str, Solve]:
         by_graph("a-star", heuristics=("manhattan",))
         by_heuristics("korf-taylor")
         by_heuristics("pairs")
-    if databases and (kind.size != "4x4" or kind.n_moves):
+    if databases and is_easy:
         by_heuristics("linear-conflict", "walking-distance")
         by_graph("a-star", heuristics=("walking-distance", "last-move"))
         by_graph("a-star", "bytes", heuristics=("corner-tiles",))
@@ -162,7 +158,7 @@ def test_all_searches_find_the_same_lengths(name: str, share: str, monkeypatch: 
     for search, solve in searches_of(kind, databases).items():
         # Searches that keep their nodes have a thread a board, whatever the number of threads.
         for n_threads in (2,) if search.startswith(tuple(GRAPH_SEARCHES)) else (1, 2):
-            solutions = list(in_parallel(boards, lambda at, _, pool: solve(at, pool), n_threads=n_threads))  # noqa: B023
+            solutions = list(in_parallel(boards, lambda at, _, pool: solve(at, pool=pool), n_threads=n_threads))  # noqa: B023
             assert all(found.optimal and found.goal == goal for found in solutions), search
             assert all(found.h <= found.lower_bound == found.length for found in solutions), search
             lengths = [found.length for found in solutions]
@@ -191,8 +187,7 @@ def test_random1000_is_drawn_by_random_boards_with_seed_1() -> None:
     ],
 )
 def test_lengths_of_random1000_are_those_of_the_file(partition: str, encoding: Encoding, n_boards: int) -> None:
-    with open_database(table_file(partition, "4x4", encoding=encoding)) as database:
-        solver = Solver(database)
-        for instance in list(read_instances("random1000", None))[:n_boards]:
-            found = solver.solve(instance.board)
-            assert (found.length, found.optimal) == (instance.optimal_length, True), instance
+    solver = solver_for(partition, "4x4", encoding)
+    for instance in list(read_instances("random1000", None))[:n_boards]:
+        found = solver.solve(instance.board)
+        assert (found.length, found.optimal) == (instance.optimal_length, True), instance

@@ -68,16 +68,13 @@ def damaged(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     return tmp_path / "damaged.h5"
 
 
-def test_constructor_rejects_a_damaged_table(damaged: Path) -> None:
-    for frontier_bytes in (None, 1 << 20):
-        with open_database(damaged) as database, pytest.raises(TableFileDamagedError, match=r"damaged\.h5 is damaged"):
-            Solver(database, frontier_bytes=frontier_bytes)
-
-
-def test_worker_of_a_cluster_rejects_the_table(damaged: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its digests are those of the client, which has the same damaged file and has not verified it."""
+def test_constructor_and_worker_of_a_cluster_reject_the_table(damaged: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The digests are those of the client, which has the same damaged file and has not verified it."""
     monkeypatch.setattr(Database, "verify", lambda _: None)
     with open_database(damaged) as database:
+        for frontier_bytes in (None, 1 << 20):
+            with pytest.raises(TableFileDamagedError, match=r"damaged\.h5 is damaged"):
+                Solver(database, frontier_bytes=frontier_bytes)
         digest = database.header.digest()
     tables = WorkerTables((str(damaged),), (digest,), load="map")
     with pytest.raises(ClusterError, match=r"damaged\.h5 is damaged"):

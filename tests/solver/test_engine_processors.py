@@ -3,14 +3,13 @@
 import json
 import os
 import platform
-import subprocess
-import sys
 
 import pytest
 
 from pdb_core.puzzle import BoardSize, blank_last
-from solver import HeuristicSolver, Solver
-from tests.solving import S3, S4, database_for, golden_rows, solvable_boards
+from solver import HeuristicSolver
+from tests.command_line import python
+from tests.solving import S3, S4, golden_rows, solvable_boards, solver_for
 
 # What boards are searched with. The first table has the vector stages, the last one wide rounds.
 SEARCHES = {
@@ -32,12 +31,9 @@ def counts(n_searches: int) -> list[list[int]]:
     for name, size in list(SEARCHES.items())[:n_searches]:
         goal = blank_last(size)
         by_table = name[0].isdigit()
-        solver = (
-            Solver(database_for(name, str(size), encoding="bits")) if by_table else HeuristicSolver(size, goal, [name])
-        )
+        solver = solver_for(name, str(size), "bits") if by_table else HeuristicSolver(size, goal, [name])
         for board in solvable_boards(size, goal, 6, 5):
             found = solver.solve(board)
-            assert found.length is not None
             rows.append([found.length, found.generated, found.expanded])
     return rows
 
@@ -64,14 +60,8 @@ def test_engine_for_other_processors_expands_the_same_nodes(processor: str, lane
     assert expected == golden[: 6 * n_searches]
     # Without features numba would compile for those of this machine.
     environment = {**os.environ, "NUMBA_CPU_NAME": processor, "NUMBA_CPU_FEATURES": ""}
-    result = subprocess.run(
-        [sys.executable, "-c", PROGRAM.format(n_searches)],
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=1800,  # an emulated processor compiles slowly
-        check=False,
-    )
+    # An emulated processor compiles slowly.
+    result = python(PROGRAM.format(n_searches), env=environment, timeout=1800)
     assert result.returncode == 0, result.stderr
     found_lanes, *rows = json.loads(result.stdout)
     assert found_lanes == [lanes]

@@ -42,10 +42,7 @@ def whole_frontier(engine: Engine, board: Tiles, threshold: int, least_slack: in
 @pytest.mark.parametrize(
     ("kind", "max_duplicate", "partition", "size"),
     [
-        (VECTOR, 8, "1,2,5/3,4,6/7,8", S3),
-        (CATALOGUE, 2, "1,2,5/3,4,6/7,8", S3),
-        (WIDE, 2, "1,2,5/3,4,6/7,8", S3),
-        (SCALAR, 8, "1,2,5/3,4,6/7,8", S3),
+        *((kind, n, "1,2,5/3,4,6/7,8", S3) for kind, n in {VECTOR: 8, CATALOGUE: 2, WIDE: 2, SCALAR: 8}.items()),
         # Without symmetries, all patterns are needed to tell boards apart.
         (VECTOR, 8, "1,2,3/4,5", BoardSize(3, 2)),
     ],

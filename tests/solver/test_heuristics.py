@@ -20,7 +20,7 @@ from solver.heuristics.mutual_cost_kernels import SCRATCH_WORDS, WORD_BITS
 from solver.heuristics.walking_distance import walking_table
 from tests.naive import heuristics as naive
 from tests.naive.boards_and_tables import naive_distances
-from tests.solving import CENTRE, S3, S4
+from tests.solving import CENTRE, S3, S4, SIZES
 
 Cells = npt.NDArray[np.uint8]
 CONSISTENT = {"misplaced", "manhattan", "last-move", "linear-conflict", "walking-distance"}
@@ -192,7 +192,7 @@ def test_cached_distances_are_loaded_and_damaged_ones_computed_again(
 
 @pytest.mark.tiny
 def test_scratch_is_large_enough_for_every_size() -> None:
-    for n_cells in {width * height for width in range(2, 7) for height in range(2, 7)}:
+    for n_cells in {size.n_cells for size in SIZES}:
         n_groups, n_words = math.comb(n_cells - 1, 2), 0
         if n_cells <= MAX_CELLS_OF_TRIPLES:
             n_groups += math.comb(n_cells - 1, 3)

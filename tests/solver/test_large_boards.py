@@ -20,7 +20,7 @@ from solver.large_boards.suboptimal import find_from_both_ends, fitted_aim
 from tests.command_line import pdb, started_pdb
 from tests.naive import boards_and_tables as naive
 from tests.naive.heuristics import naive_linear_conflict
-from tests.solving import share, solvable_boards
+from tests.solving import goal_with_blank, share, solvable_boards
 from tests.tables import table_file
 
 
@@ -28,13 +28,17 @@ def any_goal(size: BoardSize, seed: int) -> Tiles:
     return tuple(np.random.default_rng(seed).permutation(size.n_cells).tolist())
 
 
+def board_of(size: BoardSize, seed: int) -> Tiles:
+    return solvable_boards(size, blank_last(size), 1, seed)[0]
+
+
 def check(size: BoardSize, goal: Tiles, seed: int, time_limit: float) -> None:
     """Check a suboptimal solution: it is valid, passes no board twice, and keeps to its lower bound."""
     board = solvable_boards(size, goal, 1, seed)[0]
     found = find_suboptimal_solution(board, goal, size, time_limit=time_limit)
-    boards = replay(board, found.moves or (), goal, size)
-    assert len(set(boards)) == len(boards) == (found.length or 0) + 1
-    assert found.lower_bound <= (found.length or 0)
+    boards = replay(board, found.moves, goal, size)
+    assert len(set(boards)) == len(boards) == found.length + 1
+    assert found.lower_bound <= found.length
     assert found.optimal is (found.length == found.lower_bound)
 
 
@@ -42,11 +46,8 @@ def check(size: BoardSize, goal: Tiles, seed: int, time_limit: float) -> None:
 def test_first_solution_is_valid(sides: tuple[int, int]) -> None:
     """Line by line, without beams. On small boards, the blank's goal is each cell in turn."""
     size = BoardSize(*sides)
-    n = size.n_cells
-    if n > 12:
-        check(size, any_goal(size, 0), 0, time_limit=0.0)
-    for blank in range(n) if n <= 12 else ():
-        check(size, (*range(1, blank + 1), 0, *range(blank + 1, n)), blank, time_limit=0.0)
+    for blank in range(size.n_cells if size.n_cells <= 12 else 1):
+        check(size, goal_with_blank(blank, size) if size.n_cells <= 12 else any_goal(size, 0), blank, time_limit=0.0)
 
 
 @pytest.mark.tiny
@@ -84,7 +85,7 @@ def test_databases_raise_the_lower_bound() -> None:
 
 def test_solutions_become_shorter_with_time() -> None:
     size = BoardSize(10, 10)
-    board = solvable_boards(size, blank_last(size), 1, 3)[0]
+    board = board_of(size, 3)
     lengths = [find_suboptimal_solution(board, blank_last(size), size, time_limit=limit).length for limit in (0.0, 0.6)]
     assert lengths[1] < 0.9 * lengths[0]
 
@@ -92,7 +93,7 @@ def test_solutions_become_shorter_with_time() -> None:
 @pytest.mark.slow
 def test_time_limit_does_not_include_compilation(tmp_path: Path) -> None:
     size = BoardSize(10, 10)
-    board = format_board(solvable_boards(size, blank_last(size), 1, 3)[0], size)
+    board = format_board(board_of(size, 3), size)
     answers = [
         json.loads(started_pdb("approximate", board, "--format", "ndjson", TILE_PDB_CACHE=str(tmp_path)).stdout)
         for _ in range(2)
@@ -104,7 +105,7 @@ def test_time_limit_does_not_include_compilation(tmp_path: Path) -> None:
 @pytest.mark.parametrize("side", [4, 10, 32])
 def test_time_limit_is_kept(side: int) -> None:
     size = BoardSize(side, side)
-    board = solvable_boards(size, blank_last(size), 1, 5)[0]
+    board = board_of(size, 5)
     start = time.perf_counter()
     find_suboptimal_solution(board, blank_last(size), size, time_limit=0.3)
     assert time.perf_counter() - start < 3.0
@@ -125,7 +126,6 @@ def test_narrow_beams_find_short_solutions_of_6x6() -> None:
     for board in solvable_boards(FITTED_SIZE, goal, 4, 2):
         pieces = in_pieces(board, goal)
         found = find_from_both_ends(pieces, aim, 300, 500, math.inf)
-        assert found is not None
         assert pieces.after(found).cells.tolist() == list(range(36))
         lengths.append(len(found))
     # Any other value of a piece or a pair leads to other lengths. Without fitted values they are 1.6 times as long.
@@ -157,7 +157,7 @@ def test_command_reports_the_gap_to_the_lower_bound() -> None:
     assert "the optimal length is at least 60 (gap " in text[2]
     size = BoardSize(4, 3)
     file = str(table_file("1,2,3,5,6/4,7,8,9,10,11", "4x3"))
-    board = format_board(solvable_boards(size, blank_last(size), 1, 1)[0], size)
+    board = format_board(board_of(size, 1), size)
     record = json.loads(pdb("approximate", board, "--db", file, "--format", "json", "--time-limit", "0.1").stdout)[0]
     assert record["heuristic"] == "db"
     assert record["gap"] == record["length"] - record["lower_bound"]

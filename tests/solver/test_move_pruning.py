@@ -22,7 +22,7 @@ from solver.move_pruning.move_pruning import (
 from solver.solution import replay
 from solver.textbook import ida_star
 from tests.naive import boards_and_tables as naive
-from tests.solving import duplicates_up_to
+from tests.solving import duplicates_up_to, goal_with_blank
 
 LETTERS = "ULRD"
 
@@ -54,7 +54,7 @@ def first_word(word: str) -> str:
     _effect, (top, bottom, left, right) = naive.naive_effect(word)
     size = BoardSize(right - left + 1, bottom - top + 1)
     blank = -top * size.width - left
-    board = (*range(1, blank + 1), 0, *range(blank + 1, size.n_cells))
+    board = goal_with_blank(blank, size)
     _tiles, goal = tiles_moved(board, [LETTERS.index(letter) for letter in word], size)
     found = ida_star(board, goal, size, lambda at: naive.naive_manhattan(at, goal, size)).moves or ()
     boards = replay(board, found, goal, size)
@@ -118,10 +118,8 @@ def layer_lengths(fsm: PruningFsm, size: BoardSize, blank: int) -> Iterator[int]
     The search enters a board once, with the state at which it comes there first, and goes through its layers in the
     order ULRD. So it misses no board of which the FSM accepts the lexicographically first optimal path.
     """
-    order = [*range(1, blank + 1), 0, *range(blank + 1, size.n_cells)]
-    boards, blanks, states = (
-        np.array([at]) for at in (sum(tile << 4 * i for i, tile in enumerate(order)), blank, START)
-    )
+    packed = sum(tile << 4 * cell for cell, tile in enumerate(goal_with_blank(blank, size)))
+    boards, blanks, states = (np.array([at]) for at in (packed, blank, START))
     before = boards[:0]
     steps = np.array([-size.width, -1, 1, size.width])
     while len(boards) > 0:
@@ -159,6 +157,6 @@ def test_all_boards_are_found(size: str, step: int, max_length: int) -> None:
     board_size, fsm = parse_size(size), pruning_fsm(max_length)
     depth = None if board_size.n_cells <= 10 else 22
     for cell in range(0, board_size.n_cells, step):
-        goal = (*range(1, cell + 1), 0, *range(cell + 1, board_size.n_cells))
+        goal = goal_with_blank(cell, board_size)
         counts = list(explore_space(board_size, goal, max_depth=depth, max_antipodes=0).counts)
         assert list(islice(layer_lengths(fsm, board_size, cell), 1 + (depth or len(counts)))) == counts, cell

@@ -42,4 +42,4 @@ def test_a_solution_says_what_it_is(solution: Solution) -> None:
     assert (given_up.gap, given_up.boards()) == (None, ())
     assert "0 of 0" in given_up._repr_html_()
     other = find_suboptimal_solution("15 14 13 12/11 10 9 8/7 6 5 4/3 1 2 0", time_limit=0.0)
-    assert other.gap == (other.length or 0) - other.lower_bound
+    assert other.gap == other.length - other.lower_bound

@@ -2,23 +2,20 @@
 board, many boards at once. Their lengths: test_agreement.py.
 """
 
-from contextlib import ExitStack
+from typing import Any
 
 import numpy as np
 import pytest
 
-from pdb_core.encoding import Cost, Encoding
+from pdb_core.encoding import Encoding
 from pdb_core.errors import BoardError, GoalError, TableMismatchError, UnsolvableError, WrongAnswerError
 from pdb_core.puzzle import Tiles, blank_first, blank_last, parse_goal, parse_size
 from pdb_query import Instance, read_instances
-from solver import HeuristicSolver, Solution, Solver, WorkerPool, replay
+from solver import HeuristicSolver, Solver, WorkerPool, replay
 from solver.engine.worker_pool import in_parallel
 from solver.textbook import ida_star
 from tests.naive.boards_and_tables import naive_distances, naive_shortest_solutions
-from tests.solving import S3, S4, database_for, golden_rows, node_counts, share, solvable_boards
-
-Table = tuple[str, str, Encoding, Cost]
-SMALL: Table = ("1,2,5/3,4,6/7,8", "blank-last", "bytes", "additive")
+from tests.solving import S3, S4, database_for, golden_rows, node_counts, share, solvable_boards, solver_for
 
 
 @pytest.mark.tiny
@@ -39,34 +36,30 @@ def test_boards_goals_and_tables_that_do_not_fit_are_rejected() -> None:
 @pytest.mark.parametrize(
     "tables",
     [
-        [SMALL, ("1,4,7,8/2,3,5,6", "blank-last", "bits", "additive")],
-        [SMALL, ("1,2,3,4/5,6,7,8", "blank-first", "bits", "additive")],
+        [("1,2,5/3,4,6/7,8",), ("1,4,7,8/2,3,5,6", "blank-last", "bits")],
+        [("1,2,5/3,4,6/7,8",), ("1,2,3,4/5,6,7,8", "blank-first", "bits")],
         [("1,4,7/2,3", "blank-last", "bits", "every-move")],
     ],
     ids=["two databases", "of two goals", "every move"],
 )
-def test_nodes_are_those_of_the_textbook_with_the_largest_sum(tables: list[Table]) -> None:
+def test_nodes_are_those_of_the_textbook_with_the_largest_sum(tables: list[tuple[Any, ...]]) -> None:
     goal = blank_last(S3)
     # In the last board, all tiles of the tables in which every move counts are on their goal cells.
     boards = [*share(solvable_boards(S3, goal, 4, 15), 4), (1, 2, 3, 4, 6, 8, 7, 5, 0)]
-    with ExitStack() as stack:
-        databases = [
-            stack.enter_context(database_for(partition, "3x3", table_goal, encoding, cost))
-            for partition, table_goal, encoding, cost in tables
-        ]
+    databases = [database_for(partition, "3x3", *options) for partition, *options in tables]
 
-        def h(at: Tiles) -> int:
-            return max(database.probe(at, goal).h for database in databases)
+    def h(at: Tiles) -> int:
+        return max(database.probe(at, goal).h for database in databases)
 
-        solver = Solver(*databases, plain=True)
-        for board in boards:
-            expected = node_counts(ida_star(board, goal, S3, h).thresholds)
-            solution = solver.solve(board)
-            found = node_counts(solution.thresholds)
-            assert solution.h == h(board)
-            # The last threshold ends at the goal, whichever child is searched first.
-            assert found[:-1] == expected[:-1]
-            assert found[-1][0] == expected[-1][0]
+    solver = Solver(*databases, plain=True)
+    for board in boards:
+        expected = node_counts(ida_star(board, goal, S3, h).thresholds)
+        solution = solver.solve(board)
+        found = node_counts(solution.thresholds)
+        assert solution.h == h(board)
+        # The last threshold ends at the goal, whichever child is searched first.
+        assert found[:-1] == expected[:-1]
+        assert found[-1][0] == expected[-1][0]
 
 
 # Instance sets
@@ -82,10 +75,9 @@ def solve_set(name: str, partition: str, encoding: Encoding, identities: set[str
         assert solution.length == instance.optimal_length, instance
         return instance.id, (sum(at.generated for at in solution.thresholds[:-1]), solution.generated)
 
-    with database_for(partition, "4x4", encoding=encoding) as database:
-        solver = Solver(database)
-        boards = [at for at in read_instances(name, None) if at.size == S4 and at.id in identities]
-        return dict(in_parallel(boards, solve, n_threads=2))
+    solver = solver_for(partition, "4x4", encoding)
+    boards = [at for at in read_instances(name, None) if at.size == S4 and at.id in identities]
+    return dict(in_parallel(boards, solve, n_threads=2))
 
 
 def golden_counts(name: str, partition: str, encoding: Encoding) -> dict[str, tuple[int, int]]:
@@ -167,9 +159,7 @@ def test_all_optimal_solutions_are_listed(size: str, partition: str, encoding: E
     distances = naive_distances(board_size, goal)
     counts = naive_shortest_solutions(board_size, goal)
     solver: Solver | HeuristicSolver = (
-        Solver(database_for(partition, size, encoding=encoding))
-        if partition
-        else HeuristicSolver(board_size, goal, ["linear-conflict"])
+        solver_for(partition, size, encoding) if partition else HeuristicSolver(board_size, goal, ["linear-conflict"])
     )
     for board in share(list(distances)[::step], 6):
         found: list[tuple[int, ...]] = []
@@ -187,8 +177,8 @@ def test_all_optimal_solutions_are_listed(size: str, partition: str, encoding: E
 
 @pytest.mark.usefixtures("tiny_slices")
 def test_workers_do_not_change_the_number_of_solutions() -> None:
-    with database_for("663", "4x4", encoding="bits") as database, WorkerPool(2) as pool:
-        solver = Solver(database)
+    solver = solver_for("663", "4x4", "bits")
+    with WorkerPool(2) as pool:
         for board in solvable_boards(S4, blank_last(S4), 6, 17):
             alone = solver.solve_all(board)
             found: list[tuple[int, ...]] = []
@@ -209,13 +199,11 @@ def test_many_boards_have_the_solutions_and_nodes_of_single_ones(
 ) -> None:
     goal = blank_first(S3)
     boards = [*solvable_boards(S3, goal, 9, 5), goal]
-    with database_for("1,2,5/3,4,6/7,8", "3x3", encoding=encoding) as database:
-        solver = Solver(database)
-        single = [solver.solve(board, goal) for board in boards]
-        if is_sliced:  # every board is a hard one, which the threads share
-            monkeypatch.setattr("solver.engine.stack._SLICE_NODES", 100)
-        many = solver.solve_many(boards, goal, n_threads=n_threads, moves=True)
-    assert many.moves is not None
+    solver = solver_for("1,2,5/3,4,6/7,8", "3x3", encoding)
+    single = [solver.solve(board, goal) for board in boards]
+    if is_sliced:  # every board is a hard one, which the threads share
+        monkeypatch.setattr("solver.engine.stack._SLICE_NODES", 100)
+    many = solver.solve_many(boards, goal, n_threads=n_threads, moves=True)
     for row, (board, alone) in enumerate(zip(boards, single, strict=True)):
         assert (many.lengths[row], many.h[row]) == (alone.length, alone.h)
         tiles = many.moves[row].tolist()
@@ -229,20 +217,19 @@ def test_many_boards_have_the_solutions_and_nodes_of_single_ones(
 @pytest.mark.tiny
 def test_boards_without_solution_and_bad_boards() -> None:
     near = [1, 2, 3, 4, 5, 6, 7, 0, 8]
-    with database_for("1,2,5/3,4,6/7,8", "3x3") as database:
-        solver = Solver(database)
-        found = solver.solve_many([[2, 1, 3, 4, 5, 6, 7, 8, 0], near])
-        assert found.lengths.tolist() == [-1, 1]
-        assert found.moves is None
-        assert solver.solve_many(np.empty((0, 9), dtype=np.uint8), n_threads=2).lengths.shape == (0,)
-        with pytest.raises(BoardError, match="row 1"):
-            solver.solve_many([near, [1, 1, 3, 4, 5, 6, 7, 0, 8]])
-        with pytest.raises(BoardError):
-            solver.solve_many([[1, 2, 3]])
-        with pytest.raises(ValueError, match="n_threads is 0; give 1 or more"):
-            solver.solve_many([near], n_threads=0)
-        with pytest.raises(GoalError):
-            solver.solve_many([near], (1, 2, 3, 4, 0, 5, 6, 7, 8))
+    solver = solver_for("1,2,5/3,4,6/7,8", "3x3")
+    found = solver.solve_many([[2, 1, 3, 4, 5, 6, 7, 8, 0], near])
+    assert found.lengths.tolist() == [-1, 1]
+    assert found.moves is None
+    assert solver.solve_many(np.empty((0, 9), dtype=np.uint8), n_threads=2).lengths.shape == (0,)
+    with pytest.raises(BoardError, match="row 1"):
+        solver.solve_many([near, [1, 1, 3, 4, 5, 6, 7, 0, 8]])
+    with pytest.raises(BoardError):
+        solver.solve_many([[1, 2, 3]])
+    with pytest.raises(ValueError, match="n_threads is 0; give 1 or more"):
+        solver.solve_many([near], n_threads=0)
+    with pytest.raises(GoalError):
+        solver.solve_many([near], (1, 2, 3, 4, 0, 5, 6, 7, 8))
 
 
 def test_batches_have_the_solutions_of_single_boards(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -251,23 +238,21 @@ def test_batches_have_the_solutions_of_single_boards(monkeypatch: pytest.MonkeyP
     boards = [*solvable_boards(S4, goal, 30, 6), (2, 1, *goal[2:]), goal]
     boards.insert(5, boards[-2])
     reported: set[int] = set()
-    with database_for("663", "4x4", encoding="bits") as database:
-        solver = Solver(database)
-        alone = [None if board[:2] == (2, 1) else solver.solve(board) for board in boards]
-        monkeypatch.setattr("solver.engine.stack._SLICE_NODES", 500)
-        lists = list(solver.solve_batch(boards, report=lambda index, _: reported.add(index)))
-        found = [answer for answers in lists for answer in answers]
-        for board, single, answer in zip(boards, alone, found, strict=True):
-            if single is None:
-                assert isinstance(answer, UnsolvableError)
-                continue
-            assert isinstance(answer, Solution)
-            assert node_counts(answer.thresholds) == node_counts(single.thresholds)
-            assert (answer.board, answer.length, answer.h, answer.lower_bound) == (
-                board, single.length, single.h, single.lower_bound,
-            )  # fmt: skip
-        # Answers come, and boards are reported, as soon as a board takes more than a slice.
-        assert len(lists) > 1
-        assert set() < reported <= set(range(len(boards))) - {5}
-        assert [type(answer) for answer in next(solver.solve_batch(boards[5:6]))] == [UnsolvableError]
-        assert list(solver.solve_batch([])) == []
+    solver = solver_for("663", "4x4", "bits")
+    alone = [None if board[:2] == (2, 1) else solver.solve(board) for board in boards]
+    monkeypatch.setattr("solver.engine.stack._SLICE_NODES", 500)
+    lists = list(solver.solve_batch(boards, report=lambda index, _: reported.add(index)))
+    found = [answer for answers in lists for answer in answers]
+    for board, single, answer in zip(boards, alone, found, strict=True):
+        if single is None:
+            assert isinstance(answer, UnsolvableError)
+            continue
+        assert node_counts(answer.thresholds) == node_counts(single.thresholds)
+        assert (answer.board, answer.length, answer.h, answer.lower_bound) == (
+            board, single.length, single.h, single.lower_bound,
+        )  # fmt: skip
+    # Answers come, and boards are reported, as soon as a board takes more than a slice.
+    assert len(lists) > 1
+    assert set() < reported <= set(range(len(boards))) - {5}
+    assert [type(answer) for answer in next(solver.solve_batch(boards[5:6]))] == [UnsolvableError]
+    assert list(solver.solve_batch([])) == []

@@ -15,24 +15,24 @@ import pytest
 
 from pdb_core.errors import InputError
 from pdb_core.puzzle import blank_last
-from solver import Iteration, Limits, Solver, WorkerPool
+from solver import Iteration, Limits, WorkerPool
 from solver.engine import stack
 from solver.engine.frontier import FrontierLimits
 from solver.engine.search_memory import FOUND, GENERATED, N_COUNTERS, PAUSED, SOLUTIONS
 from solver.engine.threshold import ThresholdSearch
 from solver.engine.worker_pool import in_parallel
-from tests.solving import HARDEST_8, S4, database_for, hard_board, node_counts, solvable_boards
+from tests.failing import failing
+from tests.solving import HARDEST_8, S4, hard_board, node_counts, solvable_boards, solver_for
 
 
 @pytest.mark.tiny
 def test_new_solver_has_run_the_kernels_of_its_searches() -> None:
     """The seconds of the first board do not include compilation."""
     with (
-        database_for("3,5/2,4/1", "3x2") as database,
         mock.patch.object(stack, "split", wraps=stack.split) as split,
         mock.patch.object(stack, "search_boards", wraps=stack.search_boards) as search_boards,
     ):
-        Solver(database)
+        solver_for("3,5/2,4/1", "3x2")
     assert split.called
     assert search_boards.called
 
@@ -46,8 +46,8 @@ def test_workers_change_neither_lengths_nor_finished_thresholds(monkeypatch: pyt
         threads.add(threading.get_ident())
         return search_boards(*args)
 
-    with database_for("663", "4x4", encoding="bits") as database, WorkerPool(3) as pool:
-        solver = Solver(database)
+    solver = solver_for("663", "4x4", "bits")
+    with WorkerPool(3) as pool:
         monkeypatch.setattr(stack, "search_boards", noting)
         for board in solvable_boards(S4, blank_last(S4), 12, 14):
             alone, shared = solver.solve(board), solver.solve(board, pool=pool)
@@ -62,26 +62,22 @@ def test_search_goes_on_with_the_threads_that_the_system_starts(
     limit_threads: Callable[[int], None], n_allowed: int
 ) -> None:
     boards = solvable_boards(S4, blank_last(S4), 3, 14)
-    with database_for("663", "4x4") as database:
-        solver = Solver(database)
-        lengths = [solver.solve(board).length for board in boards]
-        limit_threads(n_allowed)
-        with pytest.warns(RuntimeWarning, match="starts no more threads") as warned:
-            found = list(in_parallel(boards, lambda at, _, pool: solver.solve(at, pool=pool).length, n_threads=16))
+    solver = solver_for("663", "4x4")
+    lengths = [solver.solve(board).length for board in boards]
+    limit_threads(n_allowed)
+    with pytest.warns(RuntimeWarning, match="starts no more threads") as warned:
+        found = list(in_parallel(boards, lambda at, _, pool: solver.solve(at, pool=pool).length, n_threads=16))
     assert found == lengths
     assert len(warned) == 1
 
 
 @pytest.mark.usefixtures("tiny_slices")
 def test_thread_without_memory_for_its_stack_leaves_the_work_to_others(monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(*_args: object, **_options: object) -> None:
-        raise OSError(errno.ENOMEM, "Cannot allocate memory")
-
     board = solvable_boards(S4, blank_last(S4), 1, 14)[0]
-    with database_for("663", "4x4") as database, WorkerPool(2) as pool:
-        solver = Solver(database)
+    solver = solver_for("663", "4x4")
+    with WorkerPool(2) as pool:
         alone = solver.solve(board)
-        monkeypatch.setattr(stack, "private_memory", fail)
+        monkeypatch.setattr(stack, "private_memory", failing(errno.ENOMEM))
         assert solver.solve(board, pool=pool).length == alone.length
 
 
@@ -96,8 +92,8 @@ def test_searches_that_are_interrupted_keep_no_memory() -> None:
     def n_stacks() -> int:
         return sum(type(found) is stack.Stack for found in gc.get_objects())  # isinstance asks dead proxies
 
-    with database_for("663", "4x4") as database, WorkerPool(3) as pool:
-        solver = Solver(database)
+    solver = solver_for("663", "4x4")
+    with WorkerPool(3) as pool:
         gc.collect()
         n_before = n_stacks()
         gc.disable()
@@ -128,8 +124,9 @@ def test_limits_end_a_search_with_a_lower_bound(
     limits: Limits, n_workers: int, frontier_bytes: int | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("solver.solve.FrontierLimits", partial(FrontierLimits, previous_nodes=0, share=1))
-    with database_for("663", "4x4", encoding="bits") as database, WorkerPool(n_workers) as workers:
-        solver, pool = Solver(database, frontier_bytes=frontier_bytes), workers if n_workers else None
+    solver = solver_for("663", "4x4", "bits", frontier_bytes=frontier_bytes)
+    with WorkerPool(n_workers) as workers:
+        pool = workers if n_workers else None
         start = time.perf_counter()
         found = solver.solve(hard_board(), limits=limits, pool=pool)
         all_found = solver.solve_all(hard_board(), limits=limits, pool=pool)
@@ -151,8 +148,8 @@ def test_report_gets_rising_thresholds_and_can_end_the_search_soon() -> None:
         if len({at.threshold for at in reports}) == 2:
             raise KeyboardInterrupt
 
-    with database_for("555", "4x4") as database, pytest.raises(KeyboardInterrupt):
-        Solver(database).solve(hard_board(), report=report)
+    with pytest.raises(KeyboardInterrupt):
+        solver_for("555", "4x4").solve(hard_board(), report=report)
     thresholds = [at.threshold for at in reports]
     assert thresholds == sorted(thresholds)
     # A million nodes take 10 to 30 ms, so Ctrl-C acts at once.
@@ -206,8 +203,8 @@ def test_callbacks_may_search_with_the_same_solver_and_pool() -> None:
             depth += 1
             assert solver.solve(HARDEST_8, report=report, pool=pool).length == 31
 
-    with database_for("1,2,5/3,4,6/7,8", "3x3") as database, WorkerPool(2) as pool:
-        solver = Solver(database)
+    solver = solver_for("1,2,5/3,4,6/7,8", "3x3")
+    with WorkerPool(2) as pool:
         assert solver.solve(HARDEST_8, report=report, pool=pool).length == 31
         depth = 0
         assert solver.solve_all(HARDEST_8, listed=lambda _: report(Iteration(0, 0, 0, 0.0)), pool=pool).length == 31

@@ -7,7 +7,7 @@ import pytest
 from pdb_core.encoding import Encoding
 from solver import Checkpoint, HeuristicSolver, Limits, Solver, Subtrees, WorkerPool
 from solver.engine.frontier import FrontierLimits
-from tests.solving import HARDEST_8, S3, database_for, node_counts, solvable_boards
+from tests.solving import HARDEST_8, S3, database_for, node_counts, solvable_boards, solver_for
 
 PARTITION = "1,2,5/3,4,6/7,8"
 
@@ -32,7 +32,6 @@ class CountedCheckpoint(Checkpoint):
     def finish_subtrees(self, threshold: int, division: str, more: Subtrees) -> None:
         super().finish_subtrees(threshold, division, more)
         self.n_subtrees += len(more.numbers)
-        assert self.share is not None
         self.shares.append(self.share)
 
 
@@ -60,8 +59,8 @@ def test_divided_thresholds_have_the_nodes_of_undivided_ones(encoding: Encoding,
 @pytest.mark.parametrize("n_workers", [0, 2])
 def test_stopped_search_continues_with_the_same_nodes(n_workers: int) -> None:
     """Limits are on the nodes of all runs. tests/faults/failing_search.py interrupts such searches."""
-    with database_for(PARTITION, "3x3") as database, WorkerPool(n_workers) as pool:
-        solver = Solver(database)
+    solver = solver_for(PARTITION, "3x3")
+    with WorkerPool(n_workers) as pool:
         alone, checkpoint, found = solver.solve(HARDEST_8), Checkpoint(), None
         for nodes in count(20, 40):
             found = solver.solve(
@@ -78,12 +77,11 @@ def test_stopped_search_continues_with_the_same_nodes(n_workers: int) -> None:
 
 @pytest.mark.usefixtures("divided_early")
 def test_all_solutions_are_counted_from_a_checkpoint_on() -> None:
-    with database_for(PARTITION, "3x3") as database:
-        solver = Solver(database)
-        alone, checkpoint = solver.solve_all(HARDEST_8), CountedCheckpoint()
-        for _ in range(2):
-            found = solver.solve_all(HARDEST_8, checkpoint=checkpoint)
-            assert (found.n_solutions, found.is_complete) == (alone.n_solutions, True)
-            assert node_counts(found.thresholds) == node_counts(alone.thresholds)
-        assert checkpoint.finished == found.thresholds[:-1]
-        assert checkpoint.n_subtrees == 0
+    solver = solver_for(PARTITION, "3x3")
+    alone, checkpoint = solver.solve_all(HARDEST_8), CountedCheckpoint()
+    for _ in range(2):
+        found = solver.solve_all(HARDEST_8, checkpoint=checkpoint)
+        assert (found.n_solutions, found.is_complete) == (alone.n_solutions, True)
+        assert node_counts(found.thresholds) == node_counts(alone.thresholds)
+    assert checkpoint.finished == found.thresholds[:-1]
+    assert checkpoint.n_subtrees == 0
