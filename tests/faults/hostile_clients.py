@@ -50,11 +50,11 @@ def _sent(connection: socket.socket, data: bytes) -> bytes:
         return b""
 
 
-def _flood(n: int, first: bytes, block: bytes, port: int, is_over: threading.Event) -> None:
+def _flood(n: int, first: bytes, block: bytes, port: int, is_over: threading.Event, pause_s: float = 0.002) -> None:
     """Send a block again and again on `n` connections, as fast as the server reads; read nothing."""
     with _connections(port, n) as connections:
         left = dict.fromkeys(connections, first + block)
-        while not is_over.wait(0.002):
+        while not is_over.wait(pause_s):
             left = {connection: _sent(connection, rest) or block for connection, rest in left.items()}
 
 
@@ -101,7 +101,7 @@ def unread(n: int, port: int, is_over: threading.Event) -> None:
     """Send batches and read no answer. Answers have megabytes: a problem for each board."""
     body = b'{"boards": [' + b",".join([b'"1 2 3"'] * 60_000) + b"]}"
     batch = _kept_open(request("/v1/lookup?size=4x4", body, "Content-Type: application/json"))
-    _flood(n, b"", batch, port, is_over)
+    _flood(n, b"", batch, port, is_over, pause_s=0.01)
 
 
 class Kind(NamedTuple):
