@@ -3,13 +3,15 @@
 import asyncio
 import math
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
+from starlette.types import Receive, Scope, Send
 
 from pdb_core.errors import ParameterError
 from pdb_core.messages import as_typed
@@ -58,7 +60,7 @@ def solve_routes(service: Service) -> list[ApiRoute]:
             return await _answer(request, service.searches, find, seconds)
         service.searches.check_open(seconds)  # a refusal needs the status, which events come after
         events = _events(service.searches, find, seconds, request.state.request_id)
-        return StreamingResponse(events, media_type=_EVENTS, headers=_EVENT_HEADERS)
+        return _EventResponse(events, media_type=_EVENTS, headers=_EVENT_HEADERS)
 
     async def solve_from_query(request: Request) -> Response:
         """Find an optimal solution; with `Accept: text/event-stream`, report progress too."""
@@ -75,6 +77,17 @@ def solve_routes(service: Service) -> list[ApiRoute]:
         ApiRoute("/v1/solve", solve_from_query, query=SearchQuery, answer=SolveAnswer, others=[_EVENTS]),
         ApiRoute("/v1/solve", solve_from_body, method="POST", body=_SOLVE_BODY, answer=SolveAnswer, others=[_EVENTS]),
     ]
+
+
+class _EventResponse(StreamingResponse):
+    """Response of events that closes their iterator at the end.
+
+    A client that leaves while an event is sent would leave it to the garbage collector, and the search would go on.
+    """
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async with aclosing(cast(AsyncGenerator[bytes], self.body_iterator)):
+            await super().__call__(scope, receive, send)
 
 
 async def _answer(request: Request, searches: Searches, find: Find, seconds: float) -> Response:
@@ -100,7 +113,7 @@ async def _wait_until_left(request: Request) -> None:
         pass
 
 
-async def _events(searches: Searches, find: Find, seconds: float, request_id: str) -> AsyncIterator[bytes]:
+async def _events(searches: Searches, find: Find, seconds: float, request_id: str) -> AsyncGenerator[bytes]:
     """Yield progress several times a second, then the answer or the problem. Closing the iterator ends the search."""
     try:
         with searches.start(find, seconds) as search:

@@ -104,7 +104,7 @@ def python(program: str, *arguments: str, **options: Any) -> subprocess.Complete
 def on_terminal(*arguments: str, until: str, keys: bytes | None, program: Sequence[str] = PROGRAM) -> tuple[int, str]:
     """Run a command on a terminal until it shows `until`; then press keys, or close the terminal if they are None.
 
-    Return the exit code and what was shown. After a minute all its processes are killed.
+    Return the exit code and what was shown. After three minutes all its processes are killed.
     """
     ours, theirs = pty.openpty()
     process = subprocess.Popen(
@@ -112,7 +112,7 @@ def on_terminal(*arguments: str, until: str, keys: bytes | None, program: Sequen
         env=os.environ | {"TERM": "xterm", "COLUMNS": "100"},
     )  # fmt: skip
     os.close(theirs)
-    killer = Timer(60, os.killpg, (process.pid, signal.SIGKILL))
+    killer = Timer(180, os.killpg, (process.pid, signal.SIGKILL))
     killer.start()
     shown, is_waiting = "", True
     with suppress(OSError):  # the terminal was closed, on either side

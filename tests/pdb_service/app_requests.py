@@ -153,12 +153,24 @@ def ask(app: Starlette, address: str, *headers: tuple[str, str | None], **named:
 
 
 def ask_search(
-    path: str, app: Starlette, board: Tiles, events: bool = False, body: bytes | None = None, **parameters: float
+    path: str,
+    app: Starlette,
+    board: Tiles,
+    events: bool = False,
+    body: bytes | None = None,
+    reads: bool = True,
+    **parameters: float,
 ) -> AppRequest:
     """Begin a request for a search."""
     query = urlencode({"board": " ".join(map(str, board)), **parameters})
     path = path if body else f"{path}?{query}"
-    return AppRequest(app, path, ("Accept", "text/event-stream" if events else "*/*"), body=body)
+    return AppRequest(
+        app,
+        path,
+        ("Accept", "text/event-stream" if events else "*/*"),
+        body=body,
+        reading=None if reads else asyncio.Event(),
+    )
 
 
 ask_solve, ask_moves = (partial(ask_search, f"/v1/{name}") for name in ("solve", "moves"))

@@ -1,10 +1,11 @@
 """Searches of several clients: queues, limits, the end of the service."""
 
 import asyncio
+import gc
 import json
 import random
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import product
 from typing import Any
@@ -34,7 +35,13 @@ from tests.pdb_service.app_requests import (
 from tests.project.test_docs import page
 from tests.tables import table_file
 
-ASKING = [ask_solve, partial(ask_solve, events=True), ask_moves]
+# The third client reads no events.
+ASKING = [
+    ask_solve,
+    partial(ask_solve, events=True),
+    partial(ask_solve, events=True, reads=False),
+    ask_moves,
+]
 
 
 def searches(app: Starlette) -> Any:
@@ -44,8 +51,17 @@ def searches(app: Starlette) -> Any:
 # Clients that leave
 
 
+@pytest.fixture
+def no_garbage_collection() -> Iterator[None]:
+    """Leave open what nothing closes."""
+    gc.disable()
+    yield
+    gc.enable()
+
+
 @in_event_loop
 @pytest.mark.parametrize("request_", ASKING)
+@pytest.mark.usefixtures("no_garbage_collection")
 async def test_search_ends_when_its_client_leaves(solvers: HeldSolvers, request_: Callable[..., AppRequest]) -> None:
     async with running_app(solvers, n_solves=1) as app:
         running, waiting = (request_(app, board) for board in BOARDS[:2])
@@ -53,7 +69,7 @@ async def test_search_ends_when_its_client_leaves(solvers: HeldSolvers, request_
         for request in (waiting, running):
             request.leave()
             await request.task
-        last = request_(app, BOARDS[2])
+        last = ask_solve(app, BOARDS[2])
         await solvers.begin(2)
         solvers.release.set()
         assert (await last.reply()).status == 200
