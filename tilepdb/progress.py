@@ -15,21 +15,19 @@ if TYPE_CHECKING:
     from pdb_build import BuildPlan, BuildProgress
 
 _BAR_WIDTH = 20
-# In a log, lines come at longer and longer intervals: a share of the time that has passed, but no more seconds.
-_LOG_SHARE, _MOST_LOG_S = 0.1, 60.0
+# Seconds between two lines in a log.
+_LOG_EVERY_S = 60.0
 
 
 class ProgressLine:
     """Line of progress. Thread-safe; a context manager that removes the line."""
 
-    def __init__(
-        self, log: Callable[[str], None] | None = None, *, log_every_s: float = 10.0, delay_s: float = 0.0
-    ) -> None:
-        """Without a terminal, `log` gets the text every `log_every_s` seconds, then less and less often.
+    def __init__(self, log: Callable[[str], None] | None = None, *, delay_s: float = 0.0) -> None:
+        """Without a terminal, `log` gets the text once a minute.
 
         On a terminal, a line that is removed within `delay_s` seconds is not drawn.
         """
-        self._log, self._log_every_s, self._delay_s = log, log_every_s, delay_s
+        self._log, self._delay_s = log, delay_s
         # A console of rich would follow FORCE_COLOR, and write control codes into a log.
         is_terminal = sys.stderr is not None and sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
         self._draw = self._draw_line if is_terminal else self._draw_in_notebook if _is_notebook() else None
@@ -37,7 +35,7 @@ class ProgressLine:
         self._columns: Any = ()
         self._absent_since = time.monotonic()
         # From the first line on: before, kernels may have been compiled.
-        self._begun_at = self._logged_at = math.inf
+        self._logged_at = math.inf
         self._lock = threading.Lock()
 
     def __enter__(self) -> Self:
@@ -55,10 +53,8 @@ class ProgressLine:
                     with suppress(OSError):  # the terminal was closed
                         self._draw(text, share)
                 return
-            if self._begun_at == math.inf:
-                self._begun_at = self._logged_at = now
-            grown = min(_MOST_LOG_S, _LOG_SHARE * (self._logged_at - self._begun_at))
-            if self._log is not None and now - self._logged_at >= max(self._log_every_s, grown):
+            self._logged_at = min(self._logged_at, now)
+            if self._log is not None and now - self._logged_at >= _LOG_EVERY_S:
                 self._logged_at = now
                 self._log(text)
 

@@ -56,7 +56,7 @@ def test_search_has_estimates_of_the_time_left(
     monkeypatch.setattr("tilepdb.progress.time.monotonic", lambda: now)
     checkpoint, display = Checkpoint(), SearchDisplay()
     checkpoint.finish_threshold(finished)
-    for share, seconds in ((None, 6.0), (0.001, 12.0), (0.25, 100.0), (0.25, 101.0), (0.5, 200.0), (0.6, 259.0)):
+    for share, seconds in ((None, 6.0), (0.001, 66.0), (0.25, 100.0), (0.25, 130.0), (0.5, 200.0), (0.6, 260.0)):
         checkpoint.share, now = share, seconds
         display.show_search(
             Request("a", Board(board, S4), goal), Iteration(60, 1_000_000, 400_000, seconds), checkpoint
@@ -64,7 +64,7 @@ def test_search_has_estimates_of_the_time_left(
     shown = [line.split(", 1,000,000 nodes")[0] for line in capsys.readouterr().err.splitlines()]
     assert shown == [
         "pdb: board a: threshold 60, 0% done",
-        "pdb: board a: threshold 60, 25% done, about 5 min left (next: 53 min)",
+        "pdb: board a: threshold 60, 25% done, about 6 min left (next: 69 min)",
         "pdb: board a: threshold 60, 50% done, about 3 min left (next: 53 min)",
         "pdb: board a: threshold 60, 60% done, about 3 min left (next: 58 min)",
     ]

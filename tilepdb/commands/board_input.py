@@ -50,7 +50,7 @@ def boards_to_solve(options: SolveBoardOptions, db: list[Path] | None = None) ->
     source = options.instances
     if not boards and source is None:
         source = _default_instances(db)
-    instances = read_boards(boards, source, size_hint(db, options.size), names)
+    instances = read_boards(boards, source, size_hint(db, options.size), options.n_boards, names)
     if options.shard is not None:
         number, n_shards = parse_shard(options.shard)
         instances = islice(instances, number - 1, None, n_shards)
@@ -60,7 +60,7 @@ def boards_to_solve(options: SolveBoardOptions, db: list[Path] | None = None) ->
 def boards_to_look_up(options: BoardOptions, db: list[Path] | None) -> "Iterator[Instance]":
     """Return the boards of a command; those of standard input if it names none. Raises as `boards_to_solve`."""
     source = STDIN if not options.boards and options.instances is None else options.instances
-    return read_boards(options.boards, source, size_hint(db, options.size))
+    return read_boards(options.boards, source, size_hint(db, options.size), options.n_boards)
 
 
 def size_hint(db: "list[Path] | None", size: str | None) -> "BoardSize | None":
@@ -81,12 +81,22 @@ def size_hint(db: "list[Path] | None", size: str | None) -> "BoardSize | None":
 
 
 def read_boards(
-    arguments: list[str] | None, instances: str | None, size: "BoardSize | None", names: TileNames | None = None
+    arguments: list[str] | None,
+    instances: str | None,
+    size: "BoardSize | None",
+    n_boards: int | None = None,
+    names: TileNames | None = None,
 ) -> "Iterator[Instance]":
-    """Yield the boards of the files among the arguments, of the other arguments, then of the instance set.
+    """Return the boards of the files among the arguments, of the other arguments, then of the instance set.
 
-    Raises `BoardError`, `InstanceError`.
+    With `n_boards`, only as many. The iterator raises `BoardError`, `InstanceError`.
     """
+    return islice(_all_boards(arguments, instances, size, names), n_boards)
+
+
+def _all_boards(
+    arguments: list[str] | None, instances: str | None, size: "BoardSize | None", names: TileNames | None
+) -> "Iterator[Instance]":
     from pdb_core.puzzle import Board
     from pdb_query import Instance, read_instances
 
@@ -174,5 +184,8 @@ def _default_instances(db: "list[Path] | None") -> str:
             raise InputError(
                 f"give a board: the hardest boards are known for 4x4, the tables in {db[0]} are for {size}"
             )
-    message("no board given: solving the 17 boards of the 15-puzzle that take 80 moves, the maximum")
+    message(
+        "no board given: solving the 17 boards of the 15-puzzle that take 80 moves, the maximum; to solve your own, "
+        'give a file, or a board such as "1 2 3 4/5 6 7 8/9 10 11 0/13 14 15 12"'
+    )
     return _HARDEST_BOARDS

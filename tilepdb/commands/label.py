@@ -186,7 +186,9 @@ def _given_boards(options: LabelBoardOptions, tables: TableOptions, databases: O
     from pdb_core.puzzle import check_table_size
     from pdb_study.labels import GivenBoards
 
-    instances = list(read_boards(options.boards, options.instances, size_hint(tables.db, options.size)))
+    instances = list(
+        read_boards(options.boards, options.instances, size_hint(tables.db, options.size), options.n_boards)
+    )
     if not instances:
         raise InstanceError("there are no boards in the files or the set; name others")
     size, goal = instances[0].size, databases.goal_of(instances[0], options.goal)

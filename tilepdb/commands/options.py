@@ -139,6 +139,10 @@ class BoardOptions:
         typer.Argument(metavar="BOARD", help='Boards, each in quotes, such as "1 2 3/4 5 6/7 0 8". 0 is the blank.'),
     ] = None
     instances: InstancesOption = None
+    n_boards: Annotated[
+        int | None,
+        typer.Option("--boards", min=1, metavar="N", help="Take only the first N boards. The default is all."),
+    ] = None
     goal: BoardGoalOption = None
     size: SizeOption = None
 

@@ -11,7 +11,6 @@ if TYPE_CHECKING:
     from solver import Checkpoint, Iteration
     from solver.requests import Request
 
-_SEARCH_LOG_S = 5.0
 # Delay of the line of a search, in seconds: to draw it takes longer than an easy board.
 _SEARCH_DELAY_S = 0.1
 # The least finished share of a threshold from which the rest is estimated.
@@ -22,7 +21,7 @@ class SearchDisplay(ProgressLine):
     """Display of the threshold under way."""
 
     def __init__(self) -> None:
-        super().__init__(message, log_every_s=_SEARCH_LOG_S, delay_s=_SEARCH_DELAY_S)
+        super().__init__(message, delay_s=_SEARCH_DELAY_S)
 
     def show_search(self, request: "Request", iteration: "Iteration", checkpoint: "Checkpoint") -> None:
         """Show a threshold; `checkpoint` holds its finished subtrees."""
@@ -88,7 +87,7 @@ class ClusterDisplay(ProgressLine):
     """Display of boards that are solved on a cluster."""
 
     def __init__(self) -> None:
-        super().__init__(message, log_every_s=_SEARCH_LOG_S)
+        super().__init__(message)
         self._had_workers = True
 
     def show_progress(self, progress: "ClusterProgress") -> None:

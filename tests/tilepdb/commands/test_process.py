@@ -51,7 +51,7 @@ def test_ctrl_c_ends_a_loop_of_a_shell_and_leaves_the_terminal_in_order() -> Non
     loop = f"for i in 1 2 3; do {shlex.join([*PROGRAM, 'solve', '--db', str(table_file('663', '4x4'))])}; done"
     code, shown = on_terminal(program=["bash", "-c", loop], until=r"threshold \d+, [\d,]+ nodes", keys=b"\x03")
     assert code == -signal.SIGINT
-    assert "solving the 17 boards of the 15-puzzle that take 80 moves" in shown
+    assert re.match(r"pdb: no board given: solving the 17 boards .* to solve your own, give a file", shown)
     assert shown.endswith("pdb: interrupted\r\n")
     assert shown.count("interrupted") == 1
     hidden, visible = "\x1b[?25l", "\x1b[?25h"  # the cursor

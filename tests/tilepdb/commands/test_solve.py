@@ -115,6 +115,13 @@ def test_answers_of_a_shard(small_table: str) -> None:
     assert [(answer["id"], answer["length"]) for answer in answers] == [("2", 2), ("5", 2)]
 
 
+def test_boards_limits_how_many_are_read(small_table: str) -> None:
+    # The third line is no board.
+    boards = "1 2 3 4 5 6 7 0 8\n1 2 3 4 5 6 0 7 8\n1 2 3\n"
+    answers = records("solve", "--db", small_table, "--boards", "2", stdin=boards)
+    assert [answer["length"] for answer in answers] == [1, 2]
+
+
 def write_boards(path: Path, *sizes: BoardSize) -> None:
     """Write boards of these sizes for two goals. Some cannot be solved, some are goals, some come again."""
     lines = ["goal,board"]
