@@ -25,7 +25,9 @@ SERVICE = "http://127.0.0.1:8015"
 SLOW = "<!-- slow -->"
 
 # Messages of slow machines and of first runs.
-_PROGRESS = re.compile(r"pdb: (compiling|no table file is given: building|pattern \d+ of|board \S+ threshold)")
+_PROGRESS = re.compile(
+    r"pdb: (compiling|no table file is given: building|pattern \d+ of|board \S+ threshold|.*: [\d,]+ of [\d,]+ boards)"
+)
 
 
 @dataclass(frozen=True)
