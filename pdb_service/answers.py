@@ -156,10 +156,10 @@ class BoardAnswer(Answer):
     """lower bound of the board: the largest sum; null if it cannot be solved"""
 
     @staticmethod
-    def about(board: Tiles, served: Served) -> dict[str, Any]:
-        """Return all fields except for h."""
+    def about(board: Tiles, served: Served, *, solvable: bool | None = None) -> dict[str, Any]:
+        """Return all fields except for h. By default, find out whether the board is solvable."""
         about = {"db": served.id, "size": str(served.size), "board": board, "goal": served.goal}
-        if is_solvable(board, served.goal, served.size):
+        if is_solvable(board, served.goal, served.size) if solvable is None else solvable:
             return {**about, "solvable": True}
         return {**about, "solvable": False, "why": why_unsolvable(board, served.goal, served.size)}
 
@@ -172,23 +172,20 @@ class LookupAnswer(BoardAnswer):
     partitions in each symmetry; empty if the board cannot be solved"""
 
     @classmethod
-    def of(cls, board: Board, served: Served) -> "LookupAnswer":
-        """Look up a board."""
-        about = cls.about(board, served)
-        if not about["solvable"]:
-            return cls(**about, h=None, sums=())
-        found = served.database.probe(board, served.goal)
+    def json_of(cls, board: Board, served: Served) -> bytes:
+        """Look up a board, and return the answer in JSON: making and checking models would take as long as the rest."""
+        found = served.database.get(board, None, served.goal)
+        about = cls.about(board, served, solvable=found is not None)
+        if found is None:
+            return to_json({**about, "h": None, "sums": ()})
         # A catalogue has a sum for each symmetry and partition.
-        terms = (
-            (tuple(values[place] for place in places), tuple(patterns[place] for place in places))
+        sums = [
+            {"values": [values[place] for place in places], "patterns": [patterns[place] for place in places]}
             for values, patterns in zip(found.values, _pattern_tiles(served), strict=True)
             for places in served.database.partition.sums
-        )
-        sums = tuple(
-            SumAnswer(h=total, values=values, patterns=patterns)
-            for total, (values, patterns) in zip(found.sums, terms, strict=True)
-        )
-        return cls(**about, h=found.h, sums=sums)
+        ]
+        sums = [{"h": total, **terms} for total, terms in zip(found.sums, sums, strict=True)]
+        return to_json({**about, "h": found.h, "sums": sums})
 
 
 @lru_cache(maxsize=256)

@@ -55,12 +55,14 @@ def create_app(databases: Iterable[Database], settings: ServiceSettings | None =
     async def document(_: Request) -> Response:
         return JSONResponse(made_document())
 
-    app = Starlette(routes=[*routes, ApiRoute("/openapi.json", document)], lifespan=lifespan)
+    routes_and_document = [*routes, ApiRoute("/openapi.json", document)]
+    app = Starlette(routes=routes_and_document, lifespan=lifespan)
     # A redirect would lead to the host that the request names.
     app.router.redirect_slashes = False
     app.state.service = service
     app.add_exception_handler(HTTPException, _answer_http_error)
-    app.add_middleware(Gate, service=service)
+    endpoints = {(at.method, at.path): at.endpoint for at in routes_and_document if not at.param_convertors}
+    app.add_middleware(Gate, service=service, endpoints=endpoints)
     # Added last, so outermost: errors of the gate have the headers of CORS too.
     if service.settings.cors_origins:
         app.add_middleware(

@@ -19,7 +19,7 @@ from pdb_core.puzzle import Board, parse_size
 from pdb_service.answers import BatchAnswer, BatchItem, LookupAnswer, Problem
 from pdb_service.openapi import JSON, ApiRoute
 from pdb_service.requests import MAX_NUMBERS, BatchBody, BatchQuery, BoardQuery, read_json, read_query
-from pdb_service.responses import AnswerResponse, problem
+from pdb_service.responses import problem
 from pdb_service.served_databases import Served, ServedDatabases
 from pdb_service.service import Service
 
@@ -41,14 +41,14 @@ def lookup_routes(service: Service) -> list[ApiRoute]:
 
     async def lookup(request: Request) -> Response:
         """Look up one board: the lower bound on the length of its solutions, and each pattern's distance."""
-        query = read_query(BoardQuery, request.query_params.multi_items())
+        query = read_query(BoardQuery, request.scope["query_string"])
         board, served = service.databases.place(query.board, query.goal, query.db)
         service.metrics.boards.inc()
-        return AnswerResponse(LookupAnswer.of(board, served))
+        return Response(LookupAnswer.json_of(board, served), media_type=JSON)
 
     async def lookup_batch(request: Request) -> Response:
         """Look up many boards. The answers have the order and the media type of the boards."""
-        query = read_query(BatchQuery, request.query_params.multi_items())
+        query = read_query(BatchQuery, request.scope["query_string"])
         media_type = request.headers.get("content-type", JSON).partition(";")[0].strip().lower()
         if media_type not in (JSON, BINARY):
             raise MediaTypeError(

@@ -6,13 +6,15 @@ import logging
 import re
 import secrets
 import time
+from collections.abc import Mapping
 
 from starlette.datastructures import Headers, MutableHeaders
-from starlette.requests import ClientDisconnect
+from starlette.requests import ClientDisconnect, Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from pdb_core.errors import OriginError, RequestError, RequestTooLargeError, TokenError
 from pdb_core.messages import as_typed
+from pdb_service.openapi import Endpoint
 from pdb_service.responses import problem, problem_response, reported_problem
 from pdb_service.service import Service
 from pdb_service.settings import is_allowed
@@ -38,11 +40,12 @@ _log = logging.getLogger("tile_pdb.service")
 class Gate:
     """Middleware that checks requests, answers errors as problems, adds headers, and counts requests.
 
-    HEAD is answered as GET; the server leaves out the body.
+    HEAD is answered as GET; the server leaves out the body. `endpoints` are those of methods and whole paths: they are
+    called directly, because the app takes longer to find them than they take to look up a board.
     """
 
-    def __init__(self, app: ASGIApp, service: Service) -> None:
-        self._app, self._service, self._settings = app, service, service.settings
+    def __init__(self, app: ASGIApp, service: Service, endpoints: Mapping[tuple[str, str], Endpoint]) -> None:
+        self._app, self._service, self._settings, self._endpoints = app, service, service.settings, endpoints
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -53,12 +56,18 @@ class Gate:
         request_id = _request_id(headers)
         method = "GET" if scope["method"] == "HEAD" else scope["method"]
         scope = {**scope, "method": method, "state": {**scope.get("state", {}), "request_id": request_id}}
+        path = scope["path"].removeprefix(scope.get("root_path", ""))  # of an app that mounts this one
+        endpoint = self._endpoints.get((method, path))
         exchange = _Exchange(self._service, request_id, receive, send)
         try:
-            self._check_head(scope, headers)
-            if scope["path"] in _PATHS_WITH_TABLES and not self._service.loaded.done():
+            self._check_head(path, method, headers)
+            if path in _PATHS_WITH_TABLES and not self._service.loaded.done():
                 await self._service.wait_until_ready()
-            await self._app(scope, exchange.receive, exchange.send)
+            if endpoint is None:
+                await self._app(scope, exchange.receive, exchange.send)
+            else:
+                response = await endpoint(Request(scope, exchange.receive))
+                await response(scope, exchange.receive, exchange.send)
         except ClientDisconnect:
             # Or the body is malformed: the server does not tell these apart.
             found = problem(RequestError("the body of the request is incomplete or malformed"))
@@ -72,26 +81,26 @@ class Gate:
         finally:
             self._service.n_held_bytes -= exchange.n_held_bytes
             # The route, not the path: clients must not be able to create new series.
-            route = getattr(scope.get("route"), "path", "other")
+            route = path if endpoint else getattr(scope.get("route"), "path", "other")
             known_method = method if method in _METHODS else "other"
             seconds = time.perf_counter() - started
             self._service.metrics.count_request(route, known_method, exchange.status, seconds)
             if self._settings.access_log:
-                path = as_typed(scope["path"], _LOGGED_CHARACTERS)
-                _log.info("%s %s %s %d %.3f s", request_id, as_typed(method), path, exchange.status, seconds)
+                shown = as_typed(scope["path"], _LOGGED_CHARACTERS)
+                _log.info("%s %s %s %d %.3f s", request_id, as_typed(method), shown, exchange.status, seconds)
 
-    def _check_head(self, scope: Scope, headers: Headers) -> None:
+    def _check_head(self, path: str, method: str, headers: Headers) -> None:
         """Raise `RequestError` or a subclass, `OriginError` or `TokenError` for a request refused by its head."""
         hosts = headers.getlist("host")
         is_served = len(hosts) == 1 and is_allowed(hosts[0], self._settings.allowed_hosts)
-        if not is_served and scope["path"] not in _PATHS_FOR_ANY_HOST and "*" not in self._settings.allowed_hosts:
+        if not is_served and path not in _PATHS_FOR_ANY_HOST and "*" not in self._settings.allowed_hosts:
             named = f"host {as_typed(hosts[0])!r}" if len(hosts) == 1 else f"{len(hosts)} Host headers"
             raise RequestError(f"this server does not answer for {named}; name its hosts with --allowed-host")
-        if scope["path"] in _PATHS_WITH_TABLES:
+        if path in _PATHS_WITH_TABLES:
             self._check_origin(headers)
         token = self._settings.token
-        needs_token = scope["path"].startswith("/v1/") or scope["path"] == "/metrics"
-        if token is not None and needs_token and scope["method"] != "OPTIONS":
+        needs_token = path.startswith("/v1/") or path == "/metrics"
+        if token is not None and needs_token and method != "OPTIONS":
             given = headers.get("authorization", "")
             if not hmac.compare_digest(given.encode("latin-1"), f"Bearer {token}".encode()):
                 raise TokenError("this server requires a token; send it as Authorization: Bearer TOKEN")

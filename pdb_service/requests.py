@@ -4,6 +4,7 @@ import difflib
 from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Annotated, Any, TypeVar
+from urllib.parse import parse_qsl
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -101,11 +102,12 @@ class BatchBody(BatchQuery):
 Model = TypeVar("Model", bound=Names)
 
 
-def read_query(model: type[Model], given: Sequence[tuple[str, str]]) -> Model:
-    """Return the query that has the given names and values.
+def read_query(model: type[Model], query_string: bytes) -> Model:
+    """Return the query of a URL.
 
     Raises `ParameterError` if a parameter is missing, unknown, repeated or invalid.
     """
+    given = parse_qsl(query_string.decode("latin-1"), keep_blank_values=True)
     query = dict(given)
     if len(query) < len(given):
         name, n_times = Counter(name for name, _ in given).most_common(1)[0]

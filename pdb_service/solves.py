@@ -40,7 +40,7 @@ def solve_routes(service: Service) -> list[ApiRoute]:
 
     async def moves(request: Request) -> Response:
         """List every legal move, best first: by the exact distance after it if found in time, else by h."""
-        query = read_query(SearchQuery, request.query_params.multi_items())
+        query = read_query(SearchQuery, request.scope["query_string"])
         board, served = service.databases.place(query.board, query.goal, query.db)
         seconds = min(most_s, HINT_S if query.seconds is None else query.seconds)
         find = partial(_list_moves, service, board, served, Limits(seconds, query.nodes))
@@ -64,7 +64,7 @@ def solve_routes(service: Service) -> list[ApiRoute]:
 
     async def solve_from_query(request: Request) -> Response:
         """Find an optimal solution; with `Accept: text/event-stream`, report progress too."""
-        return await solve(request, read_query(SearchQuery, request.query_params.multi_items()))
+        return await solve(request, read_query(SearchQuery, request.scope["query_string"]))
 
     async def solve_from_body(request: Request) -> Response:
         """Find an optimal solution, as GET with the parameters in JSON."""

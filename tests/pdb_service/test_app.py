@@ -10,6 +10,7 @@ from unittest.mock import Mock
 
 import pytest
 from starlette.applications import Starlette
+from starlette.routing import Mount
 
 from pdb_core.errors import InputError, ServiceError, TableFileDamagedError
 from pdb_query import Database
@@ -160,6 +161,12 @@ def test_preflight_needs_no_token(app: Starlette) -> None:
     reply = ask(app, "/v1/lookup", *preflight, method="OPTIONS")
     assert (reply.status, reply.headers["access-control-allow-origin"]) == (200, ORIGIN)
     assert "POST" in reply.headers["access-control-allow-methods"]
+
+
+def test_app_below_a_path_of_another_app_needs_the_token(database: Database) -> None:
+    below = Starlette(routes=[Mount("/tiles", ready_app(database, token="secret"))])
+    assert ask(below, f"/tiles/v1/lookup?{BOARD}").status == 401
+    assert ask(below, f"/tiles/v1/lookup?{BOARD}", ("Authorization", "Bearer secret")).status == 200
 
 
 def test_all_hosts_and_origins_can_be_allowed(database: Database) -> None:
