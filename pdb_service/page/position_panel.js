@@ -6,7 +6,7 @@ import { byId, fillSelect, problemText, setText } from "./elements.js";
 
 const GOAL_WORDS = { "blank-last": "blank last", "blank-first": "blank first", snail: "snail" };
 
-/** `change` holds size(size), goal(name or board), position({board, size, goal}) and say(text). */
+/** `change` holds size(size), goal(board), position({board, size, goal}) and say(text). */
 export function positionPanel(change) {
   const [size, goal, goalField, goalText, goalWhy] = ["size", "goal", "goal-field", "goal-text", "goal-why"].map(byId);
   const [set, instance, text, why] = ["set", "instance", "text", "why"].map(byId);
@@ -83,7 +83,7 @@ export function positionPanel(change) {
       for (let width = MIN_SIDE; width <= MAX_SIDE; width++) all.push(`${width}x${height}`);
     }
     const group = (label, sizes) => ({ label, options: sizes.map((name) => [name, name.replace("x", " × ")]) });
-    const groups = [group("With tables", served), group("Without tables", all.filter((name) => !served.includes(name)))];
+    const groups = [group("Served here", served), group("Without tables here", all.filter((name) => !served.includes(name)))];
     fillSelect(size, groups.filter(({ options }) => options.length), shown ? sizeText(shown.size) : "");
   }
 

@@ -108,7 +108,7 @@ export function solverPanel({ found, unsolvable, say, idle }) {
     const sentence = `${moves(result.length)}${result.optimal ? ", the shortest" : ""}`;
     const effort = `${count(result.generated)} ${result.generated === 1 ? "node" : "nodes"} in ${duration(result.seconds)}`;
     text.replaceChildren(make("strong", { text: sentence }), make("span", { text: effort }));
-    say(`Solved: ${sentence}.`);
+    say(`Found: ${sentence}.`);
     found(result);
   }
 
@@ -148,7 +148,7 @@ export function solverPanel({ found, unsolvable, say, idle }) {
     search.hidden = true;
     details.hidden = true;
     details.open = false;
-    setText(text, "Press Solve to find an optimal solution.");
+    setText(text, "Slide tiles, or press Solve to find an optimal solution.");
     showNotice(byId("solution-problem"), null);
     byId("solution-problem").querySelector("button").textContent = "Try again";
   }

@@ -77,7 +77,7 @@ def test_clicks_and_arrow_keys_slide_tiles(visit: Visit) -> None:
     visit.open(NEAR_ADDRESS)
     visit.tile(8).click()  # slides 7 too
     visit.expect_board(SOLVED)
-    expect(visit.at("#status")).to_have_text("Solved.")
+    expect(visit.at("#status")).to_have_text("Solved: 2 moves; optimal.")
     expect(visit.at("#h")).to_have_text("0")
     visit.tile(1).click()  # not in line with the blank
     visit.expect_board(SOLVED)
@@ -97,12 +97,13 @@ def test_letters_act_only_while_the_board_has_focus(visit: Visit) -> None:
     visit.page.evaluate("document.activeElement.blur()")
     for key in ("h", ".", "Enter", " "):
         visit.page.keyboard.press(key)
-    expect(visit.at("#hints")).to_be_hidden()
-    expect(visit.at("#solution-text")).to_contain_text("Press Solve")
+    expect(visit.at("#best")).to_be_checked()
+    expect(visit.at("#solution-text")).to_contain_text("press Solve")
     visit.expect_board(FAR_BOARD)
     visit.tile(8).focus()
     visit.page.keyboard.press("H")
-    expect(visit.at("#moves li")).to_have_count(3)
+    expect(visit.at("#best")).not_to_be_checked()
+    expect(visit.at(".ringed")).to_have_count(0)
 
 
 def test_dragging_slides_tiles_and_a_short_drag_does_not(visit: Visit) -> None:
@@ -144,7 +145,7 @@ def test_address_holds_board_goal_and_database(visit: Visit) -> None:
     expect(visit.at("#goal")).to_have_value("blank-last")
 
 
-# Lower bounds, hints, instances, goals
+# Lower bounds, moves, instances, goals
 
 
 def test_patterns_are_coloured_and_follow_the_chosen_sum(visit: Visit, server: Server) -> None:
@@ -162,15 +163,18 @@ def test_patterns_are_coloured_and_follow_the_chosen_sum(visit: Visit, server: S
     visit.check_looks()
 
 
-def test_hint_lists_the_moves_best_first_and_plays_them(visit: Visit) -> None:
-    visit.open(FAR_ADDRESS)
-    visit.at("#hint").click()
-    expect(visit.at("#hints-text")).to_contain_text("31 moves from the goal")
-    expect(visit.at("#moves li").first).to_contain_text("distance 30")
+def test_every_move_is_listed_with_its_distance_best_first_and_best_moves_are_marked(visit: Visit) -> None:
+    visit.open("#board=2,3,8/1,0,5/4,6,7")
+    visit.expect_analysis("14", "5 left 13 13", "6 up 13 13", "3 down 15 15", "1 right 15 15")
+    expect(visit.at(".ringed")).to_have_text([re.compile("^5.*slides left, a best move"), re.compile("^6.*slides up")])
     visit.check_looks()
-    visit.at("#moves button").first.click()
-    expect(visit.at("#hints")).to_be_hidden()
-    expect(visit.at("#h")).to_have_text("30")
+    visit.at("#moves button").first.press("Enter")
+    visit.expect_analysis("13", "8 down 12 12", "5 right 14 14", "7 up 14 14")
+    visit.at("#best").uncheck()
+    expect(visit.at(".ringed")).to_have_count(0)
+    visit.type_board(WORST)
+    expect(visit.at("#distance")).to_have_text(re.compile("^≥ 6[0-9]$"))
+    expect(visit.at("#moves td").first).to_have_text(re.compile("^≥ 6"))
 
 
 def test_instance_sets_are_chosen_and_keep_their_goals(visit: Visit) -> None:
@@ -199,9 +203,6 @@ def test_goals_by_name_and_typed_are_reset_to(visit: Visit) -> None:
     visit.at("#reset").click()
     visit.expect_board((8, 7, 6, 5, 4, 3, 2, 1, 0))
     expect(visit.at("#h")).to_have_text("0")
-    visit.choose("#size", "6x6")  # no tables
-    expect(visit.at("#bound-problem")).to_contain_text("pdb build auto --size 6x6")
-    visit.check_looks()
 
 
 # Solving
@@ -210,14 +211,14 @@ def test_goals_by_name_and_typed_are_reset_to(visit: Visit) -> None:
 def test_solution_is_stepped_scrubbed_played_to_the_end_left_and_joined_again(visit: Visit) -> None:
     visit.open(FAR_ADDRESS)
     visit.at("#solve").click()
-    visit.at("#forward").click()
+    visit.at("#redo").click()
     expect(visit.at("#step")).to_have_text("1 / 31")
     chart = visit.at("#chart svg")
     expect(chart).to_have_attribute("aria-valuetext", "step 1: 30 left, h 30")
     chart.focus()
     visit.page.keyboard.press("PageUp")
     expect(visit.at("#step")).to_have_text("11 / 31")
-    visit.at("#back").click()
+    visit.at("#undo").click()
     expect(visit.at("#step")).to_have_text("10 / 31")
     visit.at("#scrubber").fill("28")
     expect(visit.at("#h")).to_have_text("3")
@@ -226,14 +227,12 @@ def test_solution_is_stepped_scrubbed_played_to_the_end_left_and_joined_again(vi
     expect(visit.at("#play")).to_have_attribute("aria-label", "Pause")
     visit.expect_board(SOLVED)
     expect(visit.at("#play")).to_have_attribute("aria-label", "Play")
-    expect(visit.at("#status")).to_have_text("Solved.")
-    last = int((visit.at("#moves-text").text_content() or "").split()[-1])
-    visit.tile(8 if last == 6 else 6).click()
-    expect(visit.at("#off")).to_be_visible()
+    expect(visit.at("#status")).to_have_text("Solved: 31 moves; optimal.")
     for summary in visit.at("summary").all():
         summary.click()
-    expect(visit.at("#moves-text")).to_be_visible()
     visit.check_looks()
+    visit.tile(6).click()
+    expect(visit.at("#off")).to_be_visible()
     visit.at("#rejoin").click()
     expect(visit.at("#off")).to_be_hidden()
     visit.expect_board(SOLVED)
