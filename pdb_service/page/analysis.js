@@ -20,7 +20,7 @@ export function analysisPanel(view, { play, say, distanceOf }) {
       onpointerenter: () => light(true),
       onpointerleave: () => light(false),
     });
-    return make("tr", {}, make("th", { scope: "row" }, button), make("td"), make("td"));
+    return make("tr", { hidden: true }, make("th", { scope: "row" }, button), make("td"), make("td"));
   });
   body.append(...rows);
   best.addEventListener("change", ring);

@@ -94,7 +94,7 @@ function show() {
   view.show(board, size);
   view.light(null);
   panel.show({ ...position, board });
-  writeAddress(forAddress());
+  if (databases) writeAddress(forAddress()); // before, the first board may be of a size that is not served
   showUnsolvable(isSolvable(board, goal, size) ? null : whyUnsolvable(board, goal, size));
   view.root.classList.toggle("at-goal", sameBoard(board, goal));
   ask();
@@ -143,9 +143,8 @@ function forAddress() {
 
 function ask() {
   const [board, size] = [shown(line), sizeText(position.size)];
-  // It is not known yet whether there is a database of that name.
-  if (position.db && !databases) return;
-  if (databases && !databases.some((its) => its.size === size)) {
+  if (!databases) return; // `connect` asks
+  if (!databases.some((its) => its.size === size)) {
     failed(new api.Problem(404, "No tables", `This server has no tables for ${size} boards, so it cannot analyse or solve them.`));
     return;
   }
@@ -213,10 +212,10 @@ function failed(problem) {
 
 function buildCommand() {
   const { size, goal } = position;
-  const [name, its] = [sizeText(size), goalName(goal, size) ?? formatBoard(goal, size)];
-  const option = its === "blank-last" ? "" : ` --goal '${its}'`;
-  const file = `data/${name}${option && `-${goalName(goal, size) ?? "goal"}`}.h5`;
-  return `pdb build auto --size ${name}${option} --out ${file} && pdb serve --db ${file}`;
+  const [its, name] = [sizeText(size), goalName(goal, size)];
+  const option = name === "blank-last" ? "" : ` --goal ${name ?? `"${formatBoard(goal, size)}"`}`;
+  const file = `data/${its}${option && `-${name ?? "goal"}`}.h5`;
+  return `pdb build auto --size ${its}${option} --out ${file} && pdb serve --db ${file}`;
 }
 
 // -- moves ------------------------------------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ export function boundPanel(view) {
     root.classList.remove("waiting");
     root.hidden = false;
     setText(h, answer.solvable ? answer.h : "–");
-    setText(hText, answer.solvable ? (answer.h === 1 ? "move at least" : "moves at least") : "no way to the goal");
+    setText(hText, answer.solvable ? `${answer.h === 1 ? "move" : "moves"} at least; the largest sum is coloured` : "no way to the goal");
     if (!answer.solvable) return empty();
     patterns = answer.sums.map((sum) => sum.patterns);
     const newShape = JSON.stringify([answer.sums.map(({ values }) => values.length), isAdditive]);

@@ -92,8 +92,9 @@ def browser() -> Iterator[Browser]:
 
 @contextmanager
 def visiting(running: Browser, url: str, **look: Any) -> Iterator[Visit]:
-    """Yield a visit of the server at `url`, with options of a browser context; at its end there must be no complaint, and
-    no request to another server.
+    """Yield a visit of the server at `url`; `look` is for the browser context.
+
+    At its end there must be no complaint, and no request to another server.
     """
     with running.new_context(**look) as context:
         visit = Visit(context.new_page(), url)

@@ -2,7 +2,11 @@
 
 import json
 import re
+import shlex
+import subprocess
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,8 +14,9 @@ from playwright.sync_api import Browser, Route, expect
 
 from pdb_core.puzzle import Board, BoardSize, Tiles, format_board, is_solvable, parse_goal, random_boards
 from pdb_query import read_instances
+from tests.command_line import pdb
 from tests.pdb_service.browsing import Visit, browser, visiting
-from tests.pdb_service.server import Server
+from tests.pdb_service.server import Server, serving
 
 pytestmark = pytest.mark.xdist_group("browser")
 FAR = "8 6 7/2 5 4/3 0 1"  # 31 moves, the most there is
@@ -48,7 +53,13 @@ def stream(visit: Visit, *events: tuple[str, dict[str, Any]]) -> None:
 def test_typed_boards_are_read_in_any_form_or_explained(visit: Visit) -> None:
     visit.open()
     expect(visit.at("#h")).to_have_text(re.compile(r"^\d+$"))
-    for text in (FAR, "8,6,7,2,5,4,3,0,1", "8 6 7\n2 5 4\n3 0 1"):
+    for text in (
+        FAR,
+        "8,6,7,2,5,4,3,0,1",
+        "8 6 7\n2 5 4\n3 _ 1",
+        "[8, 6, 7, 2, 5, 4, 3, 0, 1]",
+        "[[8 6 7]\n [2 5 4]\n [3 0 1]]",
+    ):
         visit.choose("#size", "4x4")
         expect(visit.at(".tile")).to_have_count(15)
         visit.type_board(text)
@@ -205,6 +216,56 @@ def test_goals_by_name_and_typed_are_reset_to(visit: Visit) -> None:
     expect(visit.at("#h")).to_have_text("0")
 
 
+def test_size_without_tables_has_solve_off_and_a_command_that_works(
+    chromium: Browser, visit: Visit, tmp_path: Path
+) -> None:
+    visit.open()
+    served = visit.at("#size optgroup[label='Served here'] option")
+    expect(served).to_have_text(["4 × 4", "3 × 3"])
+    visit.choose("#size", "3x2")
+    expect(visit.at("#solve")).to_be_disabled()
+    expect(visit.at("#analysis")).to_be_hidden()
+    visit.check_looks()
+    build, serve = str(visit.at("#command").text_content()).split(" && ")
+    assert pdb(*build.split()[1:], cwd=tmp_path).returncode == 0
+    assert serve.startswith("pdb serve --db ")
+    with serving(tmp_path / serve.split()[-1]) as server, visiting(chromium, server.url) as other:
+        other.open()
+        expect(other.at("#size")).to_have_value("3x2")
+        expect(other.at("#distance")).to_have_text(re.compile(r"^\d+$"))
+    visit.choose("#size", "4x4")
+    expect(visit.at("#problem")).to_be_hidden()
+    expect(visit.at("#solve")).to_be_enabled()
+
+
+def test_shuffle_makes_easy_random_and_hard_boards(visit: Visit) -> None:
+    visit.open(NEAR_ADDRESS)
+    for level, distances in (("easy", range(1, 10)), ("random", range(1, 32)), ("hard", range(25, 32))):
+        visit.choose("#level", level)
+        before = visit.at("#text").input_value()
+        visit.at("#shuffle").click()
+        expect(visit.at("#text")).not_to_have_value(before)
+        expect(visit.at("#distance")).to_have_text(re.compile(f"^({'|'.join(map(str, distances))})$"))
+
+
+def test_position_is_copied_for_curl_python_and_programs(visit: Visit, server: Server) -> None:
+    visit.page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    visit.open(FAR_ADDRESS)
+    expect(visit.at("#h")).to_have_text("31")
+    copied = {}
+    for name in ("link", "curl", "python", "json"):
+        visit.at(f"#copies [value={name}]").click()
+        expect(visit.at(f"#copies [value={name}]")).to_have_text("Copied")
+        copied[name] = visit.page.evaluate("navigator.clipboard.readText()")
+    assert copied["link"] == f"{server.url}/{FAR_ADDRESS}"
+    command, address = shlex.split(copied["curl"])
+    assert command == "curl"
+    assert server.ask(address.removeprefix(server.url)).json["h"] == 31
+    said = subprocess.run([sys.executable, "-c", copied["python"]], capture_output=True, text=True, check=True).stdout
+    assert "h=31" in said
+    assert server.ask("/v1/solve", copied["json"].encode()).json["length"] == 31
+
+
 # Solving
 
 
@@ -280,26 +341,46 @@ def test_search_without_a_solution_is_explained_and_tried_again(visit: Visit) ->
     expect(visit.at("#solution-text")).to_contain_text("31 moves")
 
 
-def test_token_is_asked_for_once_and_kept_in_the_tab(visit: Visit) -> None:
+def test_token_is_asked_for_once_and_kept_in_the_tab_which_opens_a_size_that_is_served(visit: Visit) -> None:
     def guard(route: Route) -> None:
         if route.request.headers.get("authorization") == "Bearer open sesame":
-            route.continue_()
+            if not route.request.url.endswith("/v1/databases"):
+                return route.continue_()
+            answer = route.fetch().json()
+            of_3x3 = [item for item in answer["databases"] if item["size"] == "3x3"]
+            goals = {"3x3": answer["default_goals"]["3x3"]}
+            return route.fulfill(json={**answer, "databases": of_3x3, "default_goals": goals})
         else:
             route.fulfill(status=401, content_type="application/problem+json", body='{"title": "No", "status": 401}')
 
     visit.page.route(re.compile("/v1/"), guard)
-    visit.open(FAR_ADDRESS)
+    visit.open()
     expect(visit.at("#token")).to_be_visible()
     visit.check_looks()
     for token, words in (("wrong", "started with a token file"), ("open sesame", "does not know that token")):
         expect(visit.at("#token-why")).to_contain_text(words)
         visit.at("#token").fill(token)
         visit.at("#token").press("Enter")
-    expect(visit.at("#h")).to_have_text("31")
-    visit.page.reload()
-    expect(visit.at("#h")).to_have_text("31")
+    for _ in range(2):
+        expect(visit.at("#size")).to_have_value("3x3")
+        expect(visit.at("#distance")).to_have_text(re.compile(r"\d"))
+        visit.page.reload()
     assert visit.page.evaluate("localStorage.length") == 0
     visit.complaints.clear()  # of the 401
+
+
+def test_server_that_is_gone_is_asked_again(visit: Visit) -> None:
+    visit.open(NEAR_ADDRESS)
+    expect(visit.at("#distance")).to_have_text("2")
+    visit.page.route(re.compile("/v1/"), lambda route: route.abort())
+    visit.tile(7).click()
+    expect(visit.at("#problem")).to_contain_text("Is pdb serve still running? This page tries again")
+    expect(visit.at("#solve")).to_be_disabled()
+    visit.check_looks()
+    visit.page.unroute_all()
+    expect(visit.at("#distance")).to_have_text("1")
+    expect(visit.at("#problem")).to_be_hidden()
+    visit.complaints.clear()  # of the requests that failed
 
 
 # board.js against Python
