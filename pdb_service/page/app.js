@@ -8,7 +8,7 @@ import { analysisPanel } from "./analysis.js";
 import * as api from "./api.js";
 import {
   cellSlidingTo, cellsToSlide, easyBoard, formatBoard, GOAL_NAMES, goalName, isSolvable, namedGoal, nCells, parseBoard,
-  parseSize, randomBoard, sameBoard, sizeText, swapTwoTiles, whyUnsolvable,
+  parseSize, randomBoard, sameBoard, sizeText, swapTwoTiles,
 } from "./board.js";
 import { boardView } from "./board_view.js";
 import { boundPanel } from "./bound_panel.js";
@@ -53,7 +53,7 @@ const analyses = latest(api.moves, showAnalysis, failed, {
   spare: unknownBoard,
   kept: keepDistances,
 });
-const solver = solverPanel({ found, unsolvable: (why) => showUnsolvable(why), say, idle: (text) => idle(text ?? idleText()) });
+const solver = solverPanel({ found, say, idle: (text) => idle(text ?? idleText()) });
 const curve = chart((step) => play.go(step));
 const play = player({ goTo: goToStep, rejoin, glide: (ms) => view.root.style.setProperty("--glide", `${ms}ms`) });
 const panel = positionPanel({
@@ -95,7 +95,7 @@ function show() {
   view.light(null);
   panel.show({ ...position, board });
   if (databases) writeAddress(forAddress()); // before, the first board may be of a size that is not served
-  showUnsolvable(isSolvable(board, goal, size) ? null : whyUnsolvable(board, goal, size));
+  showUnsolvable(isSolvable(board, goal, size) ? null : "");
   view.root.classList.toggle("at-goal", sameBoard(board, goal));
   ask();
   showVerdict();
@@ -118,7 +118,7 @@ function idleText() {
 function showUnsolvable(why) {
   const notice = byId("unsolvable");
   notice.hidden = why === null;
-  setText(notice.querySelector("p"), why === null ? "" : `This board cannot be solved. ${why}`);
+  setText(notice.querySelector("p"), why === null ? "" : `This board cannot be solved${why && `: ${why}`}.`);
   view.root.classList.toggle("unsolvable", why !== null);
   allowSolve();
 }
@@ -185,7 +185,8 @@ function showBound(answer) {
   answered();
   usedDb = answer.db;
   bound.showAnswer(answer, databases?.find(({ id }) => id === answer.db));
-  if (answer.solvable && byId("analysis").hasAttribute("aria-busy")) analysis.showBoard(shown(line), answer.h);
+  if (!answer.solvable) showUnsolvable(answer.why);
+  else if (byId("analysis").hasAttribute("aria-busy")) analysis.showBoard(shown(line), answer.h);
 }
 
 function answered() {

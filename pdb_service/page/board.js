@@ -119,13 +119,6 @@ function blankChangesColour(board, goal, size) {
   return colour(board.indexOf(0)) !== colour(goal.indexOf(0));
 }
 
-/** Why no moves lead to the goal, in words. */
-export function whyUnsolvable(board, goal, size) {
-  const swaps = isOdd(board, goal) ? "an odd" : "an even";
-  const moves = blankChangesColour(board, goal, size) ? "an odd" : "an even";
-  return `The pieces, with the blank, need ${swaps} number of swaps, but the blank needs ${moves} number of moves to its goal, and each move is one swap.`;
-}
-
 /** The first two tiles change places: that makes an unsolvable board solvable, and the other way round. */
 export function swapTwoTiles(board) {
   const [first, second] = board.flatMap((tile, cell) => (tile ? [cell] : []));

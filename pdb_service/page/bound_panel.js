@@ -54,7 +54,7 @@ export function boundPanel(view) {
 
   function row(index, name, parts) {
     const input = make("input", { type: "radio", name: "sum", value: index, onchange: () => choose(index) });
-    return make("label", { class: parts.length ? "sum" : "sum bare" }, input, make("span", { class: "name", text: name }), ...parts);
+    return make("label", { class: "sum" }, input, make("span", { class: "name", text: name }), ...parts);
   }
 
   function fill(rowElement, sum) {

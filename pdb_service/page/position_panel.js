@@ -1,7 +1,7 @@
 // The position: size, goal, sets of boards, and the board as text.
 
 import * as api from "./api.js";
-import { formatBoard, GOAL_NAMES, MAX_SIDE, MIN_SIDE, namedGoal, parseBoard, parseSize, sameBoard, sizeText } from "./board.js";
+import { formatBoard, GOAL_NAMES, goalName, MAX_SIDE, MIN_SIDE, namedGoal, parseBoard, parseSize, sizeText } from "./board.js";
 import { byId, fillSelect, problemText, setText } from "./elements.js";
 
 const GOAL_WORDS = { "blank-last": "blank last", "blank-first": "blank first", snail: "snail" };
@@ -90,7 +90,7 @@ export function positionPanel(change) {
   function show(position) {
     shown = position;
     size.value = sizeText(position.size);
-    const name = GOAL_NAMES.find((its) => sameBoard(namedGoal(its, position.size), position.goal));
+    const name = goalName(position.goal, position.size);
     goal.value = name ?? "typed";
     goalField.hidden = Boolean(name);
     if (document.activeElement !== goalText) {

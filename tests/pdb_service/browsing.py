@@ -60,9 +60,27 @@ class Visit:
         """Wait until the page shows this board; screen readers read it row by row."""
         expect(self.at("#board")).to_have_attribute("aria-owns", " ".join(f"tile-{tile}" for tile in board if tile))
 
+    def shows(self, css: str, text: str | re.Pattern[str] | list[str]) -> None:
+        expect(self.at(css)).to_have_text(text)
+
+    def tells(self, css: str, part: str) -> None:
+        expect(self.at(css)).to_contain_text(part)
+
+    def has_value(self, css: str, value: str) -> None:
+        expect(self.at(css)).to_have_value(value)
+
+    def hides(self, css: str) -> None:
+        expect(self.at(css)).to_be_hidden()
+
+    def counts(self, css: str, n: int) -> None:
+        expect(self.at(css)).to_have_count(n)
+
+    def has_address(self, part: str) -> None:
+        expect(self.page).to_have_url(re.compile(part))
+
     def expect_analysis(self, distance: str, *moves: str) -> None:
         """Wait until the page shows this distance, and these moves, each as its tile, direction, distance and h."""
-        expect(self.at("#distance")).to_have_text(distance)
+        self.shows("#distance", distance)
         expect(self.at("#moves tr:visible")).to_have_text([re.compile(move.replace(" ", r"\s*")) for move in moves])
 
     def choose(self, css: str, value: str) -> None:
