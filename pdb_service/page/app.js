@@ -105,9 +105,8 @@ function show() {
 function showVerdict() {
   const isSolved = line.step > 0 && sameBoard(shown(line), position.goal);
   if (isSolved) say(`${verdict(line, position.goal, distanceOf)}.`);
-  else if (byId("status").textContent.startsWith("Solved")) say("");
   play.mark((move) => isLost(line, move, distanceOf));
-  idle(idleText());
+  if (!solver.isSearching()) idle(idleText());
 }
 
 function idleText() {
@@ -230,6 +229,7 @@ function slideCell(cell) {
   for (const tile of tiles) line = withMove(line, tile, position.size);
   if (hasSolution(before) && !hasSolution(line)) left = before;
   if (solver.isSearching() || !(left || hasSolution(line))) solver.clear(); // what it said was of another board
+  say("");
   read(`${tiles.join(", ")} moved.`);
   if (line.boards === before.boards) goToStep(line.step);
   else showLine();
@@ -239,6 +239,7 @@ function slideCell(cell) {
 function goToStep(step) {
   if (solver.isSearching()) solver.clear();
   line = { ...line, step };
+  say("");
   play.showStep(step);
   curve.showStep(step);
   show();
@@ -246,6 +247,7 @@ function goToStep(step) {
 
 function rejoin() {
   [line, left] = [left, null];
+  say("");
   showLine();
 }
 
@@ -319,12 +321,12 @@ async function connect() {
   clearTimeout(retry);
   try {
     const isFirst = databases === null;
-    const answer = await api.databases();
+    const [answer, sets] = await Promise.all([api.databases(), isFirst ? api.instanceSets() : null]);
     [databases, defaultGoals] = [answer.databases, answer.default_goals];
     solver.allow(answer.limits.solve_seconds_limit);
     panel.showSizes(Object.keys(defaultGoals).filter(parseSize));
     showDatabases();
-    if (isFirst) panel.showSets((await api.instanceSets()).sets);
+    if (isFirst) panel.showSets(sets.sets);
     const isDefault = sameBoard(position.goal, goalFor(position.size));
     const isServed = sizeText(position.size) in defaultGoals;
     if (isFirst && isAddressed && !isDefault && !readAddress().goal) takeAddress();

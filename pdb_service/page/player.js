@@ -104,7 +104,7 @@ export function player({ goTo, rejoin, glide }) {
     });
     const current = list.children[at].firstChild;
     // Only the list itself scrolls, not the page.
-    list.scrollTop = Math.max(0, current.offsetTop - list.offsetTop - list.clientHeight / 2);
+    list.scrollTop = Math.max(0, current.offsetTop - list.clientHeight / 2);
     if (hadFocus) current.focus();
     if (at === length && timer) pause();
     show();

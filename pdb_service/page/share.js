@@ -3,12 +3,13 @@
 import { formatBoard } from "./board.js";
 
 const WAIT_MS = 200;
+const MOST_MOVES = 2000;
 let timer = null;
 
 /** {board, goal, db} as texts or null, {moves, solution} as tiles, and the step, as they stand in the address. */
 export function readAddress() {
   const names = new URLSearchParams(location.hash.slice(1));
-  const tiles = (name) => (names.get(name) ?? "").split(",").filter(Boolean).map(Number);
+  const tiles = (name) => (names.get(name) ?? "").split(",", MOST_MOVES).filter(Boolean).map(Number);
   return {
     ...Object.fromEntries(["board", "goal", "db"].map((name) => [name, names.get(name)])),
     moves: tiles("moves"),
