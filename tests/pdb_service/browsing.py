@@ -2,7 +2,7 @@
 
 import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -60,7 +60,7 @@ class Visit:
         """Wait until the page shows this board; screen readers read it row by row."""
         expect(self.at("#board")).to_have_attribute("aria-owns", " ".join(f"tile-{tile}" for tile in board if tile))
 
-    def shows(self, css: str, text: str | re.Pattern[str] | list[str]) -> None:
+    def shows(self, css: str, text: str | re.Pattern[str] | Sequence[str | re.Pattern[str]]) -> None:
         expect(self.at(css)).to_have_text(text)
 
     def tells(self, css: str, part: str) -> None:
