@@ -1,14 +1,14 @@
 // Requests to the service: JSON, problems as exceptions, server-sent events, and the token.
 
-const BASE = new URL("../", import.meta.url);
+export const BASE = new URL("../", import.meta.url);
 const TOKEN_KEY = "tile-pdb token";
 let askForToken = async () => null;
 
 /** What went wrong, in words that can be shown. `status` is 0 where no answer came. */
 export class Problem extends Error {
-  constructor(status, title, detail, retryAfterS = null) {
+  constructor(status, title, detail, retryAfterS = null, type = "") {
     super(detail || title);
-    Object.assign(this, { status, title, detail, retryAfterS });
+    Object.assign(this, { status, title, detail, retryAfterS, type });
   }
 }
 
@@ -17,9 +17,10 @@ export function onTokenWanted(ask) {
   askForToken = ask;
 }
 
+export const hasToken = () => sessionStorage.getItem(TOKEN_KEY) !== null;
 export const isAbort = (error) => error instanceof DOMException && error.name === "AbortError";
 
-const withNames = (path, names) => {
+export const withNames = (path, names) => {
   const url = new URL(path, BASE);
   for (const [name, value] of Object.entries(names)) if (value != null && value !== "") url.searchParams.set(name, value);
   return url;
@@ -94,7 +95,7 @@ async function problemOf(response) {
   } catch {
     // Not an answer of the service: only the status is known.
   }
-  return new Problem(response.status, told.title ?? `Status ${response.status}`, told.detail ?? response.statusText, wait);
+  return new Problem(response.status, told.title ?? `Status ${response.status}`, told.detail ?? response.statusText, wait, told.type);
 }
 
 /** The server-sent events of a body, as {name, data}. */

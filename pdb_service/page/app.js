@@ -1,22 +1,23 @@
-// The page. Read this first: the state (`position`, `way`), and the panels that show it.
+// The page. Read this first: the state (`position`, `line`), and the panels that show it.
 //
-// board.js       boards, without a page          api.js        the service
-// board_view.js  the tiles; drag.js, keyboard.js bound_panel.js, hint_panel.js, solver_panel.js, position_panel.js
-// player.js      playing a solution; chart.js    share.js, theme.js, token_dialog.js
+// board.js, line.js  boards and lines of moves, without a page    api.js, latest.js  the service
+// board_view.js  the tiles; drag.js, keyboard.js    analysis.js, bound_panel.js, solver_panel.js, position_panel.js
+// player.js      the line; chart.js                 share.js, theme.js, token_dialog.js
 
+import { analysisPanel } from "./analysis.js";
 import * as api from "./api.js";
 import {
-  boardsAlong, cellSlidingTo, cellsToSlide, formatBoard, goalName, isSolvable, namedGoal, nCells, parseBoard, parseSize,
-  randomBoard, sameBoard, sizeText, slide, swapTwoTiles, whyUnsolvable,
+  cellSlidingTo, cellsToSlide, easyBoard, formatBoard, GOAL_NAMES, goalName, isSolvable, namedGoal, nCells, parseBoard,
+  parseSize, randomBoard, sameBoard, sizeText, swapTwoTiles,
 } from "./board.js";
 import { boardView } from "./board_view.js";
 import { boundPanel } from "./bound_panel.js";
 import { chart } from "./chart.js";
 import { dragTiles } from "./drag.js";
-import { byId, fillSelect, moves as movesText, problemText, setText } from "./elements.js";
-import { hintPanel } from "./hint_panel.js";
+import { byId, fillSelect, problemText, setText, showNotice } from "./elements.js";
 import { listenToKeys } from "./keyboard.js";
 import { latest } from "./latest.js";
+import { hasSolution, isLost, newLine, shown, verdict, withMove, withSolution } from "./line.js";
 import { player } from "./player.js";
 import { positionPanel } from "./position_panel.js";
 import { addressOf, copy, readAddress, writeAddress } from "./share.js";
@@ -25,187 +26,283 @@ import { themeButton } from "./theme.js";
 import { askForToken } from "./token_dialog.js";
 
 const FIRST_SIZE = { width: 4, height: 4 };
+// Of the first answer, and of a second search for what the first did not find.
+const [ANALYSIS_SECONDS, MORE_SECONDS] = [0.2, 2];
+const RETRY_S = 2;
+const N_HARD = 1000;
 
-const position = { size: FIRST_SIZE, goal: namedGoal("blank-last", FIRST_SIZE), board: [], db: "" };
-// The shown solution: its boards, the current step, and whether the board has left it.
-let way = null;
-let [databases, defaultGoals] = [[], {}];
-// Moves made by hand since the position was set.
-let nMade = 0;
+const position = { size: FIRST_SIZE, goal: namedGoal("blank-last", FIRST_SIZE), db: "" };
+// `left` is the line with the solution that the board has left.
+let [line, left] = [newLine([]), null];
+// What the service has: null until it is known.
+let [databases, defaultGoals] = [null, {}];
+let [canAnswer, isAddressed, retry, usedDb] = [true, false, null, ""];
+// The distances that are known, by board; of the goal that is shown.
+const distances = new Map();
+const distanceOf = (board) => (sameBoard(board, position.goal) ? 0 : (distances.get(String(board)) ?? null));
 
 // Screen readers read the text of `say`, but not the text shown without a message.
 const say = (text) => setText(byId("status"), text);
 const idle = (text) => setText(byId("idle"), text);
+const read = (text) => setText(byId("said"), text);
 const view = boardView(byId("board"), slideCell);
-const bound = boundPanel(view, () => askBound());
-const bounds = latest(api.lookup, showBound, (problem) => bound.showProblem(problem));
-const hints = hintPanel(view, (tile) => slideCell(position.board.indexOf(tile)), say);
-const solver = solverPanel({ found, unsolvable: (why) => showUnsolvable(why), say, idle: (text) => idle(text ?? idleText()) });
+const bound = boundPanel(view);
+const bounds = latest(api.lookup, showBound, failed);
+const analysis = analysisPanel(view, { play: (tile) => slideCell(shown(line).indexOf(tile)), say: read, distanceOf });
+const analyses = latest(api.moves, showAnalysis, failed, {
+  spare: unknownBoard,
+  kept: keepDistances,
+});
+const solver = solverPanel({ found, say, idle: (text) => idle(text ?? idleText()) });
 const curve = chart((step) => play.go(step));
-const play = player({ goTo: goToStep, glide: (ms) => view.root.style.setProperty("--glide", `${ms}ms`) });
+const play = player({ goTo: goToStep, rejoin, glide: (ms) => view.root.style.setProperty("--glide", `${ms}ms`) });
 const panel = positionPanel({
   say,
-  size: (size) => setPosition({ size, goal: goalFor(size), board: randomBoard(goalFor(size), size), db: "" }),
-  goal: (goal) => setPosition({ goal }),
+  size: (size) => start(size),
+  goal: (goal) => setPosition({ goal, line: newLine(shown(line)) }),
   position: ({ board, size, goal }) => {
     const isOther = sizeText(size) !== sizeText(position.size);
-    setPosition({ board, size, goal: goal ?? (isOther ? goalFor(size) : position.goal), db: isOther ? "" : position.db });
+    const its = goal ?? (isOther ? goalFor(size) : position.goal);
+    if (!isOther && sameBoard(board, shown(line)) && sameBoard(its, position.goal)) return;
+    setPosition({ size, goal: its, db: isOther ? "" : position.db, line: newLine(board) });
   },
 });
 
 // -- display ----------------------------------------------------------------------------------------------------
 
-/** Another position: what was found of the one before is no longer shown. */
-function setPosition(changes) {
-  if (Object.entries(changes).every(([name, value]) => JSON.stringify(value) === JSON.stringify(position[name]))) return;
+/** Another position, or database: what was found of the one before is no longer shown. */
+function setPosition({ line: newLine = line, ...changes }) {
   Object.assign(position, changes);
-  nMade = 0;
-  way = null;
-  play.load(null);
-  curve.load(null);
-  byId("moves-details").hidden = true;
+  if ("goal" in changes) distances.clear();
+  [line, left] = [newLine, null];
   solver.clear();
   say("");
   if ("size" in changes || "db" in changes) showDatabases();
+  showLine();
+}
+
+/** The line has other moves. */
+function showLine() {
+  play.load(line, position.size, left !== null);
+  showChart();
   show();
 }
 
 /** The board alone has changed, by a move or a step. */
 function show() {
-  const { board, size, goal } = position;
+  const [board, { size, goal }] = [shown(line), position];
   view.show(board, size);
   view.light(null);
-  hints.clear();
-  panel.show(position);
-  writeAddress(forAddress());
-  const solvable = isSolvable(board, goal, size);
-  showUnsolvable(solvable ? null : whyUnsolvable(board, goal, size));
-  byId("solve").disabled = byId("hint").disabled = !solvable;
-  idle(idleText());
+  panel.show({ ...position, board });
+  if (databases) writeAddress(forAddress()); // before, the first board may be of a size that is not served
+  showUnsolvable(isSolvable(board, goal, size) ? null : "");
   view.root.classList.toggle("at-goal", sameBoard(board, goal));
-  askBound();
+  ask();
+  showVerdict();
+}
+
+/** What the distances say of the moves. */
+function showVerdict() {
+  const isSolved = line.step > 0 && sameBoard(shown(line), position.goal);
+  if (isSolved) say(`${verdict(line, position.goal, distanceOf)}.`);
+  play.mark((move) => isLost(line, move, distanceOf));
+  if (!solver.isSearching()) idle(idleText());
 }
 
 function idleText() {
-  if (way) return `Step ${way.step} of ${way.boards.length - 1}`;
   if (view.root.classList.contains("unsolvable")) return "The goal cannot be reached";
-  return nMade ? `${movesText(nMade)} so far` : "Slide a tile beside the blank";
+  return line.step ? verdict(line, position.goal, distanceOf) : "Slide a tile beside the blank";
 }
 
 function showUnsolvable(why) {
   const notice = byId("unsolvable");
   notice.hidden = why === null;
-  setText(notice.querySelector("p"), why === null ? "" : `This board cannot be solved. ${why}`);
+  setText(notice.querySelector("p"), why === null ? "" : `This board cannot be solved${why && `: ${why}`}.`);
   view.root.classList.toggle("unsolvable", why !== null);
+  allowSolve();
 }
 
-const names = () => ({
-  board: formatBoard(position.board, position.size),
+function allowSolve() {
+  byId("solve").disabled = !solver.isSearching() && (!canAnswer || view.root.classList.contains("unsolvable"));
+}
+
+const namesOf = (board) => ({
+  board: formatBoard(board, position.size),
   goal: formatBoard(position.goal, position.size),
   db: position.db,
 });
 
 function forAddress() {
-  const { board, size, goal, db } = position;
-  const name = goalName(goal, size);
+  const { size, goal, db } = position;
   const isDefault = sameBoard(goal, goalFor(size));
-  return { board, size, db, goalText: isDefault ? "" : (name ?? formatBoard(goal, size, ",")) };
+  return { line, size, db, goalText: isDefault ? "" : (goalName(goal, size) ?? formatBoard(goal, size, ",")) };
 }
 
-// -- the lower bound --------------------------------------------------------------------------------------------------
+// -- lower bound and analysis ---------------------------------------------------------------------------------------
 
-function askBound() {
-  // It is not known yet whether there is a database of that name.
-  if (position.db && !databases.length) return bound.wait();
-  if (databases.length && !databases.some(({ size }) => size === sizeText(position.size))) {
-    bounds.forget();
-    const size = sizeText(position.size);
-    return bound.showProblem(new api.Problem(404, "No tables", `This server has no tables for ${size} boards. Build them with: pdb build auto --size ${size}`));
+function ask() {
+  const [board, size] = [shown(line), sizeText(position.size)];
+  if (!databases) return; // `connect` asks
+  if (!databases.some((its) => its.size === size)) {
+    failed(new api.Problem(404, "No tables", `This server has no tables for ${size} boards, so it cannot analyse or solve them.`));
+    return;
   }
   bound.wait();
-  return bounds.ask(names());
+  bounds.ask(namesOf(board));
+  if (view.root.classList.contains("unsolvable")) {
+    analyses.forget();
+    analysis.clear();
+  } else {
+    analysis.wait(board);
+    analyses.ask(analysed(board));
+  }
+}
+
+const analysed = (board, seconds = ANALYSIS_SECONDS) => ({ ...namesOf(board), seconds });
+
+/** What to search for longer: the shown board, then those of the line whose distance is not known; null if none is left. */
+function unknownBoard(isKnown) {
+  if (!canAnswer || view.root.classList.contains("unsolvable")) return null;
+  const unknown = line.boards.slice(0, Math.max(line.nOwn, line.step) + 1).filter((board) => distanceOf(board) === null);
+  const boards = analysis.isWhole() ? unknown : [shown(line), ...unknown];
+  return boards.map((board) => analysed(board, MORE_SECONDS)).find((names) => !isKnown(names)) ?? null;
+}
+
+function keepDistances(answer) {
+  if (!sameBoard(answer.goal, position.goal)) return;
+  for (const { board, distance } of [answer, ...answer.moves]) if (distance !== null) distances.set(String(board), distance);
+  if (sameBoard(answer.board, shown(line))) showAnalysis(answer);
+  showVerdict();
+}
+
+function showAnalysis(answer) {
+  answered();
+  analysis.show(answer, position.size);
 }
 
 function showBound(answer) {
-  bound.showAnswer(answer, databases.find(({ id }) => id === answer.db));
+  answered();
+  usedDb = answer.db;
+  bound.showAnswer(answer, databases?.find(({ id }) => id === answer.db));
+  if (!answer.solvable) showUnsolvable(answer.why);
+  else if (byId("analysis").hasAttribute("aria-busy")) analysis.showBoard(shown(line), answer.h);
+}
+
+function answered() {
+  canAnswer = true;
+  showNotice(byId("problem"), null);
+  allowSolve();
+}
+
+/** Nothing answers: say why, and what helps. A server that is gone or busy is asked again. */
+function failed(problem) {
+  for (const its of [bounds, analyses]) its.forget();
+  for (const its of [bound, analysis]) its.clear();
+  canAnswer = false;
+  allowSolve();
+  const isUntabled = problem.title === "No tables" || String(problem.type).endsWith(":GoalError");
+  const isPassing = problem.status === 0 || problem.status === 503;
+  const wait = problem.retryAfterS ?? RETRY_S;
+  clearTimeout(retry);
+  if (isPassing) retry = setTimeout(connect, 1000 * wait);
+  showNotice(byId("problem"), isUntabled ? `${problem.message} Build tables, and start a server with them (add the --db of its other tables):` : `${problemText(problem)}${isPassing ? ` This page tries again every ${wait} s.` : ""}`, isUntabled ? null : connect);
+  byId("remedy").hidden = !isUntabled;
+  setText(byId("command"), buildCommand());
+}
+
+function buildCommand() {
+  const { size, goal } = position;
+  const [its, name] = [sizeText(size), goalName(goal, size)];
+  const option = name === "blank-last" ? "" : ` --goal ${name ?? `"${formatBoard(goal, size)}"`}`;
+  const file = `data/${its}${option && `-${name ?? "goal"}`}.h5`;
+  return `pdb build auto --size ${its}${option} --out ${file} && pdb serve --db ${file}`;
 }
 
 // -- moves ------------------------------------------------------------------------------------------------------------
 
 /** Slide the tile of a cell, and those between it and the blank; return whether any can. */
 function slideCell(cell) {
-  const cells = cellsToSlide(position.board, position.size, cell);
-  if (cells.length === 0) return false;
+  const tiles = cellsToSlide(shown(line), position.size, cell).map((at) => shown(line)[at]);
+  if (tiles.length === 0) return false;
   play.pause();
-  nMade += cells.length;
-  const tiles = cells.map((at) => position.board[at]);
-  position.board = slide(position.board, position.size, cell);
-  if (way) followWay();
-  else solver.clear(); // what it said was of another board
-  say(sameBoard(position.board, position.goal) ? "Solved." : "");
-  setText(byId("said"), `${tiles.join(", ")} moved.`);
-  show();
+  const before = line;
+  for (const tile of tiles) line = withMove(line, tile, position.size);
+  if (hasSolution(before) && !hasSolution(line)) left = before;
+  if (solver.isSearching() || !(left || hasSolution(line))) solver.clear(); // what it said was of another board
+  say("");
+  read(`${tiles.join(", ")} moved.`);
+  if (line.boards === before.boards) goToStep(line.step);
+  else showLine();
   return true;
 }
 
-/** Where a move by hand stands on the solution that is shown, its step is shown; else how to come back. */
-function followWay() {
-  const near = [way.step + 1, way.step - 1, way.step].find((step) => way.boards[step] && sameBoard(way.boards[step], position.board));
-  const anywhere = near ?? way.boards.findIndex((board) => sameBoard(board, position.board));
-  if (anywhere >= 0) way.step = anywhere;
-  play.showStep(way.step, anywhere < 0);
-  curve.showStep(way.step);
-}
-
 function goToStep(step) {
-  way.step = step;
-  position.board = way.boards[step];
+  if (solver.isSearching()) solver.clear();
+  line = { ...line, step };
+  say("");
   play.showStep(step);
   curve.showStep(step);
-  if (step === way.boards.length - 1) say("Solved.");
-  else if (byId("status").textContent.startsWith("Solved")) say("");
   show();
+}
+
+function rejoin() {
+  [line, left] = [left, null];
+  say("");
+  showLine();
+}
+
+async function shuffle() {
+  const { size, goal, db } = position;
+  const level = byId("level").value;
+  let board = level === "easy" ? easyBoard(goal, size) : randomBoard(goal, size);
+  if (level === "hard" && canAnswer) {
+    // Of many random boards, the one with the largest h.
+    const boards = Array.from({ length: N_HARD }, () => randomBoard(goal, size));
+    try {
+      const { answers } = await api.lookupBatch({ ...namesOf(board), board: null, boards: boards.map((its) => formatBoard(its, size)) });
+      const hs = answers.map(({ h }) => h);
+      board = boards[hs.indexOf(Math.max(...hs))];
+    } catch (problem) {
+      return failed(problem);
+    }
+    if (size !== position.size || goal !== position.goal || db !== position.db) return undefined;
+  }
+  return setPosition({ line: newLine(board) });
 }
 
 // -- solving ----------------------------------------------------------------------------------------------------------
 
 function solve() {
   if (byId("solve").disabled || solver.isSearching()) return false;
-  way = null;
-  play.load(null);
-  curve.load(null);
-  byId("moves-details").hidden = true;
-  hints.clear();
-  solver.solve(names());
+  play.pause();
+  solver.solve(namesOf(shown(line)));
   return true;
 }
 
-async function found({ moves, length }) {
-  const boards = boardsAlong(position.board, moves, position.size);
-  if (!boards || !sameBoard(boards[boards.length - 1], position.goal)) {
+function found({ moves, length, optimal }) {
+  const solved = withSolution(line, moves, position.size);
+  if (!solved || !sameBoard(solved.boards.at(-1), position.goal)) {
     return say("The server's solution does not lead to the goal. Please report this board.");
   }
-  way = { boards, step: 0 };
-  const own = way;
-  play.load(length);
-  curve.load(length);
-  byId("moves-details").hidden = length === 0;
-  setText(byId("moves-text"), moves.join(" "));
-  try {
-    const { goal, db } = names();
-    const answer = await api.lookupBatch({ boards: boards.map((board) => formatBoard(board, position.size)), goal, db });
-    if (way === own) curve.showH(answer.answers.map(({ h }) => h));
-  } catch (problem) {
-    // The chart has no h; the solution is shown.
-    if (way === own) say(`No h for the chart: ${problemText(problem)}`);
-  }
-  return undefined;
+  [line, left] = [solved, null];
+  if (optimal) line.boards.slice(line.step).forEach((board, step) => distances.set(String(board), length - step));
+  return showLine();
 }
 
-function hint() {
-  if (byId("hint").disabled) return false;
-  hints.ask(names(), position.size);
-  return true;
+/** The chart of a line that leads to the goal. */
+async function showChart() {
+  const own = line.boards;
+  const isWhole = line.tiles.length > 0 && sameBoard(own.at(-1), position.goal);
+  curve.load(isWhole ? line.tiles.length : null);
+  curve.showStep(line.step);
+  if (!isWhole) return;
+  try {
+    const { goal, db } = namesOf(own[0]);
+    const answer = await api.lookupBatch({ boards: own.map((board) => formatBoard(board, position.size)), goal, db });
+    if (line.boards === own) curve.showH(answer.answers.map(({ h }) => h));
+  } catch {
+    // The chart has no h; the moves are shown.
+  }
 }
 
 // -- databases --------------------------------------------------------------------------------------------------------
@@ -213,33 +310,30 @@ function hint() {
 const goalFor = (size) => defaultGoals[sizeText(size)] ?? namedGoal("blank-last", size);
 
 function showDatabases() {
-  const own = databases.filter(({ size }) => size === sizeText(position.size));
-  if (databases.length && !own.some(({ id }) => id === position.db)) position.db = "";
+  const own = (databases ?? []).filter(({ size }) => size === sizeText(position.size));
+  if (databases && !own.some(({ id }) => id === position.db)) position.db = "";
   const kind = ({ id, partition, encoding }) => `${id === partition ? id : `${id}: ${partition.slice(0, 24)}`}, ${encoding}`;
   fillSelect(byId("database"), [["", "auto"], ...own.map((item) => [item.id, kind(item)])], position.db);
 }
 
-async function loadDatabases() {
+/** Ask what the service has, and about the board; at the first time, open a size that it serves. */
+async function connect() {
+  clearTimeout(retry);
   try {
-    const answer = await api.databases();
+    const isFirst = databases === null;
+    const [answer, sets] = await Promise.all([api.databases(), isFirst ? api.instanceSets() : null]);
     [databases, defaultGoals] = [answer.databases, answer.default_goals];
     solver.allow(answer.limits.solve_seconds_limit);
-    panel.showSizes([...new Set(databases.map(({ size }) => size))].filter(parseSize));
+    panel.showSizes(Object.keys(defaultGoals).filter(parseSize));
     showDatabases();
-    const address = readAddress();
-    if (address.board) takeAddress();
-    else if (databases.length && !defaultGoals["4x4"]) startWith(parseSize(databases[0].size) ?? FIRST_SIZE);
-    askBound();
+    if (isFirst) panel.showSets(sets.sets);
+    const isDefault = sameBoard(position.goal, goalFor(position.size));
+    const isServed = sizeText(position.size) in defaultGoals;
+    if (isFirst && isAddressed && !isDefault && !readAddress().goal) takeAddress();
+    else if (isFirst && !isAddressed && !(isServed && isDefault) && databases.length) start(parseSize(defaultGoals["4x4"] ? "4x4" : databases[0].size) ?? FIRST_SIZE);
+    else ask();
   } catch (problem) {
-    if (!api.isAbort(problem)) bound.showProblem(problem);
-  }
-}
-
-async function loadSets() {
-  try {
-    panel.showSets((await api.instanceSets()).sets);
-  } catch (problem) {
-    if (problem.status === 0) say(problemText(problem));
+    if (!api.isAbort(problem)) failed(problem);
   }
 }
 
@@ -253,41 +347,58 @@ function takeAddress() {
     return false;
   }
   const { board, size } = parsed;
-  const typed = address.goal && !namedGoalOf(address.goal, size) ? parseBoard(address.goal, size) : null;
-  const goal = namedGoalOf(address.goal, size) ?? (typed?.board && nCells(typed.size) === nCells(size) ? typed.board : goalFor(size));
-  setPosition({ board, size, goal, db: address.db ?? "" });
+  const named = GOAL_NAMES.includes(address.goal) ? namedGoal(address.goal, size) : null;
+  const typed = address.goal && !named ? parseBoard(address.goal, size) : null;
+  const goal = named ?? (typed?.board && nCells(typed.size) === nCells(size) ? typed.board : goalFor(size));
+  let its = withSolution(newLine(board), [...address.moves, ...address.solution], size);
+  if (its) its = { ...its, nOwn: address.moves.length, step: Math.min(Math.max(Math.trunc(address.step) || 0, 0), its.tiles.length) };
+  setPosition({ size, goal, db: address.db ?? "", line: its ?? newLine(board) });
+  if (!its) say("The moves in the address are not legal.");
   return true;
 }
 
-const namedGoalOf = (text, size) => (["blank-last", "blank-first", "snail"].includes(text) ? namedGoal(text, size) : null);
-
-function startWith(size) {
-  setPosition({ size, goal: goalFor(size), board: randomBoard(goalFor(size), size) });
+function start(size) {
+  setPosition({ size, goal: goalFor(size), db: "", line: newLine(randomBoard(goalFor(size), size)) });
 }
+
+const COPIES = {
+  link: () => new URL(addressOf(forAddress()), location.href).href,
+  moves: () => line.tiles.join(" "),
+  curl: () => {
+    const token = api.hasToken() ? ' -H "Authorization: Bearer $TOKEN"' : "";
+    return `curl${token} '${api.withNames("v1/moves", analysed(shown(line)))}'`;
+  },
+  python: () => {
+    const [url, { board, goal }] = [api.BASE.href.replace(/\/$/, ""), namesOf(shown(line))];
+    const token = api.hasToken() ? ', token="TOKEN"' : "";
+    return `import tilepdb\n\nwith tilepdb.Client("${url}", db=${JSON.stringify(usedDb)}${token}) as client:\n    print(client.moves("${board}", "${goal}", seconds=${ANALYSIS_SECONDS}))\n`;
+  },
+  json: () => JSON.stringify({ ...namesOf(shown(line)), board: shown(line), db: usedDb }),
+};
 
 api.onTokenWanted(askForToken);
 themeButton(byId("theme"));
 dragTiles(view, slideCell);
 listenToKeys(view.root, {
-  hint,
+  best: analysis.toggle,
   solve,
   slide: (direction) => {
-    const cell = cellSlidingTo(direction, position.board, position.size);
+    const cell = cellSlidingTo(direction, shown(line), position.size);
     return cell !== null && slideCell(cell);
   },
   togglePlay: play.toggle,
-  step: (by) => play.isLoaded() && play.step(by),
+  step: play.step,
 });
 byId("solve").addEventListener("click", () => (solver.isSearching() ? solver.cancel() : solve()));
-byId("hint").addEventListener("click", hint);
-byId("shuffle").addEventListener("click", () => setPosition({ board: randomBoard(position.goal, position.size) }));
-byId("reset").addEventListener("click", () => setPosition({ board: [...position.goal] }));
-byId("swap").addEventListener("click", () => setPosition({ board: swapTwoTiles(position.board) }));
+byId("shuffle").addEventListener("click", shuffle);
+byId("reset").addEventListener("click", () => setPosition({ line: newLine([...position.goal]) }));
+byId("swap").addEventListener("click", () => setPosition({ line: newLine(swapTwoTiles(shown(line))) }));
 byId("database").addEventListener("change", () => setPosition({ db: byId("database").value }));
-byId("share").addEventListener("click", () => copy(new URL(addressOf(forAddress()), location.href).href, byId("share")));
-byId("copy-moves").addEventListener("click", () => copy(byId("moves-text").textContent, byId("copy-moves")));
+byId("help").addEventListener("click", () => byId("help-dialog").showModal());
+byId("copies").addEventListener("click", ({ target }) => target.value in COPIES && copy(COPIES[target.value](), target));
+byId("copy-command").addEventListener("click", ({ target }) => copy(byId("command").textContent, target));
 addEventListener("hashchange", takeAddress);
 
-if (!takeAddress()) startWith(FIRST_SIZE);
-loadDatabases();
-loadSets();
+isAddressed = takeAddress();
+if (!isAddressed) start(FIRST_SIZE);
+connect();

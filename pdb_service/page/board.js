@@ -25,15 +25,16 @@ export function formatBoard(board, size, between = " ", betweenRows = "/") {
 }
 
 /**
- * Read a board: numbers separated by blanks, commas or new lines, rows optionally by `/`.
+ * Read a board: numbers separated by whitespace or commas, rows optionally by `/`, or lists in brackets; 0 or _ is the blank.
  * Answers {board, size}, or {why} in words. A board without rows is square, or of the size `expected`.
  */
 export function parseBoard(text, expected = null) {
+  text = text.replace(/\]\s*,?\s*\[/g, "/").replace(/[[\]]/g, " ").replace(/(?<=^|[\s,/])_(?=$|[\s,/])/g, "0");
   const rows = text.split("/").map((row) => row.split(/[\s,]+/).filter(Boolean));
   const words = rows.flat();
   const odd = words.find((word) => !/^\d{1,4}$/.test(word));
   if (words.length === 0) return { why: "Write a board such as 1 2 3/4 5 6/7 8 0, with 0 for the blank." };
-  if (odd !== undefined) return { why: `“${odd.slice(0, 20)}” is not a number; 0 stands for the blank.` };
+  if (odd !== undefined) return { why: `“${odd.slice(0, 20)}” is not a number; 0 or _ stands for the blank.` };
   const size = rows.length > 1 ? sizeOfRows(rows) : sizeOfCount(words.length, text, expected);
   if (size.why) return size;
   const board = words.map(Number);
@@ -118,13 +119,6 @@ function blankChangesColour(board, goal, size) {
   return colour(board.indexOf(0)) !== colour(goal.indexOf(0));
 }
 
-/** Why no moves lead to the goal, in words. */
-export function whyUnsolvable(board, goal, size) {
-  const swaps = isOdd(board, goal) ? "an odd" : "an even";
-  const moves = blankChangesColour(board, goal, size) ? "an odd" : "an even";
-  return `The pieces, with the blank, need ${swaps} number of swaps, but the blank needs ${moves} number of moves to its goal, and each move is one swap.`;
-}
-
 /** The first two tiles change places: that makes an unsolvable board solvable, and the other way round. */
 export function swapTwoTiles(board) {
   const [first, second] = board.flatMap((tile, cell) => (tile ? [cell] : []));
@@ -141,6 +135,17 @@ export function randomBoard(goal, size) {
     [board[cell], board[other]] = [board[other], board[cell]];
   }
   return isSolvable(board, goal, size) ? board : swapTwoTiles(board);
+}
+
+/** A board that few moves lead to from the goal: as many as it has cells, none of them back at once. */
+export function easyBoard(goal, size) {
+  let [board, last] = [goal, null];
+  for (let move = 0; move < nCells(size); move++) {
+    const cells = board.map((_, cell) => cell).filter((cell) => cell !== last && cellsToSlide(board, size, cell).length === 1);
+    last = board.indexOf(0);
+    board = slide(board, size, cells[Math.floor(Math.random() * cells.length)]);
+  }
+  return board;
 }
 
 /** The cells from the blank's neighbour to `cell`, in the order their tiles slide; empty where `cell` is not in line. */

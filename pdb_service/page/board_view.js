@@ -20,7 +20,7 @@ export function boardView(root, slideCell) {
     size = newSize;
     tiles.clear();
     for (let tile = 1; tile < size.width * size.height; tile++) {
-      const face = make("span", { class: "face" }, make("span", { class: "number", text: tile }), make("span", { class: "mark" }));
+      const face = make("span", { class: "face" }, make("span", { text: tile }), make("span", { class: "mark" }), make("span", { class: "unseen" }));
       tiles.set(tile, make("button", { type: "button", class: "tile", id: `tile-${tile}`, tabindex: -1, "data-tile": tile }, face));
     }
     root.replaceChildren(...tiles.values());
@@ -53,10 +53,11 @@ export function boardView(root, slideCell) {
       const way = cellsToSlide(board, size, cell).length ? directionOf(cell, blank, size) : "";
       element.dataset.axis = { left: "x", right: "x", up: "y", down: "y" }[way] ?? "";
       const pattern = patternOf.get(tile);
-      const words = [`${tile}`, `row ${Math.floor(cell / size.width) + 1}, column ${(cell % size.width) + 1}`];
+      const words = [`row ${Math.floor(cell / size.width) + 1}, column ${(cell % size.width) + 1}`];
       if (pattern !== undefined) words.push(`pattern ${letterOf(pattern)}`);
       if (way) words.push(`slides ${way}`);
-      element.setAttribute("aria-label", words.join(", "));
+      if (element.classList.contains("ringed")) words.push("a best move");
+      setText(element.querySelector(".unseen"), words.join(", "));
     });
   }
 
@@ -74,6 +75,7 @@ export function boardView(root, slideCell) {
   /** Ring these tiles, or none. */
   function ring(ringed) {
     for (const [tile, element] of tiles) element.classList.toggle("ringed", ringed.includes(tile));
+    label();
   }
 
   /** Let all others step back; null for none. */
@@ -81,12 +83,5 @@ export function boardView(root, slideCell) {
     for (const [tile, element] of tiles) element.classList.toggle("dimmed", lit !== null && !lit.includes(tile));
   }
 
-  function flash(tile) {
-    const element = tiles.get(tile);
-    element.classList.remove("flashed");
-    void element.offsetWidth; // so that the animation starts anew
-    element.classList.add("flashed");
-  }
-
-  return { root, show, colour, ring, light, flash, tile: (tile) => tiles.get(tile), board: () => board, size: () => size };
+  return { root, show, colour, ring, light, tile: (tile) => tiles.get(tile), board: () => board, size: () => size };
 }

@@ -1,24 +1,27 @@
-// The lower bound: each pattern's distance, their sum, the reflected sum, and the choice of the sum that colours the board.
+// The lower bound: each pattern's distance, their sum, the reflected sum. The largest sum colours the board.
 
 import { letterOf, N_COLOURS } from "./board_view.js";
-import { byId, make, problemText, setText, showNotice } from "./elements.js";
+import { byId, make, setText } from "./elements.js";
 
-/** `view` is the board that is coloured; `again()` asks once more after a problem. */
-export function boundPanel(view, again) {
+/** `view` is the board that is coloured. */
+export function boundPanel(view) {
   const [root, sums, h, hText] = ["bound", "sums", "h", "h-text"].map(byId);
   let [answer, chosen, shape, isAdditive, patterns] = [null, 0, "", true, []];
 
   function showAnswer(newAnswer, database) {
     [answer, isAdditive] = [newAnswer, database?.cost !== "every-move"];
     root.classList.remove("waiting");
-    showNotice(byId("bound-problem"), null);
+    root.hidden = false;
     setText(h, answer.solvable ? answer.h : "–");
-    setText(hText, answer.solvable ? (answer.h === 1 ? "move at least" : "moves at least") : "no way to the goal");
+    setText(hText, answer.solvable ? `${answer.h === 1 ? "move" : "moves"} at least; the largest sum is coloured` : "no way to the goal");
     if (!answer.solvable) return empty();
     patterns = answer.sums.map((sum) => sum.patterns);
     const newShape = JSON.stringify([answer.sums.map(({ values }) => values.length), isAdditive]);
     if (newShape !== shape) build(newShape);
     answer.sums.forEach((sum, index) => fill(sums.children[index], sum));
+    // Another choice lasts until the next board; that of no colours lasts.
+    if (chosen >= 0 && answer.sums[chosen].h < answer.h) chosen = answer.sums.findIndex((sum) => sum.h === answer.h);
+    sums.querySelector(`[value="${chosen}"]`).checked = true;
     paint();
   }
 
@@ -51,8 +54,7 @@ export function boundPanel(view, again) {
 
   function row(index, name, parts) {
     const input = make("input", { type: "radio", name: "sum", value: index, onchange: () => choose(index) });
-    input.checked = index === chosen;
-    return make("label", { class: parts.length ? "sum" : "sum bare" }, input, make("span", { class: "name", text: name }), ...parts);
+    return make("label", { class: "sum" }, input, make("span", { class: "name", text: name }), ...parts);
   }
 
   function fill(rowElement, sum) {
@@ -76,23 +78,16 @@ export function boundPanel(view, again) {
     view.colour(chosen < 0 ? null : patterns[chosen]);
   }
 
-  function showProblem(problem) {
-    clear();
-    showNotice(byId("bound-problem"), problemText(problem), again);
-  }
-
   /** Nothing is known of the board: there is no answer, or none any more. */
   function clear() {
     root.classList.remove("waiting");
     [answer, shape] = [null, ""];
-    setText(h, "–");
-    setText(hText, "");
+    root.hidden = true;
     sums.replaceChildren();
     view.colour(null);
-    showNotice(byId("bound-problem"), null);
   }
 
-  return { showAnswer, showProblem, clear, wait: () => root.classList.add("waiting") };
+  return { showAnswer, clear, wait: () => root.classList.add("waiting") };
 }
 
 function nameOfSum(index, nSums) {

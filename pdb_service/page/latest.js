@@ -6,39 +6,44 @@ import { isAbort } from "./api.js";
 const KEPT = 2000;
 
 /**
- * `fetchOne(names, signal)` asks; `shown(answer)` and `failed(problem)` hear of the newest question alone.
+ * `fetchOne(names, signal)` asks; `shown(answer)` and `failed(problem)` hear of the newest question alone. While there is
+ * none, `spare()` may give names to ask in advance; `kept(answer)` hears of each answer that came.
  * Returns {ask(names), forget()}.
  */
-export function latest(fetchOne, shown, failed) {
+export function latest(fetchOne, shown, failed, { spare = () => null, kept = () => {} } = {}) {
   const known = new Map();
   let [wanted, running, abort] = [null, null, null];
 
   const keyOf = (names) => JSON.stringify(names);
+  const isWanted = (names) => wanted !== null && keyOf(wanted) === keyOf(names);
+  const next = () => (wanted !== null && !known.has(keyOf(wanted)) ? wanted : spare((names) => known.has(keyOf(names))));
 
   function ask(names) {
     wanted = names;
     const answer = known.get(keyOf(names));
     if (answer) shown(answer);
-    else if (running === null) run();
-    // A request about another goal or database is cancelled.
-    else if (running.goal !== names.goal || running.db !== names.db) abort.abort();
+    if (running === null) run();
+    // A request in advance, or about another goal or database, is cancelled.
+    else if (running.isSpare || running.names.goal !== names.goal || running.names.db !== names.db) abort.abort();
   }
 
   async function run() {
-    while (wanted !== null && !known.has(keyOf(wanted))) {
-      const names = (running = wanted);
+    for (let names = next(); names !== null; names = next()) {
+      running = { names, isSpare: !isWanted(names) };
       abort = new AbortController();
       try {
         const answer = await fetchOne(names, abort.signal);
         if (known.size >= KEPT) known.delete(known.keys().next().value);
         known.set(keyOf(names), answer);
-        if (wanted !== null && keyOf(wanted) === keyOf(names)) shown(answer);
+        kept(answer);
+        if (isWanted(names)) shown(answer);
       } catch (problem) {
         if (isAbort(problem)) continue;
-        if (wanted !== null && keyOf(wanted) === keyOf(names)) {
+        if (isWanted(names)) {
           wanted = null;
           failed(problem);
         }
+        if (wanted === null || known.has(keyOf(wanted))) break;
       }
     }
     running = null;

@@ -1,13 +1,15 @@
-// Playing a solution: start, end, step, play, speed, scrubber.
+// The line: its moves to click, undo and redo, playing, speed, scrubber.
 
-import { byId, setText } from "./elements.js";
+import { directionOf } from "./board.js";
+import { byId, make, setText } from "./elements.js";
 
 const MOVES_PER_S = [1, 2, 4, 8, 16, 32];
 const GLIDE_MS = 160;
+const ARROWS = { left: "←", right: "→", up: "↑", down: "↓" };
 
-/** `goTo(step)` is called when the shown step should change; `playing(isPlaying)` when play starts or stops. */
-export function player({ goTo, glide }) {
-  const [root, play, scrubber, speed, step, off] = ["player", "play", "scrubber", "speed", "step", "off"].map(byId);
+/** `goTo(step)` is called when the shown step should change, `rejoin()` to come back to the solution that was left. */
+export function player({ goTo, rejoin, glide }) {
+  const [root, play, scrubber, speed, step, off, list] = ["player", "play", "scrubber", "speed", "step", "off", "line"].map(byId);
   let [length, at, timer] = [0, 0, null];
 
   const perSecond = () => MOVES_PER_S[speed.value];
@@ -20,15 +22,20 @@ export function player({ goTo, glide }) {
   play.addEventListener("click", toggle);
   byId("first").addEventListener("click", () => go(0));
   byId("last").addEventListener("click", () => go(length));
-  byId("back").addEventListener("click", () => go(at - 1));
-  byId("forward").addEventListener("click", () => go(at + 1));
+  byId("undo").addEventListener("click", () => go(at - 1));
+  byId("redo").addEventListener("click", () => go(at + 1));
   scrubber.addEventListener("input", () => go(Number(scrubber.value)));
-  byId("rejoin").addEventListener("click", () => go(at));
+  byId("rejoin").addEventListener("click", rejoin);
+  list.addEventListener("click", ({ target }) => target.closest("button") && go(Number(target.closest("button").value)));
+  list.addEventListener("keydown", (event) => {
+    const by = { ArrowLeft: -1, ArrowUp: -1, ArrowRight: 1, ArrowDown: 1 }[event.key];
+    if (by && go(at + by)) event.preventDefault();
+  });
 
-  /** Stop playing and go to a step of the solution; return whether that changes anything. */
+  /** Stop playing and go to a step of the line; return whether that changes anything. */
   function go(wanted) {
     const to = Math.min(Math.max(wanted, 0), length);
-    if (to === at && !timer && off.hidden) return false;
+    if (to === at && !timer) return false;
     pause();
     goTo(to);
     return true;
@@ -36,7 +43,7 @@ export function player({ goTo, glide }) {
 
   /** Play or pause; return whether there is anything to play. */
   function toggle() {
-    if (root.hidden || length === 0) return false;
+    if (length === 0) return false;
     if (timer) pause();
     else {
       if (at === length) goTo(0);
@@ -60,34 +67,54 @@ export function player({ goTo, glide }) {
   }
 
   function show() {
-    root.classList.toggle("playing", timer !== null);
+    play.classList.toggle("playing", timer !== null);
+    play.disabled = length === 0;
     play.setAttribute("aria-label", timer ? "Pause" : "Play");
     play.title = `${timer ? "Pause" : "Play"} (Space, on the board)`;
-    for (const id of ["first", "back"]) byId(id).disabled = at === 0;
-    for (const id of ["last", "forward"]) byId(id).disabled = at === length;
+    for (const id of ["first", "undo"]) byId(id).disabled = at === 0;
+    for (const id of ["last", "redo"]) byId(id).disabled = at === length;
   }
 
-  /** A solution of so many moves is there to be played; null for none. */
-  function load(newLength) {
-    pause();
-    root.hidden = newLength === null;
-    [length, at] = [newLength ?? 0, 0];
+  /** Show a line; `isOff` if the board has left a solution. */
+  function load({ boards, tiles, nOwn, step: itsStep }, size, isOff) {
+    length = tiles.length;
+    if (!length) pause();
+    root.hidden = length === 0 && !isOff;
+    off.hidden = !isOff;
     scrubber.max = length;
-    showStep(0);
+    const items = ["Start", ...tiles].map((tile, move) => {
+      const way = move ? ` ${ARROWS[directionOf(boards[move - 1].indexOf(tile), boards[move].indexOf(tile), size)]}` : "";
+      return make("li", { class: move > nOwn ? "found" : "own" }, make("button", { type: "button", value: move, title: `Step ${move}`, text: `${tile}${way}` }));
+    });
+    list.replaceChildren(...items);
+    showStep(itsStep);
   }
 
-  /** The board shows this step; `isOff` where someone has left the way since. */
-  function showStep(newAt, isOff = false) {
+  /** The board shows this step of the line. */
+  function showStep(newAt) {
+    const hadFocus = list.contains(document.activeElement);
     at = newAt;
     scrubber.value = at;
     scrubber.setAttribute("aria-valuetext", `step ${at} of ${length}`);
-    scrubber.style.setProperty("--share", length ? at / length : 0);
     setText(step, `${at} / ${length}`);
-    off.hidden = !isOff;
+    [...list.children].forEach(({ firstChild: button }, move) => {
+      button.tabIndex = move === at ? 0 : -1;
+      if (move === at) button.setAttribute("aria-current", "step");
+      else button.removeAttribute("aria-current");
+    });
+    const current = list.children[at].firstChild;
+    // Only the list itself scrolls, not the page.
+    list.scrollTop = Math.max(0, current.offsetTop - list.clientHeight / 2);
+    if (hadFocus) current.focus();
     if (at === length && timer) pause();
     show();
   }
 
+  /** Mark the moves, from 0 on, for which `isLost(move)`. */
+  function mark(isLost) {
+    [...list.children].slice(1).forEach((item, move) => item.classList.toggle("lost", isLost(move)));
+  }
+
   showSpeed();
-  return { load, showStep, toggle, pause, go, step: (by) => go(at + by), isLoaded: () => !root.hidden };
+  return { load, showStep, mark, toggle, pause, step: (by) => go(at + by), go };
 }

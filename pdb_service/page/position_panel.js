@@ -1,12 +1,12 @@
 // The position: size, goal, sets of boards, and the board as text.
 
 import * as api from "./api.js";
-import { formatBoard, GOAL_NAMES, MAX_SIDE, MIN_SIDE, namedGoal, parseBoard, parseSize, sameBoard, sizeText } from "./board.js";
+import { formatBoard, GOAL_NAMES, goalName, MAX_SIDE, MIN_SIDE, namedGoal, parseBoard, parseSize, sizeText } from "./board.js";
 import { byId, fillSelect, problemText, setText } from "./elements.js";
 
 const GOAL_WORDS = { "blank-last": "blank last", "blank-first": "blank first", snail: "snail" };
 
-/** `change` holds size(size), goal(name or board), position({board, size, goal}) and say(text). */
+/** `change` holds size(size), goal(board), position({board, size, goal}) and say(text). */
 export function positionPanel(change) {
   const [size, goal, goalField, goalText, goalWhy] = ["size", "goal", "goal-field", "goal-text", "goal-why"].map(byId);
   const [set, instance, text, why] = ["set", "instance", "text", "why"].map(byId);
@@ -83,14 +83,14 @@ export function positionPanel(change) {
       for (let width = MIN_SIDE; width <= MAX_SIDE; width++) all.push(`${width}x${height}`);
     }
     const group = (label, sizes) => ({ label, options: sizes.map((name) => [name, name.replace("x", " × ")]) });
-    const groups = [group("With tables", served), group("Without tables", all.filter((name) => !served.includes(name)))];
+    const groups = [group("Served here", served), group("Without tables here", all.filter((name) => !served.includes(name)))];
     fillSelect(size, groups.filter(({ options }) => options.length), shown ? sizeText(shown.size) : "");
   }
 
   function show(position) {
     shown = position;
     size.value = sizeText(position.size);
-    const name = GOAL_NAMES.find((its) => sameBoard(namedGoal(its, position.size), position.goal));
+    const name = goalName(position.goal, position.size);
     goal.value = name ?? "typed";
     goalField.hidden = Boolean(name);
     if (document.activeElement !== goalText) {

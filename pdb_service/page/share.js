@@ -1,36 +1,46 @@
-// The position in the address: #board=1,2,3/4,5,6/7,8,0&goal=snail&db=8
+// The address: #board=1,2,3/4,5,6/7,0,8&goal=snail&db=8&moves=5,6&solution=7,8&step=2; and copying.
 
 import { formatBoard } from "./board.js";
 
 const WAIT_MS = 200;
+const MOST_MOVES = 2000;
 let timer = null;
 
-/** {board, goal, db} as they stand in the address, each a text or null. */
+/** {board, goal, db} as texts or null, {moves, solution} as tiles, and the step, as they stand in the address. */
 export function readAddress() {
   const names = new URLSearchParams(location.hash.slice(1));
-  return { board: names.get("board"), goal: names.get("goal"), db: names.get("db") };
+  const tiles = (name) => (names.get(name) ?? "").split(",", MOST_MOVES).filter(Boolean).map(Number);
+  return {
+    ...Object.fromEntries(["board", "goal", "db"].map((name) => [name, names.get(name)])),
+    moves: tiles("moves"),
+    solution: tiles("solution"),
+    step: Number(names.get("step")),
+  };
 }
 
-export function addressOf({ board, size, goalText, db }) {
-  const names = [`board=${formatBoard(board, size, ",")}`];
+export function addressOf({ line, size, goalText, db }) {
+  const names = [`board=${formatBoard(line.boards[0], size, ",")}`];
   if (goalText) names.push(`goal=${goalText}`);
   if (db) names.push(`db=${encodeURIComponent(db)}`);
+  if (line.nOwn) names.push(`moves=${line.tiles.slice(0, line.nOwn)}`);
+  if (line.nOwn < line.tiles.length) names.push(`solution=${line.tiles.slice(line.nOwn)}`);
+  if (line.step) names.push(`step=${line.step}`);
   return `#${names.join("&")}`;
 }
 
-/** Write the position into the address, not at every step of a fast player: browsers refuse that. */
+/** Write the address, not at every step of a fast player: browsers refuse that. */
 export function writeAddress(position) {
   clearTimeout(timer);
   timer = setTimeout(() => history.replaceState(null, "", addressOf(position)), WAIT_MS);
 }
 
 export async function copy(text, button) {
-  const before = button.textContent;
+  const before = button.dataset.text ?? (button.dataset.text = button.textContent);
   try {
     await navigator.clipboard.writeText(text);
     button.textContent = "Copied";
   } catch {
-    button.textContent = "Cannot copy here";
+    button.textContent = "Cannot copy";
   }
   setTimeout(() => (button.textContent = before), 1500);
 }

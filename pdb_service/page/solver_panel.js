@@ -5,8 +5,8 @@ import { byId, count, duration, make, moves, problemText, setText, shortCount, s
 
 const TICK_MS = 100;
 
-/** `found(result)` hears of a solution, `unsolvable(why)` that there is none; `say(text)` and `idle(text)` tell it at the board. */
-export function solverPanel({ found, unsolvable, say, idle }) {
+/** `found(result)` hears of a solution; `say(text)` and `idle(text)` tell it at the board. */
+export function solverPanel({ found, say, idle }) {
   const [text, search, sweep, details] = ["solution-text", "search", "sweep", "search-details"].map(byId);
   const seconds = byId("seconds");
   let [abort, proved] = [null, null];
@@ -90,10 +90,6 @@ export function solverPanel({ found, unsolvable, say, idle }) {
   }
 
   function showResult(result, limit, more) {
-    if (!result.solvable) {
-      setText(text, "This board has no solution.");
-      return unsolvable(result.why);
-    }
     showThresholds(result);
     if (result.length === null) {
       setText(text, "");
@@ -108,7 +104,7 @@ export function solverPanel({ found, unsolvable, say, idle }) {
     const sentence = `${moves(result.length)}${result.optimal ? ", the shortest" : ""}`;
     const effort = `${count(result.generated)} ${result.generated === 1 ? "node" : "nodes"} in ${duration(result.seconds)}`;
     text.replaceChildren(make("strong", { text: sentence }), make("span", { text: effort }));
-    say(`Solved: ${sentence}.`);
+    say(`Found: ${sentence}.`);
     found(result);
   }
 
@@ -148,7 +144,7 @@ export function solverPanel({ found, unsolvable, say, idle }) {
     search.hidden = true;
     details.hidden = true;
     details.open = false;
-    setText(text, "Press Solve to find an optimal solution.");
+    setText(text, "Slide tiles, or press Solve to find an optimal solution.");
     showNotice(byId("solution-problem"), null);
     byId("solution-problem").querySelector("button").textContent = "Try again";
   }

@@ -1,10 +1,11 @@
 """Chromium for the tests of the page, with a new profile for each visit."""
 
+import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Locator, Page, expect, sync_playwright
@@ -25,6 +26,7 @@ _OPTIONS = [
 
 _RULES = {
     "runOnly": {"type": "tag", "values": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"]},
+    "rules": {"label-content-name-mismatch": {"enabled": True}},
     "resultTypes": ["violations"],
 }
 _COLOURS: tuple[Literal["light", "dark"], ...] = ("light", "dark")
@@ -58,6 +60,29 @@ class Visit:
         """Wait until the page shows this board; screen readers read it row by row."""
         expect(self.at("#board")).to_have_attribute("aria-owns", " ".join(f"tile-{tile}" for tile in board if tile))
 
+    def shows(self, css: str, text: str | re.Pattern[str] | Sequence[str | re.Pattern[str]]) -> None:
+        expect(self.at(css)).to_have_text(text)
+
+    def tells(self, css: str, part: str) -> None:
+        expect(self.at(css)).to_contain_text(part)
+
+    def has_value(self, css: str, value: str) -> None:
+        expect(self.at(css)).to_have_value(value)
+
+    def hides(self, css: str) -> None:
+        expect(self.at(css)).to_be_hidden()
+
+    def counts(self, css: str, n: int) -> None:
+        expect(self.at(css)).to_have_count(n)
+
+    def has_address(self, part: str) -> None:
+        expect(self.page).to_have_url(re.compile(part))
+
+    def expect_analysis(self, distance: str, *moves: str) -> None:
+        """Wait until the page shows this distance, and these moves, each as its tile, direction, distance and h."""
+        self.shows("#distance", distance)
+        expect(self.at("#moves tr:visible")).to_have_text([re.compile(move.replace(" ", r"\s*")) for move in moves])
+
     def choose(self, css: str, value: str) -> None:
         self.at(css).select_option(value)
 
@@ -84,9 +109,12 @@ def browser() -> Iterator[Browser]:
 
 
 @contextmanager
-def visiting(running: Browser, url: str) -> Iterator[Visit]:
-    """Yield a visit of the server at `url`; at its end there must be no complaint, and no request to another server."""
-    with running.new_context() as context:
+def visiting(running: Browser, url: str, **look: Any) -> Iterator[Visit]:
+    """Yield a visit of the server at `url`; `look` is for the browser context.
+
+    At its end there must be no complaint, and no request to another server.
+    """
+    with running.new_context(**look) as context:
         visit = Visit(context.new_page(), url)
         asked: list[str] = []
         visit.page.on(

@@ -2,16 +2,22 @@
 
 import json
 import re
+import shlex
+import subprocess
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Route, expect
+from playwright.sync_api import Browser, expect
 
 from pdb_core.puzzle import Board, BoardSize, Tiles, format_board, is_solvable, parse_goal, random_boards
 from pdb_query import read_instances
+from tests.command_line import pdb
 from tests.pdb_service.browsing import Visit, browser, visiting
-from tests.pdb_service.server import Server
+from tests.pdb_service.server import Server, serving
+from tests.tables import table_file
 
 pytestmark = pytest.mark.xdist_group("browser")
 FAR = "8 6 7/2 5 4/3 0 1"  # 31 moves, the most there is
@@ -47,29 +53,43 @@ def stream(visit: Visit, *events: tuple[str, dict[str, Any]]) -> None:
 
 def test_typed_boards_are_read_in_any_form_or_explained(visit: Visit) -> None:
     visit.open()
-    expect(visit.at("#h")).to_have_text(re.compile(r"^\d+$"))
-    for text in (FAR, "8,6,7,2,5,4,3,0,1", "8 6 7\n2 5 4\n3 0 1"):
+    visit.shows("#h", re.compile(r"^\d+$"))
+    for text in (
+        FAR,
+        "8,6,7,2,5,4,3,0,1",
+        "8 6 7\n2 5 4\n3 _ 1",
+        "[8, 6, 7, 2, 5, 4, 3, 0, 1]",
+        "[[8 6 7]\n [2 5 4]\n [3 0 1]]",
+    ):
         visit.choose("#size", "4x4")
-        expect(visit.at(".tile")).to_have_count(15)
+        visit.counts(".tile", 15)
         visit.type_board(text)
         visit.expect_board(FAR_BOARD)
-    expect(visit.page).to_have_url(re.compile(re.escape(FAR_ADDRESS)))
+    visit.has_address(re.escape(FAR_ADDRESS))
     for text, why in (("1 2 3/4 5", "lengths"), (HOSTILE, "<img"), ("1 2 3/4 5 6/7 8 8", "8 is there twice")):
         visit.type_board(text)
-        expect(visit.at("#why")).to_contain_text(why)
+        visit.tells("#why", why)
         expect(visit.at("#text")).to_have_attribute("aria-invalid", "true")
     visit.expect_board(FAR_BOARD)
+    visit.check_looks()
+
+
+def test_page_says_what_it_is_and_explains_its_words(visit: Visit) -> None:
+    visit.open()
+    expect(visit.at("body p").first).to_contain_text("analysis board for sliding-tile puzzles")
+    visit.at("#help").click()
+    visit.shows("#help-dialog dt", ["Distance", "Pattern", "h", "Reflection", "Threshold"])
     visit.check_looks()
 
 
 def test_hostile_text_is_shown_as_text(visit: Visit) -> None:
     """Text in the address, and the texts of a server."""
     visit.open(f"{FAR_ADDRESS}&goal={HOSTILE}&db={HOSTILE}")
-    expect(visit.at("#h")).to_have_text("31")
+    visit.shows("#h", "31")
     stream(visit, ("problem", {"title": HOSTILE, "status": 422, "detail": HOSTILE}))
     visit.at("#solve").click()
-    expect(visit.at("#solution-problem")).to_contain_text(HOSTILE)
-    expect(visit.at("img")).to_have_count(0)
+    visit.tells("#solution-problem", HOSTILE)
+    visit.counts("img[src=x]", 0)
     assert visit.page.title() != "taken"
 
 
@@ -77,8 +97,8 @@ def test_clicks_and_arrow_keys_slide_tiles(visit: Visit) -> None:
     visit.open(NEAR_ADDRESS)
     visit.tile(8).click()  # slides 7 too
     visit.expect_board(SOLVED)
-    expect(visit.at("#status")).to_have_text("Solved.")
-    expect(visit.at("#h")).to_have_text("0")
+    visit.shows("#status", "Solved: 2 moves; optimal.")
+    visit.shows("#h", "0")
     visit.tile(1).click()  # not in line with the blank
     visit.expect_board(SOLVED)
     visit.at("#board").focus()
@@ -91,23 +111,24 @@ def test_clicks_and_arrow_keys_slide_tiles(visit: Visit) -> None:
 
 def test_letters_act_only_while_the_board_has_focus(visit: Visit) -> None:
     visit.open(FAR_ADDRESS)
-    expect(visit.at("#h")).to_have_text("31")
+    visit.shows("#h", "31")
     visit.at("#shuffle").focus()
     visit.page.keyboard.press("h")
     visit.page.evaluate("document.activeElement.blur()")
     for key in ("h", ".", "Enter", " "):
         visit.page.keyboard.press(key)
-    expect(visit.at("#hints")).to_be_hidden()
-    expect(visit.at("#solution-text")).to_contain_text("Press Solve")
+    expect(visit.at("#best")).to_be_checked()
+    visit.tells("#solution-text", "press Solve")
     visit.expect_board(FAR_BOARD)
     visit.tile(8).focus()
     visit.page.keyboard.press("H")
-    expect(visit.at("#moves li")).to_have_count(3)
+    expect(visit.at("#best")).not_to_be_checked()
+    visit.counts(".ringed", 0)
 
 
 def test_dragging_slides_tiles_and_a_short_drag_does_not(visit: Visit) -> None:
     visit.open(NEAR_ADDRESS)
-    expect(visit.at("#h")).to_have_text("2")
+    visit.shows("#h", "2")
     box = visit.tile(8).bounding_box()
     assert box is not None
     x, y, mouse = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2, visit.page.mouse
@@ -121,11 +142,11 @@ def test_dragging_slides_tiles_and_a_short_drag_does_not(visit: Visit) -> None:
 
 def test_unsolvable_board_is_explained_and_repaired(visit: Visit) -> None:
     visit.open("#board=1,2,3/4,5,6/8,7,0")
-    expect(visit.at("#unsolvable")).to_contain_text("cannot be solved")
+    visit.tells("#unsolvable", "cannot be solved")
     expect(visit.at("#solve")).to_be_disabled()
     visit.check_looks()
     visit.at("#swap").click()
-    expect(visit.at("#unsolvable")).to_be_hidden()
+    visit.hides("#unsolvable")
     visit.expect_board((2, 1, 3, 4, 5, 6, 8, 7, 0))
 
 
@@ -134,43 +155,48 @@ def test_address_holds_board_goal_and_database(visit: Visit) -> None:
     name = visit.at("#database option").nth(2).get_attribute("value")
     visit.choose("#database", str(name))
     visit.choose("#goal", "blank-first")
-    expect(visit.page).to_have_url(re.compile(r"&goal=blank-first&db=.+"))
+    visit.has_address(r"&goal=blank-first&db=.+")
     visit.page.reload()
-    expect(visit.at("#goal")).to_have_value("blank-first")
-    expect(visit.at("#database")).to_have_value(str(name))
+    visit.has_value("#goal", "blank-first")
+    visit.has_value("#database", str(name))
     visit.expect_board(FAR_BOARD)
     visit.page.evaluate("location.hash = 'board=1,2,3/4,5,6/7,0,8'")
     visit.expect_board((1, 2, 3, 4, 5, 6, 7, 0, 8))
-    expect(visit.at("#goal")).to_have_value("blank-last")
+    visit.has_value("#goal", "blank-last")
 
 
-# Lower bounds, hints, instances, goals
+# Lower bounds, moves, instances, goals
 
 
-def test_patterns_are_coloured_and_follow_the_chosen_sum(visit: Visit, server: Server) -> None:
+def test_largest_sum_colours_the_board_and_others_can_be_chosen(visit: Visit, server: Server) -> None:
     name = server.ask("/v1/databases").json["databases"][2]["id"]
-    visit.open(f"{FAR_ADDRESS}&db={name}")
-    sums = server.ask(f"/v1/lookup?board={FAR.replace(' ', '+')}&db={name}").json["sums"]
-    for index, expected in enumerate(sums):
+    text = "6,4,7/8,5,0/3,2,1"
+    sums = server.ask(f"/v1/lookup?board={text}&db={name}").json["sums"]
+    assert [each["h"] for each in sums] == [21, 25]
+    visit.open(f"#board={text}&db={name}")
+    expect(visit.at("#sums input[value='1']")).to_be_checked()
+    for index in (1, 0):
         visit.at(f"#sums input[value='{index}']").check()
-        expect(visit.at(".sum").nth(index).locator(".value")).to_have_text(list(map(str, expected["values"])))
-        for letter, tiles in zip("ABC", expected["patterns"], strict=True):
-            expect(visit.tile(tiles[0]).locator(".mark")).to_have_text(letter)
-    assert len(sums) == 2
+        for letter, tiles in zip("ABC", sums[index]["patterns"], strict=True):
+            visit.shows(f"#tile-{tiles[0]} .mark", letter)
+    visit.shows("#sums .value", [str(value) for each in sums for value in each["values"]])
     visit.at(".chip").first.hover()
     expect(visit.at(".dimmed")).not_to_have_count(0)
     visit.check_looks()
 
 
-def test_hint_lists_the_moves_best_first_and_plays_them(visit: Visit) -> None:
-    visit.open(FAR_ADDRESS)
-    visit.at("#hint").click()
-    expect(visit.at("#hints-text")).to_contain_text("31 moves from the goal")
-    expect(visit.at("#moves li").first).to_contain_text("distance 30")
+def test_every_move_is_listed_with_its_distance_best_first_and_best_moves_are_marked(visit: Visit) -> None:
+    visit.open("#board=2,3,8/1,0,5/4,6,7")
+    visit.expect_analysis("14", "5 left 13 13", "6 up 13 13", "3 down 15 15", "1 right 15 15")
+    visit.shows(".ringed", [re.compile("^5.*slides left, a best move"), re.compile("^6.*slides up")])
     visit.check_looks()
-    visit.at("#moves button").first.click()
-    expect(visit.at("#hints")).to_be_hidden()
-    expect(visit.at("#h")).to_have_text("30")
+    visit.at("#moves button").first.press("Enter")
+    visit.expect_analysis("13", "8 down 12 12", "5 right 14 14", "7 up 14 14")
+    visit.at("#best").uncheck()
+    visit.counts(".ringed", 0)
+    visit.type_board(WORST)
+    visit.shows("#distance", re.compile("^≥ 6[0-9]$"))
+    expect(visit.at("#moves td").first).to_have_text(re.compile("^≥ 6"))
 
 
 def test_instance_sets_are_chosen_and_keep_their_goals(visit: Visit) -> None:
@@ -180,8 +206,8 @@ def test_instance_sets_are_chosen_and_keep_their_goals(visit: Visit) -> None:
         visit.choose("#instance", "4")
         instance = list(read_instances(name, None))[4]
         visit.expect_board(instance.board)
-        expect(visit.at("#goal")).to_have_value(goal)
-        expect(visit.at("#status")).to_contain_text(f"known to take {instance.optimal_length} moves")
+        visit.has_value("#goal", goal)
+        visit.tells("#status", f"known to take {instance.optimal_length} moves")
 
 
 def test_goals_by_name_and_typed_are_reset_to(visit: Visit) -> None:
@@ -193,15 +219,59 @@ def test_goals_by_name_and_typed_are_reset_to(visit: Visit) -> None:
     for text in ("8 7 x", "8 7 6/5 4 3/2 1 0"):
         visit.at("#goal-text").fill(text)
         visit.at("#goal-text").press("Enter")
-        expect(visit.at("#goal-why")).to_have_text(re.compile("number" if "x" in text else "^$"))
+        visit.shows("#goal-why", re.compile("number" if "x" in text else "^$"))
     visit.at("#shuffle").click()
     expect(visit.at("#solve")).to_be_enabled()
     visit.at("#reset").click()
     visit.expect_board((8, 7, 6, 5, 4, 3, 2, 1, 0))
-    expect(visit.at("#h")).to_have_text("0")
-    visit.choose("#size", "6x6")  # no tables
-    expect(visit.at("#bound-problem")).to_contain_text("pdb build auto --size 6x6")
+    visit.shows("#h", "0")
+
+
+def test_size_without_tables_has_solve_off_and_a_command_that_works(
+    chromium: Browser, visit: Visit, tmp_path: Path
+) -> None:
+    visit.open()
+    visit.shows("#size optgroup[label='Served here']", "4 \u00d7 43 \u00d7 3")
+    visit.choose("#size", "3x2")
+    expect(visit.at("#solve")).to_be_disabled()
+    visit.hides("#analysis")
     visit.check_looks()
+    build, serve = str(visit.at("#command").text_content()).split(" && ")
+    assert pdb(*build.split()[1:], cwd=tmp_path).returncode == 0
+    assert serve.startswith("pdb serve --db ")
+    with serving(tmp_path / serve.split()[-1]) as server, visiting(chromium, server.url) as other:
+        other.open()
+        other.has_value("#size", "3x2")
+        other.shows("#distance", re.compile(r"^\d+$"))
+    visit.choose("#size", "4x4")
+    visit.hides("#problem")
+    expect(visit.at("#solve")).to_be_enabled()
+
+
+def test_shuffle_makes_easy_random_and_hard_boards(visit: Visit) -> None:
+    visit.open(NEAR_ADDRESS)
+    for level, distances in (("easy", range(1, 10)), ("random", range(1, 32)), ("hard", range(25, 32))):
+        visit.choose("#level", level)
+        before = visit.at("#text").input_value()
+        visit.at("#shuffle").click()
+        expect(visit.at("#text")).not_to_have_value(before)
+        visit.shows("#distance", re.compile(f"^({'|'.join(map(str, distances))})$"))
+
+
+def test_position_is_copied_for_curl_python_and_programs(visit: Visit, server: Server) -> None:
+    visit.page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    visit.open(FAR_ADDRESS)
+    visit.shows("#h", "31")
+    copied = []
+    for button in visit.at("#copies button").all():
+        button.click()
+        expect(button).to_have_text("Copied")
+        copied.append(visit.page.evaluate("navigator.clipboard.readText()"))
+    link, _, curl, python, body = copied
+    assert link == f"{server.url}/{FAR_ADDRESS}"
+    assert server.ask(shlex.split(curl)[1].removeprefix(server.url)).json["h"] == 31
+    assert "h=31" in subprocess.check_output([sys.executable, "-c", python], text=True)
+    assert server.ask("/v1/solve", body.encode()).json["length"] == 31
 
 
 # Solving
@@ -210,49 +280,70 @@ def test_goals_by_name_and_typed_are_reset_to(visit: Visit) -> None:
 def test_solution_is_stepped_scrubbed_played_to_the_end_left_and_joined_again(visit: Visit) -> None:
     visit.open(FAR_ADDRESS)
     visit.at("#solve").click()
-    visit.at("#forward").click()
-    expect(visit.at("#step")).to_have_text("1 / 31")
+    visit.at("#redo").click()
+    visit.shows("#step", "1 / 31")
     chart = visit.at("#chart svg")
     expect(chart).to_have_attribute("aria-valuetext", "step 1: 30 left, h 30")
     chart.focus()
     visit.page.keyboard.press("PageUp")
-    expect(visit.at("#step")).to_have_text("11 / 31")
-    visit.at("#back").click()
-    expect(visit.at("#step")).to_have_text("10 / 31")
+    visit.shows("#step", "11 / 31")
+    visit.at("#undo").click()
+    visit.shows("#step", "10 / 31")
     visit.at("#scrubber").fill("28")
-    expect(visit.at("#h")).to_have_text("3")
+    visit.shows("#h", "3")
     visit.at("#board").focus()
     visit.page.keyboard.press(" ")
     expect(visit.at("#play")).to_have_attribute("aria-label", "Pause")
     visit.expect_board(SOLVED)
     expect(visit.at("#play")).to_have_attribute("aria-label", "Play")
-    expect(visit.at("#status")).to_have_text("Solved.")
-    last = int((visit.at("#moves-text").text_content() or "").split()[-1])
-    visit.tile(8 if last == 6 else 6).click()
-    expect(visit.at("#off")).to_be_visible()
+    visit.shows("#status", "Solved: 31 moves; optimal.")
     for summary in visit.at("summary").all():
         summary.click()
-    expect(visit.at("#moves-text")).to_be_visible()
     visit.check_looks()
+    visit.tile(6).click()
+    expect(visit.at("#off")).to_be_visible()
     visit.at("#rejoin").click()
-    expect(visit.at("#off")).to_be_hidden()
+    visit.has_address("&solution=.*&step=31$")
+    visit.page.reload()
+    visit.shows("#step", "31 / 31")
     visit.expect_board(SOLVED)
+
+
+def test_own_line_is_compared_with_the_optimum_undone_and_kept_in_the_address(visit: Visit) -> None:
+    visit.open(NEAR_ADDRESS)
+    for tile in (4, 4, 7, 8):
+        visit.tile(tile).click()
+    visit.shows("#status", "Solved: 4 moves; optimal 2; lost at move 1.")
+    visit.shows("#line .lost", "4 ↓")
+    visit.at("#undo").click()
+    visit.shows("#idle", "3 moves, 4 in all; optimal 2; lost at move 1")
+    visit.has_address("moves=4,4,7,8&step=3$")
+    visit.page.reload()
+    visit.shows("#line li", ["Start", "4 ↓", "4 ↑", "7 ←", "8 ←"])
+    visit.shows("#step", "3 / 4")
+    visit.check_looks()
+    visit.at("#line button").nth(1).click()
+    visit.shows("#step", "1 / 4")
+    visit.at("#redo").click()
+    visit.expect_board(NEAR)
+    visit.tile(4).click()
+    visit.shows("#step", "3 / 3")
 
 
 def test_search_that_lasts_shows_progress_and_is_cancelled(visit: Visit) -> None:
     visit.open()
     visit.type_board(WORST)
     visit.at("#solve").click()
-    expect(visit.at("#threshold")).to_have_text(re.compile(r"^\d\d$"))
-    expect(visit.at("#nodes")).to_have_text(re.compile(r"\d"))
+    visit.shows("#threshold", re.compile(r"^\d\d$"))
+    visit.shows("#nodes", re.compile(r"\d"))
     visit.check_looks()
     visit.at("#cancel").click()
-    expect(visit.at("#solution-text")).to_contain_text("Cancelled. Proved so far: every solution has at least")
-    expect(visit.at("#search")).to_be_hidden()
+    visit.tells("#solution-text", "Cancelled. Proved so far: every solution has at least")
+    visit.hides("#search")
     # Another solve does not wait for the cancelled one.
     visit.type_board(FAR)
     visit.at("#solve").click()
-    expect(visit.at("#solution-text")).to_contain_text("31 moves, the shortest")
+    visit.tells("#solution-text", "31 moves, the shortest")
 
 
 # Failures
@@ -261,7 +352,7 @@ def test_search_that_lasts_shows_progress_and_is_cancelled(visit: Visit) -> None
 def test_search_without_a_solution_is_explained_and_tried_again(visit: Visit) -> None:
     """After a limit, only with a longer one that the server allows."""
     visit.open(FAR_ADDRESS)
-    expect(visit.at("#seconds option:enabled")).to_have_text(["10 s", "1 min"])
+    visit.shows("#seconds option:enabled", ["10 s", "1 min"])
     stream(visit, ("problem", {"title": "Stopped", "status": 503, "detail": "the server stops"}))
     visit.at("#solve").click()
     problem, again = visit.at("#solution-problem"), visit.at("#solution-problem button")
@@ -278,29 +369,44 @@ def test_search_without_a_solution_is_explained_and_tried_again(visit: Visit) ->
     visit.at("#solve").click()
     visit.page.unroute_all()
     again.click()
-    expect(visit.at("#solution-text")).to_contain_text("31 moves")
+    visit.tells("#solution-text", "31 moves")
 
 
-def test_token_is_asked_for_once_and_kept_in_the_tab(visit: Visit) -> None:
-    def guard(route: Route) -> None:
-        if route.request.headers.get("authorization") == "Bearer open sesame":
-            route.continue_()
-        else:
-            route.fulfill(status=401, content_type="application/problem+json", body='{"title": "No", "status": 401}')
+def test_token_is_asked_for_once_and_kept_in_the_tab_which_opens_a_size_that_is_served(
+    chromium: Browser, tmp_path: Path
+) -> None:
+    file = tmp_path / "token"
+    file.write_text("opensesame")
+    with (
+        serving(table_file("8", "3x3"), options=["--token-file", str(file)]) as server,
+        visiting(chromium, server.url) as visit,
+    ):
+        visit.open()
+        for token, words in (("wrong", "started with a token file"), ("opensesame", "does not know that token")):
+            visit.tells("#token-why", words)
+            visit.check_looks()
+            visit.at("#token").fill(token)
+            visit.at("#token").press("Enter")
+        for _ in range(2):
+            visit.has_value("#size", "3x3")
+            visit.shows("#distance", re.compile(r"\d"))
+            visit.page.reload()
+        assert visit.page.evaluate("localStorage.length") == 0
+        visit.complaints.clear()  # of the 401
 
-    visit.page.route(re.compile("/v1/"), guard)
-    visit.open(FAR_ADDRESS)
-    expect(visit.at("#token")).to_be_visible()
+
+def test_server_that_is_gone_is_asked_again(visit: Visit) -> None:
+    visit.open(NEAR_ADDRESS)
+    visit.shows("#distance", "2")
+    visit.page.route(re.compile("/v1/"), lambda route: route.abort())
+    visit.tile(7).click()
+    visit.tells("#problem", "Is pdb serve still running? This page tries again")
+    expect(visit.at("#solve")).to_be_disabled()
     visit.check_looks()
-    for token, words in (("wrong", "started with a token file"), ("open sesame", "does not know that token")):
-        expect(visit.at("#token-why")).to_contain_text(words)
-        visit.at("#token").fill(token)
-        visit.at("#token").press("Enter")
-    expect(visit.at("#h")).to_have_text("31")
-    visit.page.reload()
-    expect(visit.at("#h")).to_have_text("31")
-    assert visit.page.evaluate("localStorage.length") == 0
-    visit.complaints.clear()  # of the 401
+    visit.page.unroute_all()
+    visit.shows("#distance", "1")
+    visit.hides("#problem")
+    visit.complaints.clear()  # of the requests that failed
 
 
 # board.js against Python

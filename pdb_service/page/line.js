@@ -1,0 +1,48 @@
+// A line of moves: those made by hand, then those of a solution. No page, no network.
+//
+// A line is {boards, tiles, nOwn, step}: `tiles` are its moves, `boards` has one board more, the first `nOwn` moves were
+// made by hand, and `step` is the shown board.
+
+import { boardsAlong, sameBoard, slide } from "./board.js";
+import { moves } from "./elements.js";
+
+export const newLine = (board) => ({ boards: [board], tiles: [], nOwn: 0, step: 0 });
+export const shown = ({ boards, step }) => boards[step];
+export const hasSolution = ({ tiles, nOwn }) => nOwn < tiles.length;
+
+/** The line with `solution` instead of what follows the shown board; null if a move of it is not legal. */
+export function withSolution(line, solution, size) {
+  const boards = boardsAlong(shown(line), solution, size);
+  const { step } = line;
+  return boards && { boards: [...line.boards.slice(0, step), ...boards], tiles: [...line.tiles.slice(0, step), ...solution], nOwn: step, step };
+}
+
+/** The line after a move: the next one of the line, or a new one instead of all that follow. */
+export function withMove(line, tile, size) {
+  const step = line.step + 1;
+  if (line.tiles[line.step] === tile) return { ...line, step };
+  const board = slide(shown(line), size, shown(line).indexOf(tile));
+  return { boards: [...line.boards.slice(0, step), board], tiles: [...line.tiles.slice(0, step - 1), tile], nOwn: step, step };
+}
+
+/** Whether a move leads away from the goal; `distanceOf(board)` is null for a board whose distance is not known. */
+export function isLost(line, move, distanceOf) {
+  const [before, after] = [distanceOf(line.boards[move]), distanceOf(line.boards[move + 1])];
+  return before !== null && after !== null && after > before;
+}
+
+/** The moves up to the shown board against the optimum, in words. */
+export function verdict(line, goal, distanceOf) {
+  const { boards, step } = line;
+  const [optimal, left] = [distanceOf(boards[0]), distanceOf(shown(line))];
+  const isSolved = sameBoard(shown(line), goal);
+  const words = [isSolved ? `Solved: ${moves(step)}` : moves(step)];
+  if (optimal === null || left === null) return isSolved && step ? `${words[0]}; optimum not known` : words[0];
+  if (step + left === optimal) return `${words[0]}; ${isSolved ? "optimal" : "optimal so far"}`;
+  if (!isSolved) words[0] += `, ${step + left} in all`;
+  words.push(`optimal ${optimal}`);
+  const unknown = boards.findIndex((board) => distanceOf(board) === null);
+  const lost = line.tiles.findIndex((_, move) => isLost(line, move, distanceOf));
+  if (lost >= 0 && lost < step && !(unknown >= 0 && unknown < lost)) words.push(`lost at move ${lost + 1}`);
+  return words.join("; ");
+}
