@@ -100,7 +100,7 @@ def test_a_star_expands_all_nodes_with_f_below_the_optimum() -> None:
         return naive_manhattan(board, goal, S3)
 
     length, board = next((d, at) for at, d in naive_distances(S3, goal).items() if d == 20)
-    textbook, found = a_star(board, goal, S3, h), GraphSolver(S3, goal).solve(board)
+    textbook, found = a_star(board, h, goal), GraphSolver(S3, goal).solve(board)
     assert found.length == textbook.length == length
     sums = [g + h(at) for at, g in naive_distances(S3, board).items() if g <= length]
     n_must, n_may = sum(f < length for f in sums), sum(f <= length for f in sums)
@@ -158,7 +158,9 @@ def test_limit_of_time_is_kept() -> None:
 @pytest.mark.parametrize("search", ["a-star", "bidirectional"])
 def test_limit_of_memory_ends_the_search(search: str) -> None:
     limit = 12_000_000
-    with pytest.raises(MemoryLimitError, match=r"holds [\d,]+ nodes in .* MB.*12.0 MB; raise --memory-limit") as caught:
+    with pytest.raises(
+        MemoryLimitError, match=r"holds [\d,]+ nodes in .* MB.*12.0 MB; raise the memory limit"
+    ) as caught:
         search_hardest(S4, search, memory_limit_bytes=limit)
     known = caught.value.solution
     assert isinstance(known, Solution)
@@ -166,7 +168,7 @@ def test_limit_of_memory_ends_the_search(search: str) -> None:
     assert known.n_bytes <= limit
     assert known.h <= known.lower_bound <= 80
     assert known.generated >= known.n_nodes > 100_000
-    with pytest.raises(MemoryLimitError, match="to begin with; raise --memory-limit"):
+    with pytest.raises(MemoryLimitError, match="to begin with; raise the memory limit"):
         search_hardest(S3, search, memory_limit_bytes=1000)
 
 

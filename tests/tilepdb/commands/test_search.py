@@ -51,7 +51,7 @@ def test_memory_limit_ends_a_search_with_exit_code_5(tmp_path: Path) -> None:
         "--memory-limit", "20M", "--format", "ndjson",
     )  # fmt: skip
     assert result.returncode == 5
-    assert "raise --memory-limit" in result.stderr
+    assert "raise the memory limit" in result.stderr
     given_up, solved = (json.loads(line) for line in result.stdout.splitlines())
     assert (given_up["solvable"], given_up["length"], solved["length"]) == (True, None, 1)
     assert given_up["lower_bound"] >= given_up["h"] == 44
