@@ -18,6 +18,7 @@ from pdb_build.plan import BuildPlan, check_plan
 from pdb_build.report import BuildResult, check_replaced, write_report
 from pdb_build.search import search_pattern
 from pdb_build.writer import TableFileWriter
+from pdb_core.arguments import as_function, as_number, check_kind
 from pdb_core.pattern import Pattern
 from pdb_core.resources import peak_memory
 
@@ -53,8 +54,8 @@ class BuildProgress:
 def build_database(
     plan: BuildPlan,
     *,
-    progress: Callable[[BuildProgress], None] = lambda _: None,
-    say: Say = lambda _: None,
+    progress: Callable[[BuildProgress], None] | None = None,
+    say: Say | None = None,
     checkpoint_every_s: float = CHECKPOINT_EVERY_S,
     fresh: bool = False,
     force: bool = False,
@@ -95,7 +96,18 @@ def build_database(
         Another process builds the same file.
     CheckpointMismatchError
         There is a checkpoint of other options or of another version of the builder.
+    InputError
+        An argument is invalid.
+
+    Examples
+    --------
+    >>> from pdb_build import plan_build
+    >>> build_database(plan_build("3x3", "blank-last", "8", "8.h5")).n_runs
+    1
     """
+    check_kind(plan, BuildPlan, "plan", "the result of plan_build")
+    progress, say = as_function(progress, "progress"), as_function(say, "say")
+    as_number(checkpoint_every_s, "checkpoint_every_s")
     check_plan(plan)
     if not force:
         check_replaced(plan.out)

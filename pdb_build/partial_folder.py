@@ -42,7 +42,7 @@ class PartialFolder:
         with writing_errors(self.out):
             if self.out.exists() and not self.out.is_file() and not self.out.is_dir():
                 # A new file of that name would replace a device or a pipe.
-                raise OutputError(f"cannot write {self.out}: it is no plain file; choose another place with --out")
+                raise OutputError(f"cannot write {self.out}: it is no plain file; choose another place")
             try:
                 while self._lock is None:
                     self.path.mkdir(exist_ok=True)
@@ -54,8 +54,7 @@ class PartialFolder:
                     system.write_at(self._lock, memoryview(note.encode()), 0)
             except BlockingIOError:
                 raise BuildRunningError(
-                    f"{self.out} is being built by {self._owner()}; wait until it is done, or choose another place "
-                    "with --out"
+                    f"{self.out} is being built by {self._owner()}; wait until it is done, or choose another place"
                 ) from None
             except BaseException:
                 with suppress(OSError):  # only an empty folder is removed

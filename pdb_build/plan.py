@@ -6,13 +6,14 @@ from pathlib import Path
 
 from pdb_build.partial_folder import held_table_bytes
 from pdb_build.word_layout import row_bytes
-from pdb_core.encoding import DEFAULT_ENCODING, Encoding
+from pdb_core.arguments import FilePath, as_choice, as_path, as_threads
+from pdb_core.encoding import DEFAULT_ENCODING, ENCODINGS, Encoding
 from pdb_core.errors import DiskFullError, InputError, MemoryLimitError
 from pdb_core.layout import jump_positions
 from pdb_core.messages import format_bytes
-from pdb_core.pattern import Partition, Pattern
-from pdb_core.puzzle import BoardSize, Tiles
-from pdb_core.resources import available_cores, available_disk, available_memory
+from pdb_core.pattern import Partition, Pattern, parse_partition
+from pdb_core.puzzle import BoardLike, SizeLike, as_goal, as_size
+from pdb_core.resources import available_disk, available_memory
 from pdb_core.schema import PAGE_BYTES, user_block_bytes
 from pdb_core.shared_tables import TableUse, shared_tables
 from pdb_core.table_spec import DatabaseSpec, TableSpec, most_pattern_tiles
@@ -109,10 +110,10 @@ class BuildPlan:
 
 
 def plan_build(
-    size: BoardSize,
-    goal: Tiles,
-    partition: Partition,
-    out: Path,
+    size: SizeLike,
+    goal: BoardLike,
+    partition: Partition | str,
+    out: FilePath,
     *,
     encoding: Encoding = DEFAULT_ENCODING,
     n_threads: int | None = None,
@@ -124,7 +125,7 @@ def plan_build(
     Parameters
     ----------
     size, goal, partition, encoding
-        The tables to build.
+        The tables to build. The partition may be text, see `parse_partition`.
     out
         The table file to write.
     n_threads
@@ -137,14 +138,22 @@ def plan_build(
 
     Raises
     ------
-    InputError
-        `encoding` cannot store the partition.
-    BoardError
-        The goal is of another size.
+    InputError, GoalError, PartitionError
+        An argument is invalid, or `encoding` cannot store the partition.
+
+    Examples
+    --------
+    >>> plan_build("3x3", "blank-last", "8", "8.h5").n_entries
+    362880
     """
+    size, out = as_size(size), as_path(out, "out")
+    goal = as_goal(goal, size)
+    as_choice(encoding, "encoding", ENCODINGS)
+    if not isinstance(partition, Partition):
+        partition = parse_partition(partition, size, goal)
     database = DatabaseSpec(goal, partition, encoding)
     if partition.is_catalogue and encoding != "bits":
-        raise InputError(f"catalogue {partition.name} is built in bits, not in {encoding}; leave --encoding out")
+        raise InputError(f"catalogue {partition.name} is built in bits, not in {encoding}; leave the encoding out")
     uses = shared_tables(size, goal, partition)
     patterns = tuple(
         PatternPlan(spec, 0 if use else _search_bytes(spec), use)
@@ -156,7 +165,7 @@ def plan_build(
     return BuildPlan(
         database,
         out,
-        n_threads or available_cores(),
+        as_threads(n_threads),
         patterns,
         _peak(patterns, overlaps_writing),
         user_block_bytes(len(patterns))
@@ -195,7 +204,7 @@ def check_plan(plan: BuildPlan) -> None:
     if disk_bytes > plan.available_disk:
         raise DiskFullError(
             f"{plan.out} needs {format_bytes(disk_bytes)}, {format_bytes(plan.available_disk)} are free there; "
-            f"make room or choose another place with --out"
+            "make room or choose another place"
         )
 
 

@@ -78,8 +78,8 @@ def check_replaced(out: Path) -> None:
             is_replaced = path.is_file() and path.stat().st_size > 0
             if is_replaced and not is_ours(path):
                 raise OutputError(
-                    f"{path} is no {kind} of pdb build and would be replaced; choose another place with --out, or give "
-                    "--force"
+                    f"{path} is no {kind} of pdb build and would be replaced; choose another place, or replace it "
+                    "by force"
                 )
 
 

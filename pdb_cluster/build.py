@@ -210,7 +210,7 @@ class _Build:
             if self._n_lost[index] == _ATTEMPTS:
                 raise ClusterError(
                     f"workers were lost {_ATTEMPTS} times during the search of pattern {pattern}; see their logs; "
-                    "most often they ran out of memory: give --shards a larger number, or start larger workers"
+                    "most often they ran out of memory: divide it into more shards, or start larger workers"
                 ) from lost
             return
         if built is not None:

@@ -98,7 +98,7 @@ def check_disk(plan: BuildPlan) -> None:
     if plan.disk_bytes > plan.available_disk:
         raise DiskFullError(
             f"{plan.out} needs {format_bytes(plan.disk_bytes)}, {format_bytes(plan.available_disk)} are free there; "
-            "make room or choose another place with --out"
+            "make room or choose another place"
         )
 
 

@@ -71,7 +71,7 @@ def _open(tables: WorkerTables) -> Solver:
         if database.header.digest() != digest:
             raise ClusterError(
                 f"its {path} holds other tables than the client's (header digest {database.header.digest()[:12]}, not "
-                f"{digest[:12]}); copy the client's file there, or name the folder that holds it with --worker-db"
+                f"{digest[:12]}); copy the client's file there, or name the folder of the workers that holds it"
             )
         database.verify()
         databases.append(database)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _READ_BYTES = 16 * 1024 * 1024
 # Written and synced at a time: a fraction of a second, after which a cancelled write ends.
 _WRITE_BYTES = 64 * 1024 * 1024
-_OTHER_OUT = "choose another place with --out"
+_OTHER_OUT = "choose another place"
 # Errors of file systems without locks.
 _NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP)
 

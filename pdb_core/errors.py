@@ -5,6 +5,8 @@ docs/exit-codes.md lists them. Each message states the fault with its value, and
 
 import errno
 
+from pdb_core.messages import one_line
+
 # What a service's problems are named by (RFC 9457): this, and the name of the class.
 PROBLEM_TYPE = "urn:tile-pdb:"
 
@@ -13,6 +15,10 @@ class PdbError(Exception):
     """Base of all errors raised on purpose. `exit_code` is what the command line exits with."""
 
     exit_code = 1
+
+    def __str__(self) -> str:
+        # What users type, and names of files, may contain anything.
+        return one_line(super().__str__())
 
 
 class InputError(PdbError, ValueError):
@@ -145,7 +151,7 @@ class WrongAnswerError(PdbError):
 
 
 def writing_error(error: OSError, what: str, advice: str) -> DiskFullError | OutputError:
-    """Return the error for `what` that cannot be written. `advice` is what to do, such as "choose another --out"."""
+    """Return the error for `what` that cannot be written. `advice` is what to do, such as "choose another file"."""
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         return DiskFullError(f"the disk is full, {what} was not written; make room or {advice}")
     return OutputError(f"cannot write {what}: {error.strerror or error}; {advice}")
@@ -158,5 +164,5 @@ def system_error(error: OSError) -> PdbError:
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         return DiskFullError(f"{text}; make room")
     if error.errno in (errno.ENOMEM, errno.EMFILE, errno.ENFILE, errno.EAGAIN):
-        return LimitReachedError(f"{text}; raise the limit of the system (ulimit -a), or give fewer --threads")
+        return LimitReachedError(f"{text}; raise the limit of the system (ulimit -a), or use fewer threads")
     return InputError(f"{text}; check that the file is there and that you may use it")

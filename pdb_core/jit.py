@@ -255,12 +255,14 @@ class _CompilationListener(event.Listener):
 
     def __init__(self) -> None:
         self.announce: Callable[[], None] | None = None
+        self.is_set = False
         self._n_nested, self._was_enabled = 0, False
 
-    def on_start(self, event: event.Event) -> None:  # noqa: ARG002 (the signature is numba's)
+    def on_start(self, event: event.Event) -> None:
         _check_addresses(_COMPILER_BYTES)
-        announce, self.announce = self.announce, None
-        if announce is not None:
+        is_ours = event.data["dispatcher"].py_func.__module__.partition(".")[0] in _PACKAGES
+        if self.announce is not None and is_ours:
+            announce, self.announce = self.announce, None
             announce()
         if self._n_nested == 0:
             self._was_enabled = gc.isenabled()
@@ -276,9 +278,13 @@ class _CompilationListener(event.Listener):
 _listener = _CompilationListener()
 
 
-def announce_compilation(announce: Callable[[], None]) -> None:
-    """Call `announce` once, when the first kernel that is not on disk yet is about to be compiled."""
-    _listener.announce = announce
+def announce_compilation(announce: Callable[[], None], *, only_first: bool = False) -> None:
+    """Call `announce` once, when the first kernel that is not on disk yet is about to be compiled.
+
+    With `only_first`, an earlier call of this function holds.
+    """
+    if not (only_first and _listener.is_set):
+        _listener.announce, _listener.is_set = announce, True
 
 
 if not JIT_DISABLED:

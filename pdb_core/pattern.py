@@ -12,7 +12,8 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import NamedTuple
 
-from pdb_core.encoding import DEFAULT_COST, Cost
+from pdb_core.arguments import as_choice, check_kind
+from pdb_core.encoding import COSTS, DEFAULT_COST, Cost
 from pdb_core.errors import GoalError, PartitionError
 from pdb_core.messages import listed, shorten
 from pdb_core.puzzle import (
@@ -118,7 +119,7 @@ class Partition:
         tiles = Counter(tile for pattern in patterns for tile in pattern.tiles)
         expected = set(range(1, self.size.n_cells))
         must_cover = self.cost == "additive"
-        how_many = "exactly one pattern (or to none, with --cost every-move)" if must_cover else "at most one pattern"
+        how_many = "exactly one pattern (or to none, with the cost every-move)" if must_cover else "at most one pattern"
         for problem, which in (
             ("in two patterns", {tile for tile in tiles if tiles[tile] > 1}),
             ("not on the board", set(tiles) - expected),
@@ -261,6 +262,9 @@ def parse_partition(
     InputError
         The board is larger than 6x6.
     """
+    check_kind(text, str, "partition", "a name such as 663, or patterns such as 1,2,5/3,4,6/7,8")
+    if cost is not None:
+        as_choice(cost, "cost", COSTS)
     text = text.strip()
     if "+" in text:
         parts = [parse_partition(part, size, goal, cost) for part in text.split("+")]
@@ -271,13 +275,13 @@ def parse_partition(
         return _named_partition(text, size, goal, cost)
     if text == AUTOMATIC:
         if size is None:
-            raise PartitionError(f"partition {AUTOMATIC} is made for the size of a board; give --size")
+            raise PartitionError(f"partition {AUTOMATIC} is made for the size of a board; give a size")
         return replace(_automatic_partition(size, goal or blank_last(size)), cost=cost)
     is_written_out = re.fullmatch(r"\d+(\s*,\s*\d+)*(\s*/\s*\d+(\s*,\s*\d+)*)*", text, re.ASCII)
     if not is_written_out or not re.search(r"[,/]", text):
         named = ", ".join(f"{name} ({published.size})" for name, published in _NAMED.items())
         raise PartitionError(
-            f"partition {shorten(text)!r} is neither a name ({named}; {AUTOMATIC} for any --size) nor written out "
+            f"partition {shorten(text)!r} is neither a name ({named}; {AUTOMATIC} for any size) nor written out "
             "like 1,2,5/3,4,6/7,8"
         )
     # Python reads no number of thousands of digits; the first 20 are no tile either.
@@ -294,7 +298,7 @@ def _square_size(patterns: Sequence[Pattern], cost: Cost) -> BoardSize:
     side = max(MIN_SIDE, math.isqrt(n_tiles) + 1)
     if side > MAX_TABLE_SIDE or (is_additive and side * side != n_tiles + 1):
         shown = shorten("/".join(map(str, patterns)))
-        raise PartitionError(f"partition {shown} fits no square board up to 6x6; give --size")
+        raise PartitionError(f"partition {shown} fits no square board up to 6x6; give a size")
     return BoardSize(side, side)
 
 

@@ -10,11 +10,13 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Self, TypeVar
+from numbers import Integral
+from typing import Any, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
+from pdb_core.arguments import as_count, refusal, shown
 from pdb_core.drawing import Drawing, HasPartition, board_drawing, pattern_colours
 from pdb_core.errors import BoardError, GoalError, InputError
 from pdb_core.messages import listed, shorten
@@ -24,9 +26,12 @@ Tiles = tuple[int, ...]
 # What users may give for a board: see `Board`.
 BoardLike = str | Sequence[int] | Sequence[Sequence[int]] | npt.NDArray[np.integer]
 Boards = npt.NDArray[np.uint8]
+Seed = int | np.random.SeedSequence
 Item = TypeVar("Item")
 
 MIN_SIDE, MAX_SIDE = 2, 32
+# Random boards that one call draws.
+_MOST_RANDOM = 100_000_000
 # Tables, and searches with tables, store a set of cells in the bits of a word.
 MAX_TABLE_SIDE = 6
 BLANK = 0
@@ -51,8 +56,14 @@ class BoardSize:
     height: int
 
     def __post_init__(self) -> None:
-        if not (MIN_SIDE <= self.width <= MAX_SIDE and MIN_SIDE <= self.height <= MAX_SIDE):
-            raise InputError(f"board size {self} is not supported: width and height go from {MIN_SIDE} to {MAX_SIDE}")
+        try:
+            for name in ("width", "height"):
+                object.__setattr__(self, name, as_count(getattr(self, name), name, MIN_SIDE, MAX_SIDE))
+        except InputError:
+            text = f"{shown(self.width)}x{shown(self.height)}"
+            raise InputError(
+                f"board size {text} is not supported: width and height go from {MIN_SIDE} to {MAX_SIDE}"
+            ) from None
 
     def __str__(self) -> str:
         return f"{self.width}x{self.height}"
@@ -63,11 +74,11 @@ class BoardSize:
 
     def cell(self, row: int, column: int) -> int:
         """Return the number of a cell, 0 in the upper left corner."""
-        return row * self.width + column
+        return as_count(row, "row", 0, self.height - 1) * self.width + as_count(column, "column", 0, self.width - 1)
 
     def row_and_column(self, cell: int) -> tuple[int, int]:
         """Return the row and the column of a cell, from 0 on."""
-        return divmod(cell, self.width)
+        return divmod(as_count(cell, "cell", 0, self.n_cells - 1), self.width)
 
     @cached_property
     def neighbours(self) -> tuple[tuple[int, ...], ...]:
@@ -91,10 +102,15 @@ def parse_size(text: str) -> BoardSize:
     ------
     InputError
         The text is of another form.
+
+    Examples
+    --------
+    >>> parse_size("3x4").height
+    4
     """
-    match = re.fullmatch(r"\s*(\d+)\s*[xX]\s*(\d+)\s*", text, re.ASCII)
+    match = re.fullmatch(r"\s*(\d+)\s*[xX]\s*(\d+)\s*", text, re.ASCII) if isinstance(text, str) else None
     if match is None or len(text) > 20:
-        raise InputError(f"board size {shorten(text, 40)!r} is not of the form WIDTHxHEIGHT, such as 4x4")
+        raise InputError(f"board size {shown(text)} is not of the form WIDTHxHEIGHT, such as 4x4")
     return BoardSize(int(match[1]), int(match[2]))
 
 
@@ -115,6 +131,10 @@ def square_size(n_cells: int) -> BoardSize | None:
     return BoardSize(side, side) if side * side == n_cells and MIN_SIDE <= side <= MAX_SIDE else None
 
 
+# What users may give for a size: see `as_size`.
+SizeLike = BoardSize | str | int | Sequence[int]
+
+
 class Board(tuple[int, ...]):
     """Board: the tile on each cell row by row, 0 for the blank, and its `size`. It is equal to the plain tuple.
 
@@ -124,14 +144,14 @@ class Board(tuple[int, ...]):
         A string of numbers separated by whitespace or commas, rows optionally by `/`; a sequence of numbers, or of
         rows; or an array of one or two dimensions.
     size
-        Without it the rows give the size; without rows the board is square.
+        Such as "4x3", 4 or (4, 3). Without it the rows give the size; without rows the board is square.
 
     Raises
     ------
     BoardError
         It is not a board of that size.
     InputError
-        `size` is not of the form WIDTHxHEIGHT.
+        `size` is not a board size.
 
     Examples
     --------
@@ -143,8 +163,8 @@ class Board(tuple[int, ...]):
 
     size: BoardSize
 
-    def __new__(cls, board: BoardLike, size: BoardSize | str | None = None) -> Self:
-        expected = as_size(size) if isinstance(size, str) else size
+    def __new__(cls, board: BoardLike, size: SizeLike | None = None) -> Self:
+        expected = None if size is None else as_size(size)
         if isinstance(board, cls) and expected in (None, board.size):
             return board
         read = _read_text(board, expected) if isinstance(board, str) else _read_sequence(board, expected)
@@ -184,7 +204,9 @@ class Board(tuple[int, ...]):
     def move(self, tile: int) -> "Board":
         """Return the board after `tile` has moved to the blank. Raises `BoardError` if it is not next to the blank."""
         if tile not in self.moves():
-            raise BoardError(f"tile {tile} is not next to the blank; tiles that can move: {listed(self.moves())}")
+            raise BoardError(
+                f"tile {shown(tile)} is not next to the blank; tiles that can move: {listed(self.moves())}"
+            )
         swapped = {tile: BLANK, BLANK: tile}
         return Board([swapped.get(other, other) for other in self], self.size)
 
@@ -200,19 +222,42 @@ class Board(tuple[int, ...]):
         return self.draw().svg
 
 
-def as_size(size: BoardSize | str) -> BoardSize:
-    """Return a size, given as such or written `WIDTHxHEIGHT`. Raises `InputError`."""
-    return parse_size(size) if isinstance(size, str) else size
+def unchecked_board(tiles: Sequence[int], size: BoardSize) -> Board:
+    """Return a board whose tiles need no check: for searches, which make millions."""
+    board = tuple.__new__(Board, tiles)
+    board.size = size
+    return board
+
+
+def as_size(size: SizeLike) -> BoardSize:
+    """Return a size, given as such, as text (`4x3`), as width and height (4, 3), or as the side of a square.
+
+    Raises `InputError`.
+    """
+    if isinstance(size, BoardSize):
+        return size
+    if isinstance(size, str):
+        return parse_size(size)
+    sides: tuple[Any, ...] = tuple(size) if isinstance(size, Sequence) and len(size) == 2 else (size, size)
+    if isinstance(size, bytes) or not all(isinstance(side, Integral) for side in sides):
+        raise refusal(size, "board size", "one such as 4, (4, 4) or '4x4'")
+    return BoardSize(*sides)
 
 
 def as_goal(goal: BoardLike, size: BoardSize) -> Board:
-    """Return a goal, given as a board in any form or as a name (see `parse_goal`). Raises `GoalError`."""
-    if isinstance(goal, str):
-        return parse_goal(goal, size)
+    """Return a goal, given as a board in any form or as one of `NAMED_GOALS`. Raises `GoalError`."""
+    named = NAMED_GOALS.get(goal.strip()) if isinstance(goal, str) else None
+    if named is not None:
+        return Board(named(size), size)
     try:
         return Board(goal, size)
     except BoardError as error:
-        raise GoalError(f"goal is not a {size} board: {error}") from None
+        raise GoalError(f"goal is neither one of {', '.join(NAMED_GOALS)} nor a {size} board: {error}") from None
+
+
+def as_seed(seed: Seed) -> Seed:
+    """Return a seed of random numbers: a whole number, or a sequence of NumPy. Raises `InputError`."""
+    return seed if isinstance(seed, np.random.SeedSequence) else as_count(seed, "seed")
 
 
 def _read_text(text: str, size: BoardSize | None) -> tuple[Tiles, BoardSize]:
@@ -274,11 +319,36 @@ def _quoted(text: str) -> str:
     return repr(shorten(" ".join(text.split())))
 
 
-def format_board(board: Sequence[int], size: BoardSize | None = None) -> str:
-    """Return the board on one line, rows separated by `/` if `size` is given. `Board` reads it back."""
+def format_board(board: Sequence[int], size: SizeLike | None = None) -> str:
+    """Return the board on one line, rows separated by `/` if `size` is given. `Board` reads it back.
+
+    Parameters
+    ----------
+    board
+        Numbers; they are not checked.
+    size
+        Such as "4x3", 4 or (4, 3).
+
+    Returns
+    -------
+    str
+        Such as `1 2 3/4 5 6/7 8 0`.
+
+    Raises
+    ------
+    BoardError, InputError
+        The board is not a sequence, or the size is invalid.
+
+    Examples
+    --------
+    >>> format_board((1, 2, 3, 0), 2)
+    '1 2/3 0'
+    """
+    if not isinstance(board, Sequence | np.ndarray):
+        raise BoardError(f"board {shown(board)} is not a sequence of numbers")
     if size is None:
         return " ".join(map(str, board))
-    return "/".join(" ".join(map(str, row)) for row in _rows(board, size))
+    return "/".join(" ".join(map(str, row)) for row in _rows(board, as_size(size)))
 
 
 def draw_grid(labels: Sequence[str], size: BoardSize) -> str:
@@ -321,21 +391,20 @@ def snail(size: BoardSize) -> Tiles:
 NAMED_GOALS = {"blank-last": blank_last, "blank-first": blank_first, "snail": snail}
 
 
-def parse_goal(text: str, size: BoardSize) -> Board:
+def parse_goal(text: BoardLike, size: SizeLike) -> Board:
     """Read a goal: a name (`blank-last`, `blank-first`, `snail`) or a board.
 
     Raises
     ------
-    GoalError
-        The text is neither.
+    GoalError, InputError
+        It is neither, or the size is invalid.
+
+    Examples
+    --------
+    >>> parse_goal("snail", 3)
+    Board('1 2 3/8 0 4/7 6 5')
     """
-    named = NAMED_GOALS.get(text.strip())
-    if named is not None:
-        return Board(named(size), size)
-    try:
-        return Board(text, size)
-    except BoardError as error:
-        raise GoalError(f"goal is neither one of {', '.join(NAMED_GOALS)} nor a {size} board: {error}") from None
+    return as_goal(text, as_size(size))
 
 
 def goal_name(goal: Tiles, size: BoardSize) -> str:
@@ -387,17 +456,17 @@ def _parities(board: Tiles, goal: Tiles, size: BoardSize) -> tuple[bool, bool]:
 
 
 def random_boards(
-    size: BoardSize | str, goal: BoardLike, n_boards: int, seed: int | np.random.SeedSequence
+    size: SizeLike, goal: BoardLike = "blank-last", n: int = 1000, seed: Seed = 0
 ) -> npt.NDArray[np.uint8] | npt.NDArray[np.uint16]:
     """Draw solvable boards, uniformly distributed.
 
     Parameters
     ----------
     size
-        Size of the boards.
+        Size of the boards: "4x3", 4 or (4, 3).
     goal
         A board or a name.
-    n_boards
+    n
         Number of boards.
     seed
         Equal seeds give equal boards.
@@ -405,17 +474,22 @@ def random_boards(
     Returns
     -------
     numpy.ndarray
-        uint8[n_boards, n_cells], or uint16 if a tile is larger than 255.
+        uint8[n, n_cells], or uint16 if a tile is larger than 255.
 
     Raises
     ------
     InputError, GoalError
-        The size or the goal is invalid.
+        An argument is invalid.
+
+    Examples
+    --------
+    >>> random_boards("4x4", n=10).shape
+    (10, 16)
     """
-    size = as_size(size)
+    size, n, seed = as_size(size), as_count(n, "n", 0, _MOST_RANDOM), as_seed(seed)
     goal = as_goal(goal, size)
     tiles = np.arange(size.n_cells, dtype=np.uint8 if size.n_cells <= 256 else np.uint16)
-    boards = np.random.default_rng(seed).permuted(np.tile(tiles, (n_boards, 1)), axis=1)
+    boards = np.random.default_rng(seed).permuted(np.tile(tiles, (n, 1)), axis=1)
     places = np.argsort(np.array(goal))[boards]
     odd = np.array([permutation_is_odd(row.tolist()) for row in places], dtype=bool)
     dark = np.array([size.is_dark(cell) for cell in range(size.n_cells)])

@@ -70,6 +70,6 @@ def mappings_between(goal: Tiles, table_goal: Tiles, size: BoardSize) -> tuple[B
         raise GoalError(
             f"a table for the goal {goal_name(table_goal, size)} cannot serve the goal {goal_name(goal, size)}: no "
             f"symmetry of the {size} board takes one blank to the other; "
-            f'build one with pdb build ... --size {size} --goal "{goal_name(goal, size)}"'
+            "build a table for this size and goal"
         )
     return tuple(result)

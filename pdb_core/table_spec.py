@@ -50,7 +50,7 @@ class TableSpec:
             )
         if self.cost == "every-move" and self.encoding != "bits":
             raise InputError(
-                f"tables in which every move counts are written in bits, not in {self.encoding}; leave --encoding out"
+                f"tables in which every move counts are written in bits, not in {self.encoding}; leave the encoding out"
             )
 
     @property

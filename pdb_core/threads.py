@@ -24,8 +24,8 @@ def start_thread(thread: Thread, n_new: int = 0) -> bool:
         else:
             return True
     warnings.warn(
-        "the system starts no more threads, so fewer are used; raise its limits (ulimit -u and -v), or give fewer "
-        "--threads",
+        "the system starts no more threads, so fewer are used; raise its limits (ulimit -u and -v), or use fewer "
+        "threads",
         RuntimeWarning,
         stacklevel=1,
     )

@@ -3,27 +3,31 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from os import PathLike
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
+from pdb_core.arguments import FilePath, as_count, as_path, as_threads, check_functions, check_kind
 from pdb_core.encoding import Cost, Encoding
-from pdb_core.errors import BoardError, TableFileDamagedError, TableMismatchError, UnsolvableError
+from pdb_core.errors import BoardError, InputError, TableFileDamagedError, TableMismatchError, UnsolvableError
 from pdb_core.pattern import Partition
 from pdb_core.puzzle import (
     Board,
     BoardLike,
     BoardSize,
+    SizeLike,
     Tiles,
     as_goal,
+    as_size,
     format_board,
     goal_name,
     why_unsolvable,
 )
 from pdb_core.ranking import PatternIndex
-from pdb_core.schema import Header
+from pdb_core.schema import Header, PatternHeader
 from pdb_core.shared_tables import tiles_stood_for
 from pdb_core.symmetry import BoardMapping, mappings_between
 from pdb_query.lookup import LookupTables, SumViews, lookup_tables, probe_distances, sum_views
@@ -120,14 +124,14 @@ class Database:
         self.close()
 
     def close(self) -> None:
-        """Release the tables; arrays that were returned stay valid. Lookups afterwards raise `ValueError`."""
+        """Release the tables; arrays that were returned stay valid. Lookups afterwards raise `InputError`."""
         self._tables = None
 
     @property
     def lookup_tables(self) -> LookupTables:
-        """Tables in the form that kernels read. Raises `ValueError` if the database is closed."""
+        """Tables in the form that kernels read. Raises `InputError` if the database is closed."""
         if self._tables is None:
-            raise ValueError(f"the database {self.path} is closed")
+            raise InputError(f"the database {self.path} is closed")
         return self._tables
 
     def mappings(self, goal: BoardLike | None = None) -> tuple[BoardMapping, ...]:
@@ -147,7 +151,7 @@ class Database:
 
     def views(self, goal: BoardLike | None = None, *, reflects: bool = True) -> SumViews:
         """Return `mappings` in kernel form. With `reflects=False`, only the first mapping. Raises `GoalError`."""
-        return self._views_of(self._checked_goal(goal), reflects)
+        return self._views_of(self._checked_goal(goal), bool(reflects))
 
     def _make_views(self, goal: Tiles, reflects: bool) -> SumViews:
         mappings = self.mappings(goal)[: None if reflects else 1]
@@ -161,12 +165,12 @@ class Database:
         """The partition or catalogue: the patterns of the tables."""
         return self.header.spec.partition
 
-    def check_size(self, size: BoardSize) -> None:
+    def check_size(self, size: SizeLike) -> None:
         """Raise `TableMismatchError` if the tables are for boards of another size."""
+        size = as_size(size)
         if size != self.size:
             raise TableMismatchError(
-                f"{self.path} holds tables for {self.size} boards, this board is {size}; "
-                f"build one with pdb build ... --size {size}"
+                f"{self.path} holds tables for {self.size} boards, this board is {size}; build a table for this size"
             )
 
     def table(self, index: int) -> npt.NDArray[np.uint8]:
@@ -182,24 +186,30 @@ class Database:
 
         Raises
         ------
-        IndexError
-            There is no such pattern.
-        ValueError
-            The database is closed.
+        InputError
+            There is no such pattern, or the database is closed.
         """
-        entry = self.header.patterns[index]
+        entry = self._entry(index)
         return self.lookup_tables.memory[entry.offset : entry.offset + entry.n_bytes]
 
     def index(self, index: int) -> PatternIndex:
-        """Return the index function of the pattern at `index`, with `rank` and `unrank`. Raises `IndexError`."""
-        return PatternIndex(self.size, self.header.patterns[index].pattern.n_tiles)
+        """Return the index function of the pattern at `index`, with `rank` and `unrank`. Raises `InputError`."""
+        return PatternIndex(self.size, self._entry(index).pattern.n_tiles)
+
+    def _entry(self, index: int) -> PatternHeader:
+        return self.header.patterns[as_count(index, "index", 0, len(self.header.patterns) - 1)]
 
     def table_cells(self, index: int, cells: Sequence[int]) -> tuple[int, ...]:
         """Return the cells to rank for the pattern at `index` with its tiles (ascending) on `cells`.
 
-        They differ from `cells` only if the pattern uses the table of another pattern. Raises `IndexError`.
+        They differ from `cells` only if the pattern uses the table of another pattern. Raises `InputError`.
         """
-        entry = self.header.patterns[index]
+        entry = self._entry(index)
+        n_tiles = entry.pattern.n_tiles
+        check_kind(cells, (Sequence, np.ndarray), "cells", f"the cells of {n_tiles} tiles")
+        cells = [as_count(cell, "cell", 0, self.size.n_cells - 1) for cell in cells]
+        if len(cells) != n_tiles:
+            raise InputError(f"the pattern has {n_tiles} tiles; give as many cells, not {len(cells)}")
         if entry.use is None:
             return tuple(cells)
         labels = tiles_stood_for(self.goal, entry.pattern, entry.use.cell_map)
@@ -230,7 +240,7 @@ class Database:
             The tables cannot serve `goal`.
         TableFileDamagedError
             The tables have no distance for the board.
-        ValueError
+        InputError
             The database is closed.
         """
         checked = Board(board, self.size)
@@ -276,11 +286,11 @@ class Database:
             The tables cannot serve `goal`.
         TableFileDamagedError
             The tables have no distance for a solvable board.
-        ValueError
+        InputError
             The database is closed, or `n_threads` is below 1.
         """
-        if n_threads is not None and n_threads < 1:
-            raise ValueError(f"n_threads is {n_threads}; give 1 or more")
+        if n_threads is not None:
+            n_threads = as_threads(n_threads)
         tables, views = self.lookup_tables, self.views(goal)
         rows, verdicts = self.check_boards(boards, goal, strict=strict)
         if not strict:
@@ -316,7 +326,7 @@ class Database:
             A row is not a board, unless `strict` is False, or the boards have another shape or type.
         GoalError
             The tables cannot serve `goal`.
-        ValueError
+        InputError
             The database is closed.
         """
         rows = board_rows(boards, self.size)
@@ -346,9 +356,10 @@ class Database:
         ------
         TableFileDamagedError
             They differ.
-        ValueError
+        InputError
             The database is closed.
         """
+        check_functions(progress=progress)
         from pdb_query.verify import verify_table_file  # h5py takes a fifth of a second to import
 
         verify_table_file(self.lookup_tables.memory, self.header, str(self.path), progress)
@@ -361,7 +372,12 @@ def board_rows(boards: npt.ArrayLike, size: BoardSize) -> npt.NDArray[np.uint8]:
     """
     if isinstance(boards, Sequence) and len(boards) and isinstance(boards[0], str):
         boards = [Board(board, size) for board in boards]  # type: ignore[arg-type]  # an ArrayLike of strings is no board
-    given = np.asarray(boards)
+    try:
+        given = np.asarray(boards)
+    except ValueError:
+        raise BoardError(f"boards are rows of different lengths; give an array of shape (m, {size.n_cells})") from None
+    if given.shape == (0,):
+        given = np.empty((0, size.n_cells), dtype=np.uint8)
     if given.shape[1:] == (size.height, size.width):
         given = given.reshape(len(given), size.n_cells)
     if given.ndim != 2 or given.shape[1] != size.n_cells:
@@ -375,7 +391,7 @@ def board_rows(boards: npt.ArrayLike, size: BoardSize) -> npt.NDArray[np.uint8]:
 
 
 def open_database(
-    path: str | Path,
+    path: FilePath,
     *,
     load: LoadMode = "map",
     verify: bool = False,
@@ -408,10 +424,31 @@ def open_database(
         `TableFileDamagedError` tell why.
     MemoryLimitError
         There is too little memory.
-    ValueError
-        `load` is another word.
+    InputError
+        An argument is invalid.
+
+    Examples
+    --------
+    >>> with open_database("data/8.h5") as database:
+    ...     str(database.size)
+    '3x3'
     """
-    database = Database(Path(path), *load_table_file(Path(path), load))
+    check_functions(progress=progress)
+    path = as_path(path)
+    database = Database(path, *load_table_file(path, load))
     if verify:
         database.verify(progress)
     return database
+
+
+def as_databases(databases: Any) -> tuple[Database, ...]:
+    """Return databases, given as one or several, each open or as the path of its file, which is opened.
+
+    Raises `InputError` and the errors of `open_database`.
+    """
+    one = isinstance(databases, Database | str | PathLike)
+    if not one:
+        check_kind(databases, Sequence, "databases", "databases, or paths of table files")
+    return tuple(
+        item if isinstance(item, Database) else open_database(item) for item in ([databases] if one else databases)
+    )

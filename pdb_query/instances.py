@@ -11,9 +11,10 @@ from functools import lru_cache
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
+from pdb_core.arguments import FilePath, as_path, check_functions, refusal
 from pdb_core.errors import BoardError, GoalError, InputError, InstanceError
 from pdb_core.messages import as_typed, shorten
-from pdb_core.puzzle import MAX_SIDE, Board, BoardSize, parse_goal
+from pdb_core.puzzle import MAX_SIDE, Board, BoardSize, SizeLike, as_size, parse_goal
 from pdb_query.board_pickle import SUFFIXES, read_board_pickle
 
 # In a wheel the sets are beside this file; in a checkout they are in data/instances.
@@ -61,8 +62,8 @@ def instance_sets() -> dict[str, Path]:
 
 
 def read_instances(
-    source: str | Path,
-    size: BoardSize | None = None,
+    source: FilePath,
+    size: SizeLike | None = None,
     *,
     tile_number: TileNumber | None = None,
     stdin: BinaryIO | None = None,
@@ -89,11 +90,24 @@ def read_instances(
         There is no such set or file, or it cannot be read, or it holds no board.
     BoardError, GoalError
         A board or a goal is invalid. The message names the file and the line.
+    InputError
+        An argument is invalid.
+
+    Examples
+    --------
+    >>> sum(1 for instance in read_instances("korf100"))
+    100
     """
+    check_functions(tile_number=tile_number)
+    size = None if size is None else as_size(size)
+    path = as_path(source, "source")
     if source == STANDARD_INPUT:
+        if stdin is not None and not hasattr(stdin, "readline"):
+            raise refusal(stdin, "stdin", "an open binary file")
         yield from _parse(_lines(stdin or _standard_input(), "standard input"), size, tile_number)
         return
-    path = source if isinstance(source, Path) else instance_sets().get(source) or Path(source)
+    if isinstance(source, str):
+        path = instance_sets().get(source, path)
     is_empty = True
     for instance in _read_file(path, str(source), size, tile_number):
         is_empty = False

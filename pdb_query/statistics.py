@@ -5,10 +5,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from pdb_core.arguments import FilePath, as_count
 from pdb_core.puzzle import random_boards
-from pdb_query.database import Database
+from pdb_query.database import Database, as_databases
 
-_BOARDS_AT_A_TIME = 100_000
+_BOARDS_AT_A_TIME, _MOST_BOARDS = 100_000, 1_000_000_000
 
 
 @dataclass(frozen=True)
@@ -27,13 +28,15 @@ class RandomBoardStatistics:
     h: tuple[float, float]
 
 
-def random_board_statistics(database: Database, *, n_boards: int = 100_000, seed: int = 1) -> RandomBoardStatistics:
+def random_board_statistics(
+    database: Database | FilePath, *, n_boards: int = 100_000, seed: int = 0
+) -> RandomBoardStatistics:
     """Measure the mean lower bounds of random boards.
 
     Parameters
     ----------
     database
-        The tables to look up.
+        The tables to look up: a database, or the path of its file.
     n_boards
         Number of boards, at least 2.
     seed
@@ -43,9 +46,17 @@ def random_board_statistics(database: Database, *, n_boards: int = 100_000, seed
     ------
     TableFileDamagedError
         The tables have no distance for a board.
-    ValueError
-        The database is closed.
+    InputError
+        An argument is invalid, or the database is closed.
+
+    Examples
+    --------
+    >>> random_board_statistics("data/8.h5", n_boards=1000).h[0] > 20
+    True
     """
+    (database,) = as_databases((database,))
+    n_boards = as_count(n_boards, "n_boards", 2, _MOST_BOARDS)
+    seed = as_count(seed, "seed")
     generator = np.random.default_rng(seed)
     rows = []
     for start in range(0, n_boards, _BOARDS_AT_A_TIME):

@@ -11,6 +11,7 @@ from typing import Literal, get_args
 import numpy as np
 import numpy.typing as npt
 
+from pdb_core.arguments import as_choice
 from pdb_core.errors import MemoryLimitError, TableFileDamagedError, TableFileError, TableFileMissingError
 from pdb_core.messages import format_bytes
 from pdb_core.schema import Header, read_header
@@ -43,10 +44,9 @@ def load_table_file(path: Path, load: LoadMode) -> tuple[Header, npt.NDArray[np.
     miss the processor's cache of addresses (TLB) less often.
 
     Raises `TableFileMissingError`, `TableFileForeignError`, `TableFileVersionError`, `TableFileDamagedError`,
-    `TableFileError` if the system cannot read it, `MemoryLimitError`, and `ValueError` for another `load`.
+    `TableFileError` if the system cannot read it, `MemoryLimitError`, and `InputError` for another `load`.
     """
-    if load not in LOAD_MODES:
-        raise ValueError(f"load is {load!r}; give one of {', '.join(LOAD_MODES)}")
+    as_choice(load, "load", LOAD_MODES)
     # One open file for header and tables: it may be replaced under its name meanwhile.
     with _opened(path) as file:
         header = read_header(file, str(path))

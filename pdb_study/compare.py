@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Protocol
 
+from pdb_core.arguments import as_function, check_kind, refusal, shown
 from pdb_core.errors import MemoryLimitError, UnsolvableError
 from pdb_core.puzzle import BoardLike
 from pdb_study import plots
-from solver.progress import Limits
+from solver.progress import Limits, LimitsLike, as_limits
 from solver.requests import Result
 from solver.solution import Solution
 
@@ -119,24 +120,45 @@ def compare(
     solvers: Mapping[str, BoardSolver],
     boards: Iterable[BoardLike],
     *,
-    limits: Limits | None = None,
-    progress: Callable[[str, int], None] = lambda _name, _n_boards: None,
+    limits: LimitsLike = None,
+    progress: Callable[[str, int], None] | None = None,
 ) -> Comparison:
     """Solve the same boards with each solver, and return the means of each solver.
 
-    Boards that cannot be solved, and those given up at a limit, are left out of the means. Raises what the solvers
-    raise, such as `BoardError`.
+    Boards that cannot be solved, and those given up at a limit, are left out of the means.
 
     Parameters
     ----------
     solvers
         The solvers by name, such as `{"Manhattan": HeuristicSolver(...), "78": Solver(...)}`.
     limits
-        Limits of each board.
+        Limits of each board: seconds, or limits of time and nodes.
     progress
         Called after each board with the name of the solver and the number of boards that it has finished.
+
+    Returns
+    -------
+    Comparison
+        A row for each solver.
+
+    Raises
+    ------
+    BoardError, PdbError
+        The errors of the solvers.
+
+    Examples
+    --------
+    >>> from solver import HeuristicSolver
+    >>> compare({"Manhattan": HeuristicSolver("3x3")}, ["1 2 3/4 5 6/0 7 8"]).rows[0].mean_length
+    2
     """
-    given = list(boards)
+    check_kind(solvers, Mapping, "solvers", "a dictionary of solvers by name")
+    progress = as_function(progress, "progress")
+    check_kind(boards, Iterable, "boards", "a sequence of boards")
+    given, limits = [boards] if isinstance(boards, str) else list(boards), as_limits(limits)
+    for name, each in solvers.items():
+        if not hasattr(each, "solve"):
+            raise refusal(each, f"solver {shown(name)}", "a solver, such as HeuristicSolver('3x3')")
 
     def results(solver: BoardSolver) -> Iterator[Result]:
         for board in given:

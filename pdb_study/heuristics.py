@@ -9,15 +9,26 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from pdb_core.arguments import FilePath, as_count, as_function, as_names, as_threads, check_functions
 from pdb_core.errors import InputError
-from pdb_core.puzzle import BoardLike, Boards, BoardSize, Tiles, as_goal, as_size, check_table_size, random_boards
-from pdb_core.resources import available_cores
+from pdb_core.puzzle import (
+    BoardLike,
+    Boards,
+    BoardSize,
+    SizeLike,
+    Tiles,
+    as_goal,
+    as_size,
+    check_table_size,
+    random_boards,
+)
 from pdb_query import Database
+from pdb_query.database import as_databases
 from pdb_study import plots
 from pdb_study.layer_search import MAX_CELLS, all_boards
 from solver import Solver
-from solver.heuristics import HEURISTICS, heuristic_tables, parse_heuristic
-from solver.heuristics.evaluate_kernels import evaluate_many
+from solver.heuristics import HEURISTICS, heuristic_tables
+from solver.heuristics.values import evaluated
 
 Values = npt.NDArray[np.int64]
 _BOARDS_AT_A_TIME, _SOLVED_AT_A_TIME = 100_000, 2000
@@ -136,17 +147,12 @@ def heuristic_values(
 
     Raises `GoalError` if a database cannot serve the goal, and the errors of `heuristic_tables`.
     """
-    heuristics = [heuristic_tables(parse_heuristic(name), size, goal) for name in names]
-    values = np.empty((len(boards), len(names) + len(databases)), dtype=np.int64)
-    for start in range(0, len(boards), _BOARDS_AT_A_TIME):  # so that Ctrl-C works
-        rows = slice(start, start + _BOARDS_AT_A_TIME)
-        for column, tables in enumerate(heuristics):
-            each = np.empty((len(boards[rows]), len(tables.codes)), dtype=np.uint16)
-            evaluate_many(tables, boards[rows], each)
-            values[rows, column] = each.max(axis=1)
-        for column, database in enumerate(databases, start=len(names)):
-            values[rows, column] = database.probe_batch(boards[rows], goal).h
-    return values
+    values = [evaluated(boards, name, goal, size) for name in names]
+    for database in databases:
+        parts = range(0, len(boards), _BOARDS_AT_A_TIME)  # so that Ctrl-C works
+        found = [database.probe_batch(boards[start : start + _BOARDS_AT_A_TIME], goal).h for start in parts]
+        values.append(np.concatenate(found))
+    return np.column_stack(values)
 
 
 def fitting_heuristics(size: BoardSize, goal: Tiles) -> list[str]:
@@ -160,16 +166,16 @@ def fitting_heuristics(size: BoardSize, goal: Tiles) -> list[str]:
 
 
 def study_heuristics(
-    size: BoardSize | str,
-    heuristics: Sequence[str] = ("manhattan", "linear-conflict"),
-    databases: Sequence[Database] = (),
+    size: SizeLike,
+    heuristics: str | Sequence[str] = ("manhattan", "linear-conflict"),
+    databases: Database | FilePath | Sequence[Database | FilePath] = (),
     *,
     goal: BoardLike = "blank-last",
     n_boards: int = 1000,
-    seed: int = 1,
+    seed: int = 0,
     solves_with: Callable[[], Sequence[Database]] | None = None,
     n_threads: int | None = None,
-    progress: Callable[[int, int], None] = lambda _done, _total: None,
+    progress: Callable[[int, int], None] | None = None,
 ) -> HeuristicStudy:
     """Return the values of heuristics and databases, by the distance of the boards from the goal.
 
@@ -178,7 +184,9 @@ def study_heuristics(
     Parameters
     ----------
     heuristics
-        Names, see `solver.heuristics.HEURISTICS`. `fitting_heuristics` returns those of a size.
+        One name or several, see `solver.heuristics.HEURISTICS`. `fitting_heuristics` returns those of a size.
+    databases
+        One database or several, open or as paths.
     n_boards
         Number of random boards.
     solves_with
@@ -193,7 +201,19 @@ def study_heuristics(
         boards with.
     GoalError
         For an invalid goal, or if a database cannot serve it.
+
+    Examples
+    --------
+    >>> study_heuristics("2x2", "manhattan").n_boards
+    12
     """
+    check_functions(solves_with=solves_with)
+    progress = as_function(progress, "progress")
+    names, databases = as_names(heuristics, "heuristics"), as_databases(databases)
+    if not names and not databases:
+        raise InputError("there is nothing to study; give a heuristic or a database")
+    n_boards, n_threads = as_count(n_boards, "n_boards", 1), as_threads(n_threads)
+    seed = as_count(seed, "seed")
     size = as_size(size)
     check_table_size(size, what="heuristics and optimal solutions", instead="choose a smaller size")
     checked = as_goal(goal, size)
@@ -205,13 +225,13 @@ def study_heuristics(
     else:
         boards = random_boards(size, checked, n_boards, seed).astype(np.uint8)
     # Before boards are solved: it raises at once if a heuristic or a database cannot be used.
-    values = heuristic_values(boards, size, checked, heuristics, databases)
+    values = heuristic_values(boards, size, checked, names, databases)
     if not is_whole and size.n_cells <= _MAX_SOLVED_CELLS:
         solving = databases if solves_with is None else solves_with()
         if not solving:
             raise InputError(f"random boards of {size} are solved to know their distances; give a database")
-        distances = _optimal_lengths(boards, checked, solving, n_threads or available_cores(), progress)
-    labels = (*heuristics, *(f"db {database.partition.name} {database.encoding}" for database in databases))
+        distances = _optimal_lengths(boards, checked, solving, n_threads, progress)
+    labels = (*names, *(f"db {database.partition.name} {database.encoding}" for database in databases))
     return study_values(size, labels, values, distances, is_sample=not is_whole)
 
 

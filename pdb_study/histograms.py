@@ -2,15 +2,20 @@
 
 from typing import Any
 
+from pdb_core.arguments import FilePath
 from pdb_query import Database
+from pdb_query.database import as_databases
 from pdb_study import plots
 
 
 class Histograms:
-    """Number of entries at each distance, for each table of a database. A notebook shows a plot and a table."""
+    """Number of entries at each distance, for each table of a database, open or as a path.
 
-    def __init__(self, database: Database) -> None:
-        self._database = database
+    A notebook shows a plot and a table.
+    """
+
+    def __init__(self, database: Database | FilePath) -> None:
+        (self._database,) = as_databases((database,))
 
     @property
     def counts(self) -> dict[tuple[int, ...], tuple[int, ...]]:

@@ -10,7 +10,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from pdb_core.puzzle import BoardLike, BoardSize, Tiles, as_goal, as_size, check_table_size
+from pdb_core.arguments import as_count, as_function, as_threads
+from pdb_core.puzzle import BoardLike, BoardSize, SizeLike, Tiles, as_goal, as_size, check_table_size
 from pdb_study import plots
 from pdb_study.complete_search import MAX_CELLS, Progress, complete_search_bytes, search_completely
 from pdb_study.layer_search import Layer, first_boards, layers
@@ -91,19 +92,21 @@ class StateSpace:
 
 
 def explore_space(
-    size: BoardSize | str,
+    size: SizeLike,
     goal: BoardLike = "blank-last",
     *,
     max_depth: int | None = None,
-    n_threads: int = 1,
+    n_threads: int | None = None,
     memory_limit_bytes: int = 1 << 62,
     max_antipodes: int = 20,
-    progress: Progress = lambda _depth, _n_reached: None,
+    progress: Progress | None = None,
 ) -> StateSpace:
     """Count the boards at each distance from `goal`, by breadth-first search.
 
     Parameters
     ----------
+    n_threads
+        By default all cores.
     max_depth
         Largest distance to search. By default all boards are searched.
     memory_limit_bytes
@@ -118,7 +121,7 @@ def explore_space(
     GoalError
         If the goal is not a board of this size.
     InputError
-        For boards larger than 6x6.
+        For boards larger than 6x6, and invalid arguments.
 
     Examples
     --------
@@ -126,12 +129,16 @@ def explore_space(
     (1, 2, 2, 2, 2, 2, 1)
     """
     start = time.perf_counter()
-    size = as_size(size)
+    size, n_threads = as_size(size), as_threads(n_threads)
+    as_count(memory_limit_bytes, "memory_limit_bytes")
+    as_count(max_antipodes, "max_antipodes")
+    progress = as_function(progress, "progress")
+    if max_depth is not None:
+        as_count(max_depth, "max_depth")
     check_table_size(
         size,
         what="counts by distance",
-        instead=f"all boards are counted up to {MAX_CELLS} cells, such as 3x4, and beyond that those at most --depth "
-        "moves from the goal",
+        instead=f"all boards are counted up to {MAX_CELLS} cells, such as 3x4, and beyond that those up to a depth",
     )
     goal = as_goal(goal, size)
     out_of_memory = False

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from solver.engine.worker_pool import WorkerPool
     from solver.graph_search.graph_search import GraphSolver
     from solver.heuristics.heuristic_solver import HeuristicSolver
+    from solver.heuristics.values import h
     from solver.labels import Labels
     from solver.large_boards.suboptimal import default_time_limit, find_suboptimal_solution
     from solver.solution import Solution, SolvedBoards, replay
@@ -49,6 +50,7 @@ __all__ = [
     "a_star",
     "default_time_limit",
     "find_suboptimal_solution",
+    "h",
     "ida_star",
     "replay",
 ]
@@ -59,6 +61,7 @@ _MODULES = {
     "engine.worker_pool": ("WorkerPool",),
     "graph_search.graph_search": ("GraphSolver",),
     "heuristics.heuristic_solver": ("HeuristicSolver",),
+    "heuristics.values": ("h",),
     "labels": ("Labels",),
     "solution": ("Solution", "SolvedBoards", "replay"),
     "solve": ("Solver",),

@@ -43,7 +43,7 @@ class AnswerLog:
         # Results of this run that the log does not keep: of unsolvable boards, and of those that were given up.
         self._unlogged: dict[bytes, Result] = {}
         self._checkpoints: dict[bytes, _LoggedCheckpoint] = {}
-        self._journal = Journal(path, _KIND, method, advice="name another with --log", sync_s=_SYNC_S)
+        self._journal = Journal(path, _KIND, method, advice="choose another log", sync_s=_SYNC_S)
         try:
             for place, values in self._journal.records():
                 self._read(place, values)
@@ -120,7 +120,7 @@ class AnswerLog:
             self._checkpoint({name: values[name] for name in ("width", "board", "goal")}).read(values)
 
     def _damaged(self, error: Exception) -> InputError:
-        return InputError(f"the log {self._journal.path} is damaged: {error}; name another with --log")
+        return InputError(f"the log {self._journal.path} is damaged: {error}; choose another log")
 
 
 def _key(values: Values) -> bytes:

@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from pdb_core.errors import InputError
+from pdb_core.arguments import as_count, as_number, check_functions
 
 
 @dataclass(frozen=True)
@@ -23,15 +23,32 @@ class Limits:
     ------
     InputError
         If a limit is negative or NaN.
+
+    Examples
+    --------
+    >>> Limits(seconds=10).nodes is None
+    True
     """
 
     seconds: float | None = None
     nodes: int | None = None
 
     def __post_init__(self) -> None:
-        for name, limit in (("seconds", self.seconds), ("nodes", self.nodes)):
-            if limit is not None and not limit >= 0:
-                raise InputError(f"{name}={limit}: a limit of a search must be 0 or more; None means no limit")
+        if self.seconds is not None:
+            as_number(self.seconds, "seconds")
+        if self.nodes is not None:
+            as_count(self.nodes, "nodes")
+
+
+# What users may give for limits: a number is a limit of seconds.
+LimitsLike = Limits | float | None
+
+
+def as_limits(limits: LimitsLike) -> Limits:
+    """Return limits of a search. Raises `InputError`."""
+    if isinstance(limits, Limits):
+        return limits
+    return Limits() if limits is None else Limits(as_number(limits, "limits"))
 
 
 # Limits of a search that only loads or compiles kernels. With sound tables a board one move from the goal takes fewer
@@ -67,6 +84,7 @@ class Clock:
     """Clock of a search that runs in slices: it reports progress between them, and checks the limits."""
 
     def __init__(self, limits: Limits, report: Report | None) -> None:
+        check_functions(report=report)
         self._start, self._limit_s, self._report = time.perf_counter(), limits.seconds, report
         self.most_nodes = sys.maxsize if limits.nodes is None else limits.nodes
 

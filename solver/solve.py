@@ -14,10 +14,12 @@ from threading import Lock
 import numpy as np
 import numpy.typing as npt
 
-from pdb_core.errors import UnsolvableError
+from pdb_core.arguments import FilePath, as_bytes, as_threads, check_functions, check_kind
+from pdb_core.errors import InputError, UnsolvableError
 from pdb_core.puzzle import Board, BoardLike, BoardSize, Tiles, as_goal
 from pdb_core.symmetry import BoardMapping
 from pdb_query import Database
+from pdb_query.database import as_databases
 from pdb_query.lookup import Int64s
 from solver.board_arrays import N_MOVES
 from solver.checkpoint import Checkpoint
@@ -31,7 +33,7 @@ from solver.engine.unit_tables import DatabaseSums
 from solver.engine.worker_pool import WorkerPool, in_parallel
 from solver.labels import Labels, distances_after, mapped_moves, optimal_first_moves
 from solver.move_pruning.move_pruning import PruningFsm, fsm_for
-from solver.progress import Iteration, Limits, Report
+from solver.progress import Iteration, LimitsLike, Report, as_limits
 from solver.solution import Solution, SolvedBoards, check_solvable, one_move_away, replay, unsolvable
 
 # Boards that one call searches at most: enough to keep Python out, few enough to keep all threads busy.
@@ -57,7 +59,8 @@ class IdaStarSolver(ABC):
         """
         self._size, self._goal = size, goal
         self._make_engine, self._plain, self._operator_order = engine, plain, operator_order
-        self._frontier_limits = None if frontier_bytes is None else FrontierLimits(frontier_bytes)
+        n_bytes = as_bytes(frontier_bytes, "frontier_bytes")
+        self._frontier_limits = None if n_bytes is None else FrontierLimits(n_bytes)
         self._lock = Lock()
         self._all_star: IdaStar | None = None
         self._ida_star = self._make_ida_star()
@@ -74,7 +77,7 @@ class IdaStarSolver(ABC):
         board: BoardLike,
         goal: BoardLike | None = None,
         *,
-        limits: Limits | None = None,
+        limits: LimitsLike = None,
         report: Report | None = None,
         pool: WorkerPool | None = None,
         checkpoint: Checkpoint | None = None,
@@ -88,7 +91,7 @@ class IdaStarSolver(ABC):
         goal
             Board to reach; by default the solver's goal.
         limits
-            Limits of time and nodes. If one is reached, the solution has no length, but a lower bound.
+            Seconds, or limits of time and nodes. If one is reached, the solution has no length, but a lower bound.
         report
             Function that is called several times a second with the threshold that is searched. An exception from it
             ends the search.
@@ -113,7 +116,8 @@ class IdaStarSolver(ABC):
             If the solution fails its replay.
         """
         checked, checked_goal, mapping = self._checked(board, goal)
-        result = self._ida_star.search(mapping.apply(checked), limits, report, pool, checkpoint=checkpoint)
+        _check(report, pool, checkpoint)
+        result = self._ida_star.search(mapping.apply(checked), as_limits(limits), report, pool, checkpoint=checkpoint)
         return self._solution(checked, checked_goal, mapping, result)
 
     def solve_all(
@@ -122,7 +126,7 @@ class IdaStarSolver(ABC):
         goal: BoardLike | None = None,
         *,
         listed: Callable[[tuple[int, ...]], None] | None = None,
-        limits: Limits | None = None,
+        limits: LimitsLike = None,
         report: Report | None = None,
         pool: WorkerPool | None = None,
         checkpoint: Checkpoint | None = None,
@@ -140,7 +144,7 @@ class IdaStarSolver(ABC):
         listed
             Function that is called with the tiles of each solution, replayed, one at a time, in no particular order.
         limits
-            Limits of time and nodes. If one is reached, the solution has no length, but a lower bound.
+            Seconds, or limits of time and nodes. If one is reached, the solution has no length, but a lower bound.
         report
             Function that is called several times a second with the threshold that is searched. An exception from it
             ends the search.
@@ -150,6 +154,8 @@ class IdaStarSolver(ABC):
             Thresholds that earlier runs finished, after which the search continues, and to which it adds its own.
         """
         checked, checked_goal, mapping = self._checked(board, goal)
+        _check(report, pool, checkpoint)
+        check_functions(listed=listed)
         with self._lock:
             if self._all_star is None:
                 # An FSM that prunes one of two equally long sequences would lose solutions.
@@ -163,7 +169,7 @@ class IdaStarSolver(ABC):
 
         result = self._all_star.search(
             mapping.apply(checked),
-            limits,
+            as_limits(limits),
             report,
             pool,
             finds_all=True,
@@ -195,6 +201,13 @@ class IdaStarSolver(ABC):
         return result.solution(board, goal, self._size, tiles)
 
 
+def _check(report: object, pool: object, checkpoint: object) -> None:
+    """Raise `InputError` if an argument is of another kind."""
+    check_functions(report=report)
+    check_kind(pool, WorkerPool | None, "pool", "a WorkerPool, or None")
+    check_kind(checkpoint, Checkpoint | None, "checkpoint", "a Checkpoint, or None")
+
+
 class Solver(IdaStarSolver):
     """Solver by IDA* with the tables of one or more databases. Its h is the largest of all their sums. Thread-safe.
 
@@ -207,7 +220,7 @@ class Solver(IdaStarSolver):
     Parameters
     ----------
     databases
-        One or more open databases.
+        One or more databases, open or as paths of their files.
     plain
         Whether to prune only the move that undoes the last one. Complete thresholds then have the textbook's nodes.
     reflects
@@ -218,7 +231,7 @@ class Solver(IdaStarSolver):
 
     Raises
     ------
-    ValueError
+    InputError
         If there is no database, or one is closed.
     TableMismatchError
         If the databases are of different sizes.
@@ -235,21 +248,21 @@ class Solver(IdaStarSolver):
 
     def __init__(
         self,
-        *databases: Database,
+        *databases: Database | FilePath,
         plain: bool = False,
         reflects: bool = True,
         frontier_bytes: int | None = None,
     ) -> None:
         if not databases:
-            raise ValueError("no database is given; name one or more, or use HeuristicSolver")
-        self._databases, self._database = databases, databases[0]
-        database = self._database
-        for other in databases[1:]:
+            raise InputError("no database is given; name one or more, or use HeuristicSolver")
+        self._databases = opened = as_databases(databases)
+        self._database = database = opened[0]
+        for other in opened[1:]:
             other.check_size(database.size)
         heuristics = [
-            DatabaseSums(other.lookup_tables, other.views(database.goal, reflects=reflects)) for other in databases
+            DatabaseSums(other.lookup_tables, other.views(database.goal, reflects=reflects)) for other in opened
         ]
-        source = " or ".join(str(other.path) for other in databases)
+        source = " or ".join(str(other.path) for other in opened)
         super().__init__(
             database.size,
             database.goal,
@@ -289,9 +302,11 @@ class Solver(IdaStarSolver):
         checkpoints
             Function that is called with the index of a hard board and returns its checkpoint.
         """
-        if not boards:
-            return
+        _check(report, pool, None)
+        check_functions(checkpoints=checkpoints)
         checked_goal, mapping, mapped, solvable = self._prepared(boards, goal)
+        if not len(mapped):
+            return
         rows = {index: row for row, index in enumerate(solvable.tolist())}
 
         def answer(index: int) -> Solution | UnsolvableError:
@@ -313,7 +328,7 @@ class Solver(IdaStarSolver):
             first = end
 
     def solve_many(
-        self, boards: npt.ArrayLike, goal: BoardLike | None = None, *, n_threads: int = 1, moves: bool = False
+        self, boards: npt.ArrayLike, goal: BoardLike | None = None, *, n_threads: int | None = None, moves: bool = False
     ) -> SolvedBoards:
         """Return the optimal lengths of many boards, and with `moves` also the tiles moved.
 
@@ -326,13 +341,13 @@ class Solver(IdaStarSolver):
         goal
             Board to reach; by default the solver's goal.
         n_threads
-            Threads that search easy boards without Python between them, and share hard boards.
+            Threads that search easy boards without Python between them, and share hard boards. By default all cores.
         moves
             Whether to return the tiles moved.
 
         Raises
         ------
-        ValueError
+        InputError
             If `n_threads` is less than 1.
         BoardError
             For the first row that is not a board.
@@ -343,6 +358,7 @@ class Solver(IdaStarSolver):
         LimitReachedError
             If a solution is too far above a sum for the search.
         """
+        n_threads = as_threads(n_threads)
         _goal, mapping, mapped, solvable = self._prepared(boards, goal)
         original = np.argsort(mapping.tile_map).astype(np.uint8)
         chunks = _chunks(solvable, n_threads)
@@ -366,7 +382,7 @@ class Solver(IdaStarSolver):
         return SolvedBoards(lengths, h, generated, expanded, tiles if moves else None)
 
     def label(
-        self, boards: npt.ArrayLike, goal: BoardLike | None = None, *, n_threads: int = 1, moves: bool = True
+        self, boards: npt.ArrayLike, goal: BoardLike | None = None, *, n_threads: int | None = None, moves: bool = True
     ) -> Labels:
         """Return the exact distances of many boards, and with `moves` those after each move of the blank.
 
@@ -379,11 +395,12 @@ class Solver(IdaStarSolver):
         goal
             Board to reach; by default the solver's goal.
         n_threads
-            Threads that search easy boards without Python between them, and share hard boards.
+            Threads that search easy boards without Python between them, and share hard boards. By default all cores.
         moves
             Whether to label the neighbours, too. Each neighbour that is not on the solution found takes one more
             search, with a single threshold.
         """
+        n_threads = as_threads(n_threads)
         _goal, mapping, mapped, solvable = self._prepared(boards, goal)
         order = mapped_moves(mapping, self._database.size)
 
@@ -420,8 +437,6 @@ class Solver(IdaStarSolver):
 
 
 def _chunks(rows: Int64s, n_threads: int) -> list[Int64s]:
-    """Return the rows of boards in parts that one call searches each. Raises `ValueError` if `n_threads` is below 1."""
-    if n_threads < 1:
-        raise ValueError(f"n_threads is {n_threads}; give 1 or more")
+    """Return the rows of boards in parts that one call searches each."""
     n_chunk = max(1, min(MOST_BOARDS, len(rows) // (8 * n_threads)))
     return [rows[first : first + n_chunk] for first in range(0, len(rows), n_chunk)]

@@ -1,6 +1,6 @@
-"""A* and IDA* as in textbooks, over tuples, with `heapq` and recursion: for reading, and to test the fast searches.
+"""A* and IDA* as in textbooks, over boards, with `heapq` and recursion: for reading, and to test the fast searches.
 
-Both find an optimal solution with a heuristic that never overestimates. Boards must be solvable. A node here is a board
+Both find an optimal solution with a heuristic that never overestimates. A node here is a board
 and the path to it; g is the length of the path, h the heuristic's lower bound on the moves left, and f = g + h.
 """
 
@@ -9,26 +9,30 @@ import itertools
 import time
 from collections.abc import Callable, Collection, Iterator
 
-from pdb_core.puzzle import BLANK, Board, BoardSize, Tiles
+from pdb_core.arguments import as_names, check_kind
+from pdb_core.puzzle import BLANK, Board, BoardLike, SizeLike, as_goal, unchecked_board
 from solver.progress import Iteration
-from solver.solution import Solution, replay
+from solver.solution import Solution, check_solvable, replay
 
-Heuristic = Callable[[Tiles], int]
+Heuristic = Callable[[Board], int]
 # Pairs of the blank's moves (up, left, right, down) of which the second undoes the first.
 UNDOING = ("UD", "DU", "LR", "RL")
 
 
-def children(board: Tiles, size: BoardSize) -> Iterator[tuple[str, int, Tiles]]:
+def children(board: Board) -> Iterator[tuple[str, int, Board]]:
     """Yield for each move of the blank, in the order up, left, right, down: its letter, the tile, the next board."""
+    size = board.size
     blank = board.index(BLANK)
     letters = {-size.width: "U", -1: "L", 1: "R", size.width: "D"}
     for cell in size.neighbours[blank]:
         cells = list(board)
         cells[blank], cells[cell] = cells[cell], BLANK
-        yield letters[cell - blank], board[cell], tuple(cells)
+        yield letters[cell - blank], board[cell], unchecked_board(cells, size)
 
 
-def a_star(board: Tiles, goal: Tiles, size: BoardSize, heuristic: Heuristic) -> Solution:
+def a_star(
+    board: BoardLike, heuristic: Heuristic, goal: BoardLike = "blank-last", size: SizeLike | None = None
+) -> Solution:
     """Return an optimal solution of a board by A* (Hart, Nilsson and Raphael 1968).
 
     The open node with the least f is expanded next; among equals, the one with the least h. A board that is reached by
@@ -37,18 +41,31 @@ def a_star(board: Tiles, goal: Tiles, size: BoardSize, heuristic: Heuristic) -> 
     Parameters
     ----------
     board
-        Board to solve. If it cannot be solved, the search does not end.
-    goal
-        Board to reach.
-    size
-        Size of both.
+        Board to solve.
     heuristic
-        Function that returns a lower bound on the moves from a board to the goal.
+        Function of a `Board` that returns a lower bound on the moves from there to the goal.
+    goal
+        Board to reach, or its name.
+    size
+        Size of the board, if it does not follow from `board`.
+
+    Raises
+    ------
+    BoardError, GoalError, UnsolvableError, InputError
+        The board cannot be solved, or an argument is invalid.
+
+    Examples
+    --------
+    >>> def misplaced(board):
+    ...     return sum(tile not in (0, cell) for cell, tile in enumerate(board, 1))
+    >>> a_star("1 2 3/4 5 6/0 7 8", misplaced).moves
+    (7, 8)
     """
+    board, goal = _checked(board, heuristic, goal, size)
     start = time.perf_counter()
     least_g = {board: 0}
     # The board before, and the tile moved.
-    parents: dict[Tiles, tuple[Tiles, int]] = {}
+    parents: dict[Board, tuple[Board, int]] = {}
     h = heuristic(board)
     open_nodes = [(h, h, board)]
     generated = expanded = 0
@@ -60,7 +77,7 @@ def a_star(board: Tiles, goal: Tiles, size: BoardSize, heuristic: Heuristic) -> 
         if here == goal:
             break
         expanded += 1
-        for _letter, tile, child in children(here, size):
+        for _letter, tile, child in children(here):
             generated += 1
             if child not in least_g or g + 1 < least_g[child]:
                 least_g[child] = g + 1
@@ -72,14 +89,14 @@ def a_star(board: Tiles, goal: Tiles, size: BoardSize, heuristic: Heuristic) -> 
         here, tile = parents[here]
         tiles.append(tile)
     iteration = Iteration(g, generated, expanded, time.perf_counter() - start)
-    return _solution(board, goal, size, "a-star", h, tiles[::-1], [iteration])
+    return _solution(board, goal, "a-star", h, tiles[::-1], [iteration])
 
 
 def ida_star(
-    board: Tiles,
-    goal: Tiles,
-    size: BoardSize,
+    board: BoardLike,
     heuristic: Heuristic,
+    goal: BoardLike = "blank-last",
+    size: SizeLike | None = None,
     *,
     pruned: Collection[str] = UNDOING,
 ) -> Solution:
@@ -90,25 +107,38 @@ def ida_star(
     Parameters
     ----------
     board
-        Board to solve. If it cannot be solved, the search does not end.
-    goal
-        Board to reach.
-    size
-        Size of both.
+        Board to solve.
     heuristic
-        Function that returns a lower bound on the moves from a board to the goal.
+        Function of a `Board` that returns a lower bound on the moves from there to the goal.
+    goal
+        Board to reach, or its name.
+    size
+        Size of the board, if it does not follow from `board`.
     pruned
         Sequences of the blank's moves, such as ``"UD"``, that no path contains.
+
+    Raises
+    ------
+    BoardError, GoalError, UnsolvableError, InputError
+        The board cannot be solved, or an argument is invalid.
+
+    Examples
+    --------
+    >>> def misplaced(board):
+    ...     return sum(tile not in (0, cell) for cell, tile in enumerate(board, 1))
+    >>> ida_star("1 2 3/4 5 6/0 7 8", misplaced).moves
+    (7, 8)
     """
-    pruned = frozenset(pruned)
+    board, goal = _checked(board, heuristic, goal, size)
+    pruned = frozenset(as_names(pruned, "pruned"))
     lengths = sorted(set(map(len, pruned)))
     counts = {"generated": 0, "expanded": 0}
     iterations: list[Iteration] = []
 
-    def search(here: Tiles, path: str, tiles: list[int], threshold: int) -> bool:
+    def search(here: Board, path: str, tiles: list[int], threshold: int) -> bool:
         """Search below a node. Returns whether the goal was found; `tiles` then lead there."""
         counts["expanded"] += 1
-        for letter, tile, child in children(here, size):
+        for letter, tile, child in children(here):
             longer = path + letter
             if any(longer[-length:] in pruned for length in lengths):
                 continue
@@ -124,7 +154,8 @@ def ida_star(
     h = heuristic(board)
     tiles: list[int] = []
     # Every move takes the blank to a cell of the other colour, so all solutions have lengths of the same parity.
-    is_odd = size.is_dark(board.index(BLANK)) != size.is_dark(goal.index(BLANK))
+    is_dark = board.size.is_dark
+    is_odd = is_dark(board.index(BLANK)) != is_dark(goal.index(BLANK))
     for threshold in itertools.count(h + (h % 2 != is_odd), 2):
         if board == goal:
             break
@@ -134,16 +165,25 @@ def ida_star(
         iterations.append(Iteration(threshold, counts["generated"], counts["expanded"], time.perf_counter() - start))
         if is_found:
             break
-    return _solution(board, goal, size, "ida-star", h, tiles, iterations)
+    return _solution(board, goal, "ida-star", h, tiles, iterations)
+
+
+def _checked(board: BoardLike, heuristic: object, goal: BoardLike, size: SizeLike | None) -> tuple[Board, Board]:
+    """Return the board and the goal. Raises what the searches raise."""
+    check_kind(heuristic, Callable, "heuristic", "a function of a board")
+    board = Board(board, size)
+    goal = as_goal(goal, board.size)
+    check_solvable(board, goal, board.size)
+    return board, goal
 
 
 def _solution(
-    board: Tiles, goal: Tiles, size: BoardSize, algorithm: str, h: int, moves: list[int], iterations: list[Iteration]
+    board: Board, goal: Board, algorithm: str, h: int, moves: list[int], iterations: list[Iteration]
 ) -> Solution:
-    replay(board, moves, goal, size)
+    replay(board, moves, goal, board.size)
     return Solution(
-        board=Board(board, size),
-        goal=Board(goal, size),
+        board=board,
+        goal=goal,
         length=len(moves),
         moves=tuple(moves),
         optimal=True,

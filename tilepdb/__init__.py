@@ -1,14 +1,30 @@
-"""Public names of all packages, in one import for users.
+"""Pattern databases for sliding-tile puzzles: exact lower bounds and optimal solutions of boards up to 6x6.
 
-A board is a string, a flat or nested sequence, or an array (see `Board`). A goal is a board or a name, such as
-`blank-last` (see `parse_goal`). Each name is imported when it is first used.
+    solve("8 6 7/2 5 4/3 0 1")             an optimal solution; for one board
+    Solver("data/663.h5"), Solver.standard(4)   many boards: solve, solve_many, label
+    HeuristicSolver("4x4"), GraphSolver("4x4")  IDA*, A* and others with heuristics
+    h(boards, "manhattan")                 values of a heuristic
+    a_star(board, h), ida_star(board, h)   textbook searches with a function of yours
+    find_suboptimal_solution(board)        boards up to 32x32
+
+    build("663"), open_database(path)      tables: Database.probe, Database.probe_batch
+    random_boards("4x4", n=1000)           boards; read_instances("korf100")
+    label(RandomBoards(4), solver)         datasets with exact labels
+    compare, study_heuristics, explore_space    studies
+    Client(url)                            the HTTP service
+
+A board is a string, a flat or nested sequence, or an array (see `Board`). A goal is a board or a name (`blank-last`,
+`blank-first`, `snail`), a size 4, (4, 4) or "4x4". A database may be given as the path of its file. Every argument that
+cannot be used is refused with a `PdbError`, which is one sentence.
 
 Examples
 --------
 After `pdb build 8 663`:
 
 >>> import tilepdb
->>> with tilepdb.Solver.open("data/663.h5") as solver:
+>>> tilepdb.solve("8 6 7/2 5 4/3 0 1", heuristic="manhattan").length
+31
+>>> with tilepdb.Solver("data/663.h5") as solver:
 ...     solution = solver.solve("1 2 3 4/5 6 7 8/9 10 11 0/13 14 15 12")
 >>> solution.length, solution.moves
 (1, (12,))
@@ -18,7 +34,10 @@ After `pdb build 8 663`:
 """
 
 import importlib
+import sys
 from typing import TYPE_CHECKING, Any
+
+from pdb_core import errors
 
 # For type checkers: an alias re-exports a name.
 if TYPE_CHECKING:
@@ -32,10 +51,7 @@ if TYPE_CHECKING:
     from pdb_core import (
         __version__ as __version__,
     )
-    from pdb_core.errors import (
-        PdbError as PdbError,
-        UnsolvableError as UnsolvableError,
-    )
+    from pdb_core.errors import *  # noqa: F403
     from pdb_core.puzzle import (
         Board as Board,
         BoardLike as BoardLike,
@@ -93,7 +109,10 @@ if TYPE_CHECKING:
         Solution as Solution,
         SolvedBoards as SolvedBoards,
         WorkerPool as WorkerPool,
+        a_star as a_star,
         find_suboptimal_solution as find_suboptimal_solution,
+        h as h,
+        ida_star as ida_star,
     )
     from tilepdb.named_build import (
         build as build,
@@ -107,7 +126,7 @@ if TYPE_CHECKING:
 _NAMES = {
     "pdb_build": ("BuildPlan", "BuildProgress", "BuildResult", "build_database", "plan_build"),
     "pdb_core": ("__version__",),
-    "pdb_core.errors": ("PdbError", "UnsolvableError"),
+    "pdb_core.errors": tuple(name for name, item in vars(errors).items() if isinstance(item, type)),
     "pdb_core.puzzle": (
         "Board", "BoardLike", "BoardSize", "format_board", "parse_goal", "parse_size", "random_boards",
     ),
@@ -125,7 +144,7 @@ _NAMES = {
     "pdb_study.space": ("StateSpace", "explore_space"),
     "solver": (
         "ALGORITHMS", "Checkpoint", "GraphSolver", "HeuristicSolver", "Iteration", "Limits", "Solution",
-        "SolvedBoards", "WorkerPool", "find_suboptimal_solution",
+        "SolvedBoards", "WorkerPool", "a_star", "find_suboptimal_solution", "h", "ida_star",
     ),
     "tilepdb.named_build": ("build",),
     "tilepdb.solver": ("Solver", "solve"),
@@ -146,8 +165,16 @@ def __getattr__(name: str) -> Any:
             raise
         raise ImportError(f"Client needs {error.name}: pip install 'tile-pdb[client]'", name=error.name) from error
     globals()[name] = value
+    if (jit := sys.modules.get("pdb_core.jit")) is not None:
+        jit.announce_compilation(_announce, only_first=True)
     return value
 
 
+def _announce() -> None:
+    from tilepdb.progress import note
+
+    note("compiling kernels: 10 to 30 seconds, once after each update ...")
+
+
 def __dir__() -> list[str]:
-    return sorted([*globals(), *_MODULE_OF])
+    return __all__

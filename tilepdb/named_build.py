@@ -4,10 +4,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pdb_core.arguments import FilePath, as_path, check_functions
 from pdb_core.encoding import DEFAULT_ENCODING, Cost, Encoding
 from pdb_core.errors import OutputError
 from pdb_core.pattern import Partition, default_cost, parse_partition
-from pdb_core.puzzle import BoardLike, BoardSize, as_goal, as_size
+from pdb_core.puzzle import BoardLike, SizeLike, as_goal, as_size
 
 if TYPE_CHECKING:
     from pdb_build import BuildPlan, BuildProgress
@@ -21,9 +22,9 @@ _LONGEST_STEM = 80
 
 def named_plan(
     partition: str,
-    out: str | Path | None = None,
+    out: FilePath | None = None,
     *,
-    size: BoardSize | str | None = None,
+    size: SizeLike | None = None,
     goal: BoardLike = "blank-last",
     encoding: Encoding = DEFAULT_ENCODING,
     cost: Cost | None = None,
@@ -35,7 +36,7 @@ def named_plan(
     board_size = parse_partition(partition, None, cost=cost).size if size is None else as_size(size)
     checked_goal = as_goal(goal, board_size)
     parsed = parse_partition(partition, board_size, checked_goal, cost)
-    path = TABLE_FOLDER / f"{_stem(parsed)}.h5" if out is None else Path(out)
+    path = TABLE_FOLDER / f"{_stem(parsed)}.h5" if out is None else as_path(out, "out")
     return plan_build(board_size, checked_goal, parsed, path, encoding=encoding, n_threads=n_threads)
 
 
@@ -45,7 +46,7 @@ def make_table_folder(path: Path) -> None:
         try:
             TABLE_FOLDER.mkdir(exist_ok=True)
         except OSError as error:
-            raise OutputError(f"cannot make the folder of {path}: {error.strerror}; choose a file with --out") from None
+            raise OutputError(f"cannot make the folder of {path}: {error.strerror}; choose another file") from None
 
 
 def _stem(partition: Partition) -> str:
@@ -57,9 +58,9 @@ def _stem(partition: Partition) -> str:
 
 def build(
     partition: str,
-    out: str | Path | None = None,
+    out: FilePath | None = None,
     *,
-    size: BoardSize | str | None = None,
+    size: SizeLike | None = None,
     goal: BoardLike = "blank-last",
     encoding: Encoding = DEFAULT_ENCODING,
     cost: Cost | None = None,
@@ -76,7 +77,7 @@ def build(
     out
         The table file, by default `data/PARTITION.h5` below the current folder. An existing table file is replaced.
     size
-        Such as "4x4"; needed for `auto` and for boards that are not square.
+        Such as "4x4", 4 or (4, 4); needed for `auto` and for boards that are not square.
     goal
         A board or a name, see `parse_goal`.
     encoding
@@ -96,11 +97,18 @@ def build(
         If the parameters describe no build, or the folder cannot be made.
     PdbError
         The errors of `build_database` and `open_database`.
+
+    Examples
+    --------
+    >>> with build("8") as database:
+    ...     database.probe("8 6 7/2 5 4/3 0 1").h
+    31
     """
     from pdb_build import build_database
     from pdb_query import open_database
     from tilepdb.progress import BuildLine
 
+    check_functions(progress=progress)
     plan = named_plan(partition, out, size=size, goal=goal, encoding=encoding, cost=cost, n_threads=n_threads)
     make_table_folder(plan.out)
     with BuildLine(plan) as line:

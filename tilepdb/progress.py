@@ -19,6 +19,13 @@ _BAR_WIDTH = 20
 _LOG_EVERY_S = 60.0
 
 
+def note(text: str) -> None:
+    """Print a sentence of the library on stderr."""
+    if sys.stderr is not None:
+        with suppress(OSError):
+            print(f"tilepdb: {one_line(text)}", file=sys.stderr, flush=True)
+
+
 class ProgressLine:
     """Line of progress. Thread-safe; a context manager that removes the line."""
 

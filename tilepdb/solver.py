@@ -1,26 +1,30 @@
 """`solve` and `Solver`: optimal solutions with the standard tables or with table files."""
 
+from collections.abc import Sequence
 from contextlib import ExitStack
 from functools import lru_cache
-from pathlib import Path
 from typing import Self
 
-from pdb_core.puzzle import Board, BoardLike, BoardSize, as_goal, as_size, check_table_size
+from pdb_core.arguments import FilePath, as_choice, as_names, as_number, as_threads
+from pdb_core.puzzle import Board, BoardLike, BoardSize, SizeLike, as_goal, as_size, check_table_size
 from pdb_query import Database, open_database
 from pdb_query.table_file import LoadMode
-from solver.solution import Solution
-from solver.solve import Solver as DatabaseSolver
+from solver import GraphSolver, HeuristicSolver, WorkerPool
+from solver.algorithms import ALGORITHMS, IDA_STAR
+from solver.solution import Solution, check_solvable
+from solver.solve import IdaStarSolver, Solver as DatabaseSolver
+from tilepdb.progress import note
 from tilepdb.standard import standard_table
 
 
 class Solver(DatabaseSolver):
-    """Solver with the tables of one or more databases: `Solver(database, ...)`, `Solver.open`, `Solver.standard`.
+    """Solver with the tables of databases: `Solver("data/663.h5")`, `Solver(database, ...)`, `Solver.standard(4)`.
 
     It has all methods of `solver.Solver`. Use it as a context manager, or `close` it; both close the databases.
     """
 
     @classmethod
-    def open(cls, *paths: str | Path, load: LoadMode = "map") -> Self:
+    def open(cls, *paths: FilePath, load: LoadMode = "map") -> Self:
         """Return a solver with the tables of one or more files.
 
         Parameters
@@ -40,7 +44,7 @@ class Solver(DatabaseSolver):
         return solver
 
     @classmethod
-    def standard(cls, size: BoardSize | str = "4x4", goal: BoardLike = "blank-last", *, load: LoadMode = "map") -> Self:
+    def standard(cls, size: SizeLike = 4, goal: BoardLike = "blank-last", *, load: LoadMode = "map") -> Self:
         """Return a solver with the standard table of a size: 663 for the 15-puzzle.
 
         The first time, the table is built in the cache folder, with a progress bar.
@@ -61,7 +65,7 @@ class Solver(DatabaseSolver):
         """
         board_size = as_size(size)
         check_table_size(board_size)
-        return cls.open(standard_table(board_size, as_goal(goal, board_size)), load=load)
+        return cls.open(standard_table(board_size, as_goal(goal, board_size), note), load=load)
 
     @property
     def databases(self) -> tuple[Database, ...]:
@@ -84,15 +88,47 @@ class Solver(DatabaseSolver):
 
 
 @lru_cache(maxsize=8)
-def _standard_solver(size: BoardSize, goal: Board) -> Solver:
-    return Solver.standard(size, goal)
+def _solver(size: BoardSize, goal: Board, algorithm: str, heuristics: tuple[str, ...]) -> IdaStarSolver | GraphSolver:
+    if algorithm == IDA_STAR:
+        return HeuristicSolver(size, goal, heuristics) if heuristics else Solver.standard(size, goal)
+    needs_tables = ALGORITHMS[algorithm].uses_heuristic and not heuristics
+    tables = (standard_table(size, goal, note),) if needs_tables else ()
+    return GraphSolver(size, goal, algorithm=algorithm, heuristics=heuristics, databases=tables)
 
 
-def solve(board: BoardLike, goal: BoardLike = "blank-last") -> Solution:
-    """Return an optimal solution of `board`, up to 6x6, with the standard table of its size.
+def solve(
+    board: BoardLike,
+    goal: BoardLike = "blank-last",
+    *,
+    algorithm: str = IDA_STAR,
+    heuristic: str | Sequence[str] | None = None,
+    time_limit: float | None = None,
+    threads: int | None = None,
+) -> Solution:
+    """Return an optimal solution of `board`, up to 6x6. Ctrl-C ends the search.
 
-    The first time, the table is built in the cache folder, with a progress bar. For many boards, limits or threads,
-    use a `Solver`.
+    Without a heuristic, the standard table of the board's size is used. The first time, it is built in the cache
+    folder, with a progress bar. For many boards, use a `Solver`.
+
+    Parameters
+    ----------
+    board
+        Board to solve.
+    goal
+        Board to reach, or its name.
+    algorithm
+        One of `ALGORITHMS`, such as "a-star".
+    heuristic
+        A heuristic without tables, such as "manhattan", or several.
+    time_limit
+        Seconds. If they are over, the solution has no length, but a lower bound.
+    threads
+        By default all cores.
+
+    Returns
+    -------
+    Solution
+        It is optimal with `ida-star`, `a-star`, `breadth-first` and `bidirectional`.
 
     Raises
     ------
@@ -101,12 +137,26 @@ def solve(board: BoardLike, goal: BoardLike = "blank-last") -> Solution:
     UnsolvableError
         If the board cannot be solved.
     PdbError
-        `InputError` for larger boards, and the errors of `build_database` and `open_database`.
+        `InputError` for larger boards and other invalid arguments, and the errors of `build_database` and
+        `open_database`.
 
     Examples
     --------
     >>> solve("8 6 7/2 5 4/3 0 1").length
     31
+    >>> solve("8 6 7/2 5 4/3 0 1", algorithm="a-star", heuristic="manhattan").algorithm
+    'a-star'
     """
     checked = Board(board)
-    return _standard_solver(checked.size, as_goal(goal, checked.size)).solve(checked, goal)
+    size, checked_goal = checked.size, as_goal(goal, checked.size)
+    check_table_size(size)
+    check_solvable(checked, checked_goal, size)
+    as_choice(algorithm, "algorithm", ALGORITHMS)
+    limits = None if time_limit is None else as_number(time_limit, "time_limit")
+    n_threads = as_threads(threads, "threads")
+    names = () if heuristic is None else as_names(heuristic, "heuristic")
+    solver = _solver(size, checked_goal, algorithm, names)
+    if isinstance(solver, GraphSolver):
+        return solver.solve(checked, limits=limits)
+    with WorkerPool(n_threads - 1) as pool:
+        return solver.solve(checked, checked_goal, limits=limits, pool=pool if n_threads > 1 else None)

@@ -4,17 +4,18 @@ import base64
 import io
 import json
 from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 
 from pdb_core import __version__
+from pdb_core.arguments import FilePath, as_choice, as_count, as_function, as_path, as_threads, check_kind
 from pdb_core.durable_files import written_safely
 from pdb_core.journal import Journal
 from pdb_core.messages import shorten
 from pdb_core.puzzle import format_board
 from pdb_query import Database
+from pdb_query.database import as_databases
 from pdb_study.labels.formats import COLUMNS, MEANING, WRITERS, Columns, check_format
 from pdb_study.labels.labelling import Content, LabelledBoards, label
 from pdb_study.labels.sources import BoardSource
@@ -24,20 +25,20 @@ from solver.solve import Solver
 # Most characters of the command in a description, which must fit into a line of a CSV file of boards.
 _MAX_COMMAND = 1000
 _KIND = "checkpoint of pdb label 2"
-_ADVICE = "give --fresh to start over, or another --out"
+_ADVICE = "start over (fresh), or choose another file"
 
 
 def write_labels(
-    out: str | Path,
+    out: FilePath,
     source: BoardSource,
-    databases: Sequence[Database],
+    databases: Database | FilePath | Sequence[Database | FilePath],
     *,
     content: Content = "moves",
     chunk: int = 1000,
-    n_threads: int = 1,
+    n_threads: int | None = None,
     command: str | None = None,
     fresh: bool = False,
-    progress: Callable[[int], None] = lambda _n_done: None,
+    progress: Callable[[int], None] | None = None,
 ) -> int:
     """Write boards and their labels to the file `out`, and return the number of unsolvable boards.
 
@@ -47,6 +48,8 @@ def write_labels(
 
     Parameters
     ----------
+    databases
+        Databases to solve the boards with, open or as paths.
     content, n_threads
         As in `label`.
     chunk
@@ -61,19 +64,31 @@ def write_labels(
     Raises
     ------
     InputError
-        The format does not exist.
+        The format does not exist, or an argument is invalid.
     CheckpointMismatchError, BuildRunningError
         `OUT.partial` is of another dataset, or another process writes it.
     OutputError, DiskFullError
         A file cannot be written.
+
+    Examples
+    --------
+    >>> from pdb_study.labels import RandomBoards
+    >>> write_labels("labels.npz", RandomBoards("3x3", n_boards=100), "data/8.h5")
+    0
     """
-    out = Path(out)
+    out, opened = as_path(out, "out"), as_databases(databases)
+    check_kind(source, BoardSource, "source", "a source of boards, such as RandomBoards('4x4')")
+    as_choice(content, "content", get_args(Content))
+    check_kind(command, str | None, "command", "text, or None")
+    progress = as_function(progress, "progress")
+    as_count(chunk, "chunk", 1)
+    n_threads = as_threads(n_threads)
     check_format(out)
     partial_path = out.with_name(f"{out.name}.partial")
-    header = describe(source, databases, content, command)
+    header = describe(source, opened, content, command)
     with Journal(partial_path, _KIND, header, advice=_ADVICE, free=("command",), fresh=fresh) as journal:
         n_done = sum(len(labelled.boards) for labelled in _chunks(journal))
-        labels = label(source, Solver(*databases), first=n_done, chunk=chunk, content=content, n_threads=n_threads)
+        labels = label(source, Solver(*opened), first=n_done, chunk=chunk, content=content, n_threads=n_threads)
         _append(journal, labels, n_done, progress)
         columns = _joined(_chunks(journal), source, content)
         description = {name: value for name, value in journal.header.items() if name != "journal"}

@@ -2,11 +2,12 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
 
+from pdb_core.arguments import as_choice, as_count, as_threads, check_kind
 from pdb_core.puzzle import BoardLike
 from pdb_query.database import board_rows
 from pdb_study.labels.sources import BoardSource, in_chunks
@@ -46,7 +47,7 @@ def label(
     first: int = 0,
     chunk: int = 1000,
     content: Content = "moves",
-    n_threads: int = 1,
+    n_threads: int | None = None,
 ) -> Iterator[LabelledBoards]:
     """Yield the labels of boards in their order, `chunk` boards at a time.
 
@@ -61,12 +62,12 @@ def label(
     content
         "distances"; or "moves" for distances, first moves and the distances after each move.
     n_threads
-        Number of threads, which also share hard boards.
+        Number of threads, which also share hard boards. By default all cores.
 
     Raises
     ------
-    ValueError
-        `chunk` or `n_threads` is less than 1.
+    InputError
+        An argument is invalid.
     BoardError
         A row is not a board of the tables.
     GoalError
@@ -76,16 +77,14 @@ def label(
 
     Examples
     --------
-    >>> from pdb_core.puzzle import BoardSize, blank_last
     >>> from pdb_study.labels import RandomBoards
-    >>> from pdb_query import open_database
-    >>> source = RandomBoards(BoardSize(4, 4), blank_last(BoardSize(4, 4)), 100, seed=1)
-    >>> with open_database("data/663.h5") as database:
-    ...     sum(len(labelled.boards) for labelled in label(source, Solver(database), chunk=40))
+    >>> source = RandomBoards("4x4", n_boards=100)
+    >>> sum(len(labelled.boards) for labelled in label(source, Solver("data/663.h5"), chunk=40))
     100
     """
-    if chunk < 1:
-        raise ValueError(f"chunk is {chunk}; give 1 or more")
+    check_kind(solver, Solver, "solver", "a Solver")
+    first, chunk, n_threads = as_count(first, "first"), as_count(chunk, "chunk", 1), as_threads(n_threads)
+    as_choice(content, "content", get_args(Content))
     if isinstance(source, BoardSource):
         blocks, goal = source.blocks(first), source.goal
     else:

@@ -8,22 +8,24 @@ import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from itertools import groupby
+from numbers import Integral
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-from pdb_core.errors import InputError
-from pdb_core.messages import listed
+from pdb_core.arguments import as_all, as_count, check_kind, refusal
 from pdb_core.puzzle import (
     BLANK,
     BoardLike,
     Boards,
-    BoardSize,
+    SizeLike,
     as_goal,
     as_size,
     check_table_size,
     random_boards,
 )
+from pdb_query.database import board_rows
 from solver.board_arrays import N_MOVES, neighbours_by_move
 
 # Boards per block. Another number would give other boards for the same seed.
@@ -31,6 +33,7 @@ BLOCK = 1024
 # Directions of the blank, in the order of `neighbours_by_move`.
 DIRECTIONS = ("up", "left", "right", "down")
 MAX_WALK = 1_000_000
+_WALKS = f"one or more lengths of walks from 0 to {MAX_WALK:,}"
 
 
 class BoardSource(ABC):
@@ -39,11 +42,10 @@ class BoardSource(ABC):
     Its attributes are `size`, `goal` and `n_boards`.
     """
 
-    def __init__(self, size: BoardSize | str, goal: BoardLike, n_boards: int) -> None:
-        self.size = as_size(size)
+    def __init__(self, size: SizeLike, goal: BoardLike, n_boards: int) -> None:
+        self.size, self.n_boards = as_size(size), as_count(n_boards, "n_boards")
         check_table_size(self.size)
         self.goal = as_goal(goal, self.size)
-        self.n_boards = n_boards
 
     @abstractmethod
     def blocks(self, first: int = 0) -> Iterator[Boards]:
@@ -62,16 +64,17 @@ class RandomBoards(BoardSource):
 
     Raises `InputError` for boards larger than 6x6, `GoalError` for an invalid goal.
 
-    >>> source = RandomBoards(BoardSize(2, 2), (1, 2, 3, 0), 3, seed=1)
+    >>> source = RandomBoards("2x2", n_boards=3)
     >>> [rows.tolist() for rows in source.blocks(first=2)] == [next(source.blocks())[2:].tolist()]
     True
     """
 
-    def __init__(self, size: BoardSize | str, goal: BoardLike, n_boards: int, seed: int) -> None:
+    def __init__(self, size: SizeLike, goal: BoardLike = "blank-last", n_boards: int = 1000, seed: int = 0) -> None:
         super().__init__(size, goal, n_boards)
-        self.seed = seed
+        self.seed = as_count(seed, "seed")
 
     def blocks(self, first: int = 0) -> Iterator[Boards]:
+        first = as_count(first, "first")
         for number in range(first // BLOCK, -(-self.n_boards // BLOCK)):
             start = number * BLOCK
             seed = np.random.SeedSequence(self.seed, spawn_key=(number,))
@@ -96,14 +99,19 @@ class RandomWalks(RandomBoards):
     """
 
     def __init__(
-        self, size: BoardSize | str, goal: BoardLike, n_boards: int, seed: int, lengths: Sequence[int]
+        self,
+        size: SizeLike,
+        goal: BoardLike = "blank-last",
+        n_boards: int = 1000,
+        seed: int = 0,
+        lengths: int | Sequence[int] = range(1, 101),
     ) -> None:
         super().__init__(size, goal, n_boards, seed)
-        self.lengths = tuple(lengths)
-        if not self.lengths or not all(0 <= length <= MAX_WALK for length in self.lengths):
-            raise InputError(
-                f"lengths of walks [{listed(self.lengths)}] are not valid; give one or more from 0 to {MAX_WALK:,}"
-            )
+        self.lengths = tuple(
+            as_count(length, "length of a walk", 0, MAX_WALK) for length in as_all(lengths, Integral, "lengths", _WALKS)
+        )
+        if not self.lengths:
+            raise refusal(lengths, "lengths", _WALKS)
 
     def _block(self, number: int, seed: np.random.SeedSequence) -> Boards:
         generator = np.random.default_rng(seed)
@@ -132,14 +140,18 @@ class RandomWalks(RandomBoards):
 
 
 class GivenBoards(BoardSource):
-    """Boards of a file or an array, uint8[m, n_cells]. `name` is their origin in the description of the dataset."""
+    """Boards of a file or an array. `name` is their origin in the description of the dataset.
 
-    def __init__(self, size: BoardSize | str, goal: BoardLike, boards: Boards, name: str = "array") -> None:
-        super().__init__(size, goal, len(boards))
-        self.boards, self.name = boards, name
+    `boards` are integers of shape (m, n_cells) or (m, height, width), or a sequence of strings.
+    """
+
+    def __init__(self, size: SizeLike, goal: BoardLike, boards: npt.ArrayLike, name: str = "array") -> None:
+        self.boards, self.name = board_rows(boards, as_size(size)), name
+        check_kind(name, str, "name", "text")
+        super().__init__(size, goal, len(self.boards))
 
     def blocks(self, first: int = 0) -> Iterator[Boards]:
-        yield self.boards[first:]
+        yield self.boards[as_count(first, "first") :]
 
     def describe(self) -> dict[str, Any]:
         digest = hashlib.sha256(np.ascontiguousarray(self.boards).data).hexdigest()

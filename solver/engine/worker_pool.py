@@ -9,6 +9,7 @@ from queue import Empty, SimpleQueue
 from threading import Condition, RLock, Thread
 from typing import Any, Generic, Self, TypeVar
 
+from pdb_core.arguments import as_count, check_kind
 from pdb_core.errors import LimitReachedError
 from pdb_core.threads import start_thread
 from solver.progress import Iteration, Report
@@ -35,7 +36,7 @@ class WorkerPool:
     """
 
     def __init__(self, n_workers: int) -> None:
-        self._n_workers = n_workers
+        self._n_workers = as_count(n_workers, "n_workers", 0, 1024)
         # Not `with Condition()`: an interrupt that comes while the main thread waits for it would leave it locked.
         self._lock = RLock()
         self._changed = Condition(self._lock)
@@ -53,6 +54,7 @@ class WorkerPool:
 
     def submit(self, task: Callable[[], None]) -> None:
         """Run a task, which must not raise, on a worker; in the calling thread if the system starts no worker."""
+        check_kind(task, Callable, "task", "a function")
         with self._lock:
             self._tasks.append(task)
             self._start_workers(len(self._tasks))

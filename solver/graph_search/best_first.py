@@ -11,6 +11,7 @@ from fractions import Fraction
 
 import numpy as np
 
+from pdb_core.arguments import as_number, refusal
 from pdb_core.errors import InputError, LimitReachedError
 from pdb_core.puzzle import Board, BoardSize
 from pdb_query import Database
@@ -51,10 +52,11 @@ GREEDY_ORDER = _order(0, 1)
 
 def order_of(weight: float) -> Order:
     """Return the order of weighted A*, w in whole hundredths. Raises `InputError`."""
-    if not 1 <= weight <= _MOST_WEIGHT:
-        raise InputError(
-            f"weight {weight} is out of range; give a suboptimality bound from 1, which is A*, to {_MOST_WEIGHT}"
-        )
+    try:
+        as_number(weight, "weight", 1, _MOST_WEIGHT)
+    except InputError:
+        wanted = f"a suboptimality bound from 1, which is A*, to {_MOST_WEIGHT}"
+        raise refusal(weight, "weight", wanted) from None
     # Rounded down, so that the bound holds for the given weight too.
     ratio = Fraction(int(weight * 100 + 1e-6), 100)
     return _order(ratio.denominator, ratio.numerator)
@@ -68,7 +70,9 @@ def _n_buckets(order: Order, most_g: int) -> int:
 class Evaluation:
     """Tables of the largest of some heuristics and of all sums of some databases, for one goal."""
 
-    def __init__(self, size: BoardSize, goal: Board, heuristics: Sequence[str], databases: Sequence[Database]) -> None:
+    def __init__(
+        self, size: BoardSize, goal: Board, heuristics: str | Sequence[str], databases: Sequence[Database]
+    ) -> None:
         """Raises `InputError`, `TableMismatchError` and `GoalError` if one of them does not serve the goal."""
         for database in databases:
             database.check_size(size)

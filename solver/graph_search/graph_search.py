@@ -11,16 +11,18 @@ All pack boards into words, and store them in a hash table (node_table.py) up to
 
 from collections.abc import Sequence
 
-from pdb_core.errors import InputError, MemoryLimitError, PdbError, TableFileDamagedError, WrongAnswerError
-from pdb_core.puzzle import BLANK, Board, BoardLike, BoardSize, as_goal, as_size, check_table_size
+from pdb_core.arguments import FilePath, as_bytes, as_choice
+from pdb_core.errors import MemoryLimitError, PdbError, TableFileDamagedError, WrongAnswerError
+from pdb_core.puzzle import BLANK, Board, BoardLike, SizeLike, as_goal, as_size, check_table_size
 from pdb_query import Database
+from pdb_query.database import as_databases
 from solver.algorithms import A_STAR, ALGORITHMS, BIDIRECTIONAL, GREEDY, WEIGHTED_A_STAR
 from solver.engine.worker_pool import WorkerPool
 from solver.graph_search.best_first import GREEDY_ORDER, BestFirstSearch, Evaluation, order_of
 from solver.graph_search.breadth_first import BreadthFirstSearch
 from solver.graph_search.node_table import packing_of
 from solver.graph_search.node_table_kernels import EXPANDED, GENERATED, N_NODES, PEAK_OPEN, REOPENED
-from solver.progress import WARM_UP_LIMITS, Clock, Limits, Report
+from solver.progress import WARM_UP_LIMITS, Clock, LimitsLike, Report, as_limits
 from solver.solution import Solution, check_solvable, one_move_away, replay
 
 # The algorithms of this package.
@@ -35,15 +37,15 @@ class GraphSolver:
     Parameters
     ----------
     size
-        Size of the boards, up to 6x6.
+        Size of the boards, up to 6x6, such as "4x3", 4 or (4, 3).
     goal
-        Board to reach.
+        Board to reach, or its name.
     algorithm
         ``"a-star"``, ``"weighted-a-star"``, ``"greedy"``, ``"breadth-first"`` or ``"bidirectional"``.
     heuristics
-        Names from `solver.heuristics.HEURISTICS`. Without any, and without databases, ``manhattan``.
+        One name from `solver.heuristics.HEURISTICS`, or several. Without any, and without databases, ``manhattan``.
     databases
-        Open databases for this size, which serve the goal.
+        One database for this size, which serves the goal, or several; open, or as paths.
     weight
         Suboptimality bound w of weighted A*: 1 to 100, rounded down to hundredths.
     memory_limit_bytes
@@ -61,35 +63,34 @@ class GraphSolver:
 
     Examples
     --------
-    >>> solver = GraphSolver(BoardSize(3, 3), (1, 2, 3, 4, 5, 6, 7, 8, 0), algorithm="a-star", heuristics=["manhattan"])
+    >>> solver = GraphSolver("3x3", algorithm="a-star", heuristics="manhattan")
     >>> solver.solve((1, 2, 3, 4, 5, 6, 0, 7, 8)).moves
     (7, 8)
     """
 
     def __init__(
         self,
-        size: BoardSize | str,
-        goal: BoardLike,
+        size: SizeLike,
+        goal: BoardLike = "blank-last",
         *,
         algorithm: str = A_STAR,
-        heuristics: Sequence[str] = (),
-        databases: Sequence[Database] = (),
+        heuristics: str | Sequence[str] = (),
+        databases: Database | FilePath | Sequence[Database | FilePath] = (),
         weight: float = 1.0,
         memory_limit_bytes: int | None = None,
     ) -> None:
-        if algorithm not in GRAPH_SEARCHES:
-            raise InputError(f"algorithm {algorithm!r} is not known; give one of {', '.join(GRAPH_SEARCHES)}")
-        size = as_size(size)
+        as_choice(algorithm, "algorithm", GRAPH_SEARCHES)
+        size, opened = as_size(size), as_databases(databases)
         check_table_size(size)
         self._size, self._goal, self._algorithm = size, as_goal(goal, size), algorithm
-        self._memory_limit_bytes = memory_limit_bytes
+        self._memory_limit_bytes = as_bytes(memory_limit_bytes, "memory_limit_bytes")
         self._packing = packing_of(size, self._goal)
         self._order = GREEDY_ORDER if algorithm == GREEDY else order_of(weight if algorithm == WEIGHTED_A_STAR else 1.0)
         self._evaluation: Evaluation | None = None
         if ALGORITHMS[algorithm].uses_heuristic:
-            names = heuristics or (() if databases else ("manhattan",))
-            self._evaluation = Evaluation(size, self._goal, names, databases)
-        self._source = " or ".join(str(database.path) for database in databases)
+            names = heuristics or (() if opened else "manhattan")
+            self._evaluation = Evaluation(size, self._goal, names, opened)
+        self._source = " or ".join(str(database.path) for database in opened)
         # Load or compile the kernels now: the first board's seconds are then those of its search.
         self.solve(one_move_away(self._goal, size), limits=WARM_UP_LIMITS)
 
@@ -97,7 +98,7 @@ class GraphSolver:
         self,
         board: BoardLike,
         *,
-        limits: Limits | None = None,
+        limits: LimitsLike = None,
         report: Report | None = None,
         pool: WorkerPool | None = None,  # noqa: ARG002 (one thread per board; the parameters are those of other solvers)
     ) -> Solution:
@@ -108,7 +109,7 @@ class GraphSolver:
         board
             Board to solve.
         limits
-            Limits of time and nodes. If one is reached, the solution has no length.
+            Seconds, or limits of time and nodes. If one is reached, the solution has no length.
         report
             Function that is called several times a second with the current key or depth. An exception from it ends the
             search.
@@ -130,7 +131,7 @@ class GraphSolver:
         """
         board = Board(board, self._size)
         check_solvable(board, self._goal, self._size)
-        clock = Clock(limits or Limits(), report)
+        clock = Clock(as_limits(limits), report)
         search = self._search_of(board)
         try:
             tiles = search.find(clock)

@@ -112,7 +112,7 @@ class NodeTable:
         if self.n_bytes > memory_limit_bytes:
             raise MemoryLimitError(
                 f"a search may not take more than {format_bytes(memory_limit_bytes)}, and needs "
-                f"{format_bytes(self.n_bytes)} to begin with; raise --memory-limit"
+                f"{format_bytes(self.n_bytes)} to begin with; raise the memory limit"
             )
 
     @property
@@ -178,12 +178,12 @@ class NodeTable:
 
     def too_large(self, *, by_system: bool = False) -> MemoryLimitError:
         """Return the error of a search that exceeds its limit, or gets no more memory from the system."""
-        limit, advice = f"may not take more than {format_bytes(self.limit_bytes)}", "raise --memory-limit"
+        limit, advice = f"may not take more than {format_bytes(self.limit_bytes)}", "raise the memory limit"
         if by_system:
             limit, advice = "gets no more from the system", "raise the limit of the system (ulimit -v)"
         return MemoryLimitError(
             f"the search holds {self.counters[N_NODES]:,} nodes in {format_bytes(self.n_bytes)}, needs more, and "
-            f"{limit}; {advice}, use a stronger heuristic, or --algorithm ida-star, which stores no nodes"
+            f"{limit}; {advice}, use a stronger heuristic, or ida-star, which stores no nodes"
         )
 
     def make_room(self, between: Callable[[], object]) -> None:

@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from pdb_core.arguments import as_names
 from pdb_core.errors import InputError
 from pdb_core.messages import shorten
 from pdb_core.puzzle import BoardSize, Tiles, check_table_size
@@ -77,14 +78,21 @@ def _check_known(name: str, also: Collection[str] = ()) -> None:
         )
 
 
-def heuristic_tables(names: Sequence[str], size: BoardSize, goal: Tiles) -> HeuristicTables:
-    """Return the tables of heuristics, by the names that `parse_heuristic` returns.
+def as_heuristics(heuristics: str | Sequence[str]) -> tuple[str, ...]:
+    """Return names of `HEURISTICS`, given as one string or several, each as `parse_heuristic` reads it.
+
+    Raises `InputError`.
+    """
+    return tuple(name for text in as_names(heuristics, "heuristics") for name in parse_heuristic(text))
+
+
+def heuristic_tables(heuristics: str | Sequence[str], size: BoardSize, goal: Tiles) -> HeuristicTables:
+    """Return the tables of heuristics, given as in `as_heuristics`.
 
     Raises `InputError` if one of them is not known, or does not exist for boards of that size.
     """
     check_table_size(size)
-    for name in names:
-        _check_known(name)
+    names = as_heuristics(heuristics)
     return HeuristicTables(
         codes=np.array(sorted({HEURISTICS[name] for name in names}), dtype=np.int64),
         goal_cells=np.argsort(goal),

@@ -69,7 +69,7 @@ def _values(heuristics: HeuristicTables, rows: npt.NDArray[np.uint8]) -> Int64s:
     return values.astype(np.int64)
 
 
-def heuristic_engine(size: BoardSize, goal: Tiles, names: Sequence[str], fsm: PruningFsm) -> HeuristicEngine:
+def heuristic_engine(size: BoardSize, goal: Tiles, names: str | Sequence[str], fsm: PruningFsm) -> HeuristicEngine:
     """Arrange the largest of some heuristics of `HEURISTICS` for the kernels.
 
     Manhattan distance prunes along with all of them but `misplaced`, linear conflicts along with `korf-taylor`, which

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from pdb_core.errors import GoalError
-from pdb_core.puzzle import BoardLike, BoardSize, Tiles, as_goal, as_size, check_table_size, format_board
+from pdb_core.puzzle import BoardLike, SizeLike, Tiles, as_goal, as_size, check_table_size, format_board
 from pdb_core.symmetry import BoardMapping
 from solver.heuristics.heuristic_engine import heuristic_engine
 from solver.solve import IdaStarSolver
@@ -17,11 +17,11 @@ class HeuristicSolver(IdaStarSolver):
     Parameters
     ----------
     size
-        Size of the boards, up to 6x6.
+        Size of the boards, up to 6x6, such as "4x3", 4 or (4, 3).
     goal
-        Board to reach.
+        Board to reach, or its name.
     heuristics
-        Names from `solver.heuristics.HEURISTICS`.
+        One name from `solver.heuristics.HEURISTICS`, or several.
     plain
         Whether to prune only the move that undoes the last one. One thread then generates exactly the nodes of the
         textbook (Korf 1985). Otherwise the solver prunes duplicate sequences of moves.
@@ -37,16 +37,16 @@ class HeuristicSolver(IdaStarSolver):
 
     Examples
     --------
-    >>> solver = HeuristicSolver(BoardSize(3, 3), (1, 2, 3, 4, 5, 6, 7, 8, 0), ["linear-conflict"])
+    >>> solver = HeuristicSolver("3x3", heuristics="linear-conflict")
     >>> solver.solve((1, 2, 3, 4, 0, 6, 7, 5, 8)).moves
     (5, 8)
     """
 
     def __init__(
         self,
-        size: BoardSize | str,
-        goal: BoardLike,
-        heuristics: Sequence[str],
+        size: SizeLike,
+        goal: BoardLike = "blank-last",
+        heuristics: str | Sequence[str] = "manhattan",
         *,
         plain: bool = False,
         frontier_bytes: int | None = None,

@@ -157,5 +157,5 @@ def solve_rest(pieces: Pieces, size: BoardSize, plan: Plan) -> list[int]:
     tiles = {piece: tile for tile, piece in enumerate(sorted(cells, key=lambda cell: cell != pieces.blank))}
     board, goal = (tuple(tiles[piece] for piece in pieces_) for pieces_ in (pieces.cells[cells].tolist(), cells))
     distances = manhattan_distances(rest, goal).reshape(rest.n_cells, -1).tolist()
-    solution = a_star(board, goal, rest, lambda cells: sum(distances[tile][cell] for cell, tile in enumerate(cells)))
+    solution = a_star(board, lambda at: sum(distances[tile][cell] for cell, tile in enumerate(at)), goal, rest)
     return [cells[board.index(BLANK)] for board in solution.boards()[1:]]

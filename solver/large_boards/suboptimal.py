@@ -17,9 +17,11 @@ from functools import lru_cache
 
 import numpy as np
 
-from pdb_core.puzzle import BLANK, Board, BoardLike, BoardSize, Tiles, as_goal, blank_last
+from pdb_core.arguments import FilePath, as_number
+from pdb_core.puzzle import BLANK, Board, BoardLike, BoardSize, SizeLike, Tiles, as_goal, blank_last
 from pdb_core.resources import available_cores
 from pdb_query import Database
+from pdb_query.database import as_databases
 from solver.engine.worker_pool import in_parallel
 from solver.large_boards.beam_search import find_path
 from solver.large_boards.beam_search_kernels import Aim
@@ -79,10 +81,10 @@ def default_time_limit(size: BoardSize) -> float:
 def find_suboptimal_solution(
     board: BoardLike,
     goal: BoardLike = "blank-last",
-    size: BoardSize | str | None = None,
+    size: SizeLike | None = None,
     *,
     time_limit: float | None = None,
-    databases: Sequence[Database] = (),
+    databases: Database | FilePath | Sequence[Database | FilePath] = (),
 ) -> Solution:
     """Return the best solution of `board` found within a time limit. The first solution is always completed.
 
@@ -97,7 +99,7 @@ def find_suboptimal_solution(
     time_limit
         Seconds; by default ``default_time_limit(size)``.
     databases
-        Open databases that may raise the lower bound.
+        Databases that may raise the lower bound, open or as paths.
 
     Returns
     -------
@@ -122,17 +124,19 @@ def find_suboptimal_solution(
 
     Examples
     --------
-    >>> find_suboptimal_solution((1, 2, 3, 4, 0, 6, 7, 5, 8), (1, 2, 3, 4, 5, 6, 7, 8, 0), BoardSize(3, 3)).moves
+    >>> find_suboptimal_solution("1 2 3/4 0 6/7 5 8").moves
     (5, 8)
     """
     board = Board(board, size)
     goal, size = as_goal(goal, board.size), board.size
     check_solvable(board, goal, size)
+    seconds = default_time_limit(size) if time_limit is None else as_number(time_limit, "time_limit")
+    opened = as_databases(databases)
     _compile_kernels()
     pieces = in_pieces(board, goal)
-    h = bound = lower_bound(board, goal, size, databases, pieces)
+    h = bound = lower_bound(board, goal, size, opened, pieces)
     start = time.perf_counter()
-    end = start + (default_time_limit(size) if time_limit is None else time_limit)
+    end = start + seconds
     path = without_loops(pieces, solve_by_lines(pieces, size))
     if not plan_lines(size, pieces.blank).parts:
         # A* has searched the whole board: the path is optimal.

@@ -101,7 +101,7 @@ def test_interrupted_build_leaves_what_was_there(tmp_path: Path, when: int) -> N
 def test_files_of_others_are_replaced_only_by_force(tmp_path: Path, name: str, content: str) -> None:
     path, plan = tmp_path / name, small_plan(tmp_path / "a.h5")
     path.write_text(content, encoding="utf-8")
-    with pytest.raises(OutputError, match=rf"{name} is no .* of pdb build and would be replaced; .* --force"):
+    with pytest.raises(OutputError, match=rf"{name} is no .* of pdb build and would be replaced; .* by force"):
         build_database(plan)
     assert path.read_text(encoding="utf-8") == content
     assert list(tmp_path.iterdir()) == [path]

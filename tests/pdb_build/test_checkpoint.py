@@ -172,7 +172,7 @@ def test_checkpoint_of_other_options_is_refused(tmp_path: Path, options: dict[st
     out = tmp_path / "a.h5"
     folder = stopped(small_plan(out))
     before = {path.name: path.read_bytes() for path in folder.iterdir() if path.name != "lock"}
-    with pytest.raises(CheckpointMismatchError, match=f"{match}.*--fresh"):
+    with pytest.raises(CheckpointMismatchError, match=f"{match}.*fresh"):
         build_database(small_plan(out, **options))
     assert before == {path.name: path.read_bytes() for path in folder.iterdir() if path.name != "lock"}
     build_database(small_plan(out, **options), fresh=True)

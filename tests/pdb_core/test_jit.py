@@ -60,6 +60,9 @@ def test_digest_changes_with_constants_lanes_and_the_version(tmp_path: Path, mon
 def test_compilation_is_announced_once_and_pauses_the_collector_of_garbage(monkeypatch: pytest.MonkeyPatch) -> None:
     told: list[bool] = []
     monkeypatch.setattr(jit._listener, "announce", lambda: told.append(True))
+    numba.njit(lambda given: given + 2)(8)
+    assert told == []  # the function of another program
+    monkeypatch.setattr(jit, "_PACKAGES", ("tests",))
     pauses = Mock(side_effect=gc.disable)
     monkeypatch.setattr("pdb_core.jit.gc.disable", pauses)
     for number in range(2):

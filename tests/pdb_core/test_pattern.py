@@ -34,11 +34,11 @@ def test_named_shapes_are_refused_for_a_blank_not_in_the_corner(name: str) -> No
         ("1,2,3,4/5,6,7", "3x3", "tiles 8 are in no pattern"),
         ("1,2,3,4,5,6,7,8,9,10,11/12,13,14,15", "4x4", "has 11 tiles"),
         ("663", "5x5", "one of a 4x4 board"),
-        ("1,2,3/4,5", None, "fits no square board up to 6x6; give --size"),
+        ("1,2,3/4,5", None, "fits no square board up to 6x6; give a size"),
         # Blanks before a tile must not hide its last digits: this was read as 2,1/3 once.
         ("2,     10/3", "2x2", "tiles 10 are not on the board"),
         ("1,2\u0663/3", "2x2", "neither a name"),
-        ("auto", None, "auto is made for the size of a board; give --size"),
+        ("auto", None, "auto is made for the size of a board; give a size"),
         ("1,2,3,4/5,6,7,8+", "3x3", "neither a name"),
         ("fringe+78", None, "count different moves"),
     ],

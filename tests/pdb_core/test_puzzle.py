@@ -173,7 +173,7 @@ def test_goals_are_names_or_boards() -> None:
     assert as_goal([[0, 1, 2], [3, 4, 5]], S32) == blank_first(S32)
     assert Board("1 2 3/4 5 0").is_solvable()
     assert not Board("2 1 3/4 5 0").is_solvable("blank-last")
-    with pytest.raises(GoalError, match="goal is not a 3x2 board"):
+    with pytest.raises(GoalError, match=r"goal is neither .* nor a 3x2 board"):
         as_goal([1, 2, 3], S32)
 
 

@@ -110,7 +110,6 @@ def test_bad_text_is_refused_with_the_line(text: str, error: type[PdbError], mat
         ("korf10", r"did you mean korf100\?"),
         ("no.csv", "the sets are classic"),
         (".", "Is a directory"),
-        ("a\0b", "null"),
         ("binary.dat", "not text"),
         ("empty.dat", "holds no board"),
         ("/dev/zero", "line 1 is longer than 10000 bytes"),

@@ -46,7 +46,7 @@ def test_complete_thresholds_have_the_nodes_of_the_textbook(max_duplicate: int, 
     goal = blank_last(S3)
     with database_for("1,2,5/3,4,6/7,8", "3x3", encoding=encoding) as database:
         for board in share(solvable_boards(S3, goal, 4, 9), 4):
-            textbook = textbook_ida_star(board, goal, S3, lambda at: database.probe(at).h, pruned=duplicates)
+            textbook = textbook_ida_star(board, lambda at: database.probe(at).h, goal, pruned=duplicates)
             expected = node_counts(textbook.thresholds)
             for batch in (1, 5, 64):
                 for kind in (VECTOR, WIDE, SCALAR):

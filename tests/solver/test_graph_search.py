@@ -97,7 +97,7 @@ def test_a_star_expands_all_nodes_with_f_below_the_optimum() -> None:
         return naive_manhattan(board, goal, S3)
 
     length, board = next((d, at) for at, d in naive_distances(S3, goal).items() if d == 20)
-    textbook, found = a_star(board, goal, S3, h), GraphSolver(S3, goal).solve(board)
+    textbook, found = a_star(board, h, goal), GraphSolver(S3, goal).solve(board)
     assert found.length == textbook.length == length
     sums = [g + h(at) for at, g in naive_distances(S3, board).items() if g <= length]
     n_must, n_may = sum(f < length for f in sums), sum(f <= length for f in sums)
@@ -157,7 +157,7 @@ def test_search_without_memory_keeps_what_it_knows(search: str, monkeypatch: pyt
         make_room(table, between)
 
     for n_nodes, match in (
-        (100_000, r"holds [\d,]+ nodes in .* MB.*12.0 MB; raise --memory-limit"),
+        (100_000, r"holds [\d,]+ nodes in .* MB.*12.0 MB; raise the memory limit"),
         (30_000, "gets no more from the system; raise the limit"),
     ):
         with pytest.raises(MemoryLimitError, match=match) as caught:
@@ -169,7 +169,7 @@ def test_search_without_memory_keeps_what_it_knows(search: str, monkeypatch: pyt
         assert known.lower_bound > 8
         assert known.generated >= known.n_nodes > n_nodes
         monkeypatch.setattr(NodeTable, "make_room", fail_later)
-    with pytest.raises(MemoryLimitError, match="to begin with; raise --memory-limit"):
+    with pytest.raises(MemoryLimitError, match="to begin with; raise the memory limit"):
         search_hardest(S3, search, memory_limit_bytes=1000)
 
 

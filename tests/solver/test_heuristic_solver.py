@@ -47,7 +47,7 @@ def test_nodes_of_each_threshold_are_those_of_the_textbook(size: BoardSize, name
             board = walked(goal, size, 20, np.random.default_rng(seed))
             solution = solver.solve(board)
             textbook = ida_star(
-                board, goal, size, lambda at, goal=goal: naive_h(at, goal, size, names), pruned=duplicates
+                board, lambda at, goal=goal: naive_h(at, goal, size, names), goal, size, pruned=duplicates
             )
             assert solution.h == textbook.h
             expected = node_counts(textbook.thresholds)

@@ -56,7 +56,7 @@ def first_word(word: str) -> str:
     blank = -top * size.width - left
     board = goal_with_blank(blank, size)
     _tiles, goal = tiles_moved(board, [LETTERS.index(letter) for letter in word], size)
-    found = ida_star(board, goal, size, lambda at: naive.naive_manhattan(at, goal, size)).moves or ()
+    found = ida_star(board, lambda at: naive.naive_manhattan(at, goal, size), goal, size).moves or ()
     boards = replay(board, found, goal, size)
     return "".join(naive.naive_letter(before, after) for before, after in pairwise(boards))
 

@@ -53,7 +53,7 @@ def test_nodes_are_those_of_the_textbook_with_the_largest_sum(tables: list[tuple
 
     solver = Solver(*databases, plain=True)
     for board in boards:
-        expected = node_counts(ida_star(board, goal, S3, h).thresholds)
+        expected = node_counts(ida_star(board, h, goal, S3).thresholds)
         solution = solver.solve(board)
         found = node_counts(solution.thresholds)
         assert solution.h == h(board)
@@ -226,7 +226,7 @@ def test_boards_without_solution_and_bad_boards() -> None:
         solver.solve_many([near, [1, 1, 3, 4, 5, 6, 7, 0, 8]])
     with pytest.raises(BoardError):
         solver.solve_many([[1, 2, 3]])
-    with pytest.raises(ValueError, match="n_threads is 0; give 1 or more"):
+    with pytest.raises(ValueError, match="n_threads is 0"):
         solver.solve_many([near], n_threads=0)
     with pytest.raises(GoalError):
         solver.solve_many([near], (1, 2, 3, 4, 0, 5, 6, 7, 8))

@@ -79,7 +79,7 @@ def test_command_continues_after_ctrl_c_or_starts_over(
 
     stop()
     other = [*command, "--seed", "2"]
-    refused(pdb(*other), 2, "is of another command: boards seed 1, not 2; .* give --fresh")
+    refused(pdb(*other), 2, "is of another command: boards seed 1, not 2; .* start over .fresh")
     result = pdb(*command)
     assert "a.npz continues after 40 boards of 400" in result.stderr
     assert np.array_equal(loaded(out)["board"], next(RandomBoards(S3, blank_last(S3), 400, 1).blocks()))

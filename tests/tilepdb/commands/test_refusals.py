@@ -61,7 +61,7 @@ REFUSALS = """
 2 | search "1 2/3 0" --heuristic manhattan --db d.h5 | does not use the tables of --db
 
 2 | build 999 | neither a name
-2 | build auto | give --size
+2 | build auto | give a size
 2 | build 663 --size 3x3 | one of a 4x4 board
 2 | build auto --size 9x9 | go to boards of 6x6
 2 | build 8 --threads 2 --scheduler tcp://127.0.0.1:9 | --threads is for this machine
@@ -69,10 +69,10 @@ REFUSALS = """
 2 | build 8 --out no/where/8.h5 | cannot write no/where/8.h5: No such file or directory
 2 | build 8 1,2,3,4/5,6,7,8 --out a.h5 | --out names one file for 2 partitions; leave it out
 2 | build 8 --shards 2 | --shards needs a cluster; give --scheduler, too
-2 | build 8 --out b.txt | b.txt is no table file ... --force
-2 | build 8 --out b.txt --dry-run | b.txt is no table file ... --force
-2 | build 1,2 --size 3x3 | in no pattern...--cost every-move
-2 | build fringe --encoding bytes | leave --encoding out
+2 | build 8 --out b.txt | b.txt is no table file ... by force
+2 | build 8 --out b.txt --dry-run | b.txt is no table file ... by force
+2 | build 1,2 --size 3x3 | in no pattern...the cost every-move
+2 | build fringe --encoding bytes | leave the encoding out
 5 | build 8 --out /proc/8.h5 | /proc/8.h5 needs ... are free there
 5 | build 1,2,3,4,5,6,7,8,9/10,11,12,13,14,15,16,17/18,19,20,21,22,23,24 --size 5x5 --dry-run | tiles would fit
 2 | build 1,2/3,4 --size 32x2 | go to boards of 6x6, this board is ...; pdb approximate finds a suboptimal
@@ -105,7 +105,7 @@ REFUSALS = """
 2 | study heuristics 3x3 --heuristic euclid | is not known
 2 | study heuristics 3x3 --plot a.txt | ends in .svg, .png or .pdf
 2 | study heuristics 3x3 --goal "1 2 3" | goal
-2 | study space 9x9 | go to boards of 6x6...up to 12 cells...--depth
+2 | study space 9x9 | go to boards of 6x6...up to 12 cells...a depth
 2 | study space 3 | WIDTHxHEIGHT
 2 | study space 3x3 --goal "1 2 3" | neither one of
 2 | study space 3x3 --plot a.txt | ends in .svg, .png or .pdf

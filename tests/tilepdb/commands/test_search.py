@@ -34,7 +34,7 @@ def test_memory_limit_ends_a_search_with_exit_code_5(tmp_path: Path) -> None:
     path = tmp_path / "boards.txt"
     path.write_text("15 14 13 12/11 10 9 8/7 6 5 4/3 1 2 0\n1 2 3 4/5 6 7 8/9 10 11 12/13 14 0 15\n", encoding="utf-8")
     command = ("search", "--instances", str(path), "--algorithm", "a-star", "--memory-limit", "20M")
-    assert "raise --memory-limit" in pdb(*command).stderr
+    assert "raise the memory limit" in pdb(*command).stderr
     given_up, solved = records(*command, code=5)
     assert (given_up["solvable"], given_up["length"], solved["length"]) == (True, None, 1)
     assert given_up["lower_bound"] >= given_up["h"] == 44

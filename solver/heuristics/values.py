@@ -1,0 +1,83 @@
+"""Values of a heuristic for one board or for an array of boards."""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from pdb_core.puzzle import Board, BoardLike, Boards, BoardSize, SizeLike, Tiles, as_goal, check_table_size
+from pdb_query.database import board_rows
+from solver.heuristics.evaluate_kernels import evaluate_many
+from solver.heuristics.heuristic import heuristic_tables
+
+_BOARDS_AT_A_TIME = 100_000
+
+
+def h(
+    boards: BoardLike | npt.ArrayLike,
+    heuristic: str = "manhattan",
+    goal: BoardLike = "blank-last",
+    size: SizeLike | None = None,
+) -> int | npt.NDArray[np.int64]:
+    """Return the value of a heuristic for one board, or for each of many boards.
+
+    Parameters
+    ----------
+    boards
+        One board; or integers of shape (m, n_cells) or (m, height, width), or a sequence of boards.
+    heuristic
+        Such as "manhattan" or "max(walking-distance,linear-conflict)".
+    goal
+        A board or a name.
+    size
+        Size of the boards, up to 6x6. By default their rows give it; without rows they are square.
+
+    Returns
+    -------
+    int or numpy.ndarray
+        The value of one board; or int64[m]. Boards are not checked for solvability.
+
+    Raises
+    ------
+    BoardError, GoalError, InputError
+        A board, the goal, the size or the heuristic is invalid.
+
+    Examples
+    --------
+    >>> h("8 6 7/2 5 4/3 0 1", "manhattan")
+    21
+    >>> h([[1, 2, 3, 4, 5, 6, 7, 0, 8], [1, 2, 3, 4, 5, 6, 0, 7, 8]], "linear-conflict").tolist()
+    [1, 2]
+    """
+    first = boards if _is_one(boards) else boards[0]  # type: ignore[index]
+    size = Board(first, size).size  # type: ignore[arg-type]
+    check_table_size(size, what="heuristics", instead="choose a smaller size")
+    rows = board_rows(np.array([Board(boards, size)], dtype=np.uint8) if first is boards else boards, size)  # type: ignore[arg-type]
+    found = evaluated(rows, heuristic, as_goal(goal, size), size)
+    return int(found[0]) if first is boards else found
+
+
+def evaluated(boards: Boards, heuristic: str, goal: Tiles, size: BoardSize) -> npt.NDArray[np.int64]:
+    """Return h of each board, int64[m], for a heuristic as `as_heuristics` reads it. Raises `InputError`."""
+    tables = heuristic_tables(heuristic, size, goal)
+    each = np.empty((len(boards), len(tables.codes)), dtype=np.uint16)
+    for start in range(0, len(boards), _BOARDS_AT_A_TIME):  # so that Ctrl-C works
+        rows = slice(start, start + _BOARDS_AT_A_TIME)
+        evaluate_many(tables, boards[rows], each[rows])
+    return np.asarray(each.max(axis=1, initial=0), dtype=np.int64)
+
+
+def _is_one(boards: Any) -> bool:
+    """Return whether this is one board, or no board at all."""
+    try:
+        given = np.asarray(boards)
+    except ValueError:  # rows of different lengths
+        return True
+    numbers = given.dtype.kind in "iu"
+    is_grid = (
+        numbers
+        and given.ndim == 2
+        and len(given) > 1
+        and np.array_equal(np.sort(given, axis=None), np.arange(given.size))
+    )
+    return is_grid or given.ndim == 0 or not len(given) or (given.ndim == 1 and given.dtype.kind != "U")
