@@ -70,6 +70,6 @@ def mappings_between(goal: Tiles, table_goal: Tiles, size: BoardSize) -> tuple[B
         raise GoalError(
             f"a table for the goal {goal_name(table_goal, size)} cannot serve the goal {goal_name(goal, size)}: no "
             f"symmetry of the {size} board takes one blank to the other; "
-            "build a table for this size and goal"
+            "build a table for this size and goal with pdb build"
         )
     return tuple(result)

@@ -367,6 +367,7 @@ def test_search_without_a_solution_is_explained_and_tried_again(visit: Visit) ->
     expect(again).to_be_hidden()
     visit.choose("#seconds", "10")
     visit.at("#solve").click()
+    expect(again).to_be_visible()
     visit.page.unroute_all()
     again.click()
     visit.tells("#solution-text", "31 moves")

@@ -51,7 +51,7 @@ def test_log_of_another_search_or_version_is_refused(small_table: str, tmp_path:
     assert pdb("solve", "--db", small_table, BOARD, "--log", str(log)).returncode == 0
     refused(pdb("search", "--db", small_table, BOARD, "--plain", "--log", str(log)), 2, "plain false, not true")
     old.write_text('{"log": "tile-pdb solve log", "version": 2}\n', encoding="utf-8")
-    refused(pdb("solve", BOARD, "--log", str(old)), 2, r"old is not a log of pdb solve \(format 4\); name")
+    refused(pdb("solve", BOARD, "--log", str(old)), 2, r"old is not a log of pdb solve \(format 4\); choose")
 
 
 FINISHED = tuple(Iteration(40 + 2 * i, 10 * 8**i, 5 * 8**i, 0.5 * i) for i in range(10))
