@@ -211,7 +211,8 @@ def _raise_for_other_file(start: bytes, source: str) -> None:
         raise TableFileForeignError(f"{source} is not a table file of tile-pdb; make one with pdb build")
     if pattern_group(0).encode() in start:
         raise TableFileVersionError(
-            f"{source} has a format version before {FORMAT_VERSION}, which this program does not read; build it again with pdb build"
+            f"{source} has a format version before {FORMAT_VERSION}, which this program does not read; build it again "
+            "with pdb build"
         )
     raise TableFileForeignError(f"{source} is an HDF5 file, but not a table file of tile-pdb; make one with pdb build")
 
