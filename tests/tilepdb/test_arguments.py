@@ -64,6 +64,8 @@ def arguments(folder: Path, table: str) -> dict[str, dict[str, Any]]:
         "instance_sets": {},
         "label": {"source": source, "solver": solver, "goal": None, "first": 0, "chunk": 2, "content": "moves",
                   "n_threads": 1},
+        "label_by_distance": {"solver": solver, "max_distance": 2, "n_each": 2, "goal": None, "seed": 0,
+                              "n_threads": 1},
         "open_database": {"path": table, "load": "map", "verify": True, "progress": ignore},
         "parse_goal": {"text": "snail", "size": 3},
         "parse_size": {"text": "3x3"},
