@@ -33,16 +33,19 @@ def standard_table(size: BoardSize, goal: Tiles, log: Callable[[str], None] | No
     place = "corner" if in_corner else f"blank{goal.index(BLANK)}"
     path = cache_home() / "tables" / f"{size}-{place}.h5"
 
-    def is_there() -> bool:
+    names = _PARTITIONS.get(str(size), ("auto",)) if in_corner else ("auto",)
+
+    def is_there(name: str) -> bool:
         try:
-            return read_table_header(path).spec.goal == goal or in_corner
+            spec = read_table_header(path).spec
         except TableFileError:
             return False
+        return (in_corner or spec.goal == goal) and (len(names) == 1 or spec.partition.name == name)
 
-    if is_there():
-        return path
     why = ""
-    for name in _PARTITIONS.get(str(size), ("auto",)) if in_corner else ("auto",):
+    for name in names:
+        if is_there(name):
+            return path
         plan = plan_build(size, goal, name, path)
         try:
             check_plan(plan)
@@ -53,7 +56,7 @@ def standard_table(size: BoardSize, goal: Tiles, log: Callable[[str], None] | No
         path.parent.mkdir(parents=True, exist_ok=True)
         with BuildLine(plan, log) as line:
             line.say(f"no table file is given: building {plan.spec.partition.name} for {size} once, in {path}{why}")
-            while not is_there():
+            while not is_there(name):
                 try:
                     # Discard what an interrupted build left.
                     build_database(plan, progress=line.show_build, fresh=True, force=True)

@@ -26,8 +26,8 @@ pdb info $T 1</dev/null | 2 | | pdb: cannot write standard output: Bad file desc
 pdb info $T| true | 141 | |
 ln -s $T →; PYTHONIOENCODING=latin-1 pdb info → | 0 | \\u2192: partition |
 ulimit -v 150000; pdb info $T | 5 | | pdb: the limit of the address space is too small to load NumPy and Numba; raise it
-ulimit -f 0; pdb approximate '1 2/0 3' --out a | 2 | | pdb: cannot write a: File too large; choose another place with
-ulimit -f 5; pdb build 1,2,3 --size 2x2 --out a | 2 | | pdb: cannot write a: File too large; choose another place with
+ulimit -f 0; pdb approximate '1 2/0 3' --out a | 2 | | pdb: cannot write a: File too large; choose another place
+ulimit -f 5; pdb build 1,2,3 --size 2x2 --out a | 2 | | pdb: cannot write a: File too large; choose another place
 pdb approximate '1 2/0 3' --out /dev/stdout | 0 | 1 | pdb: /dev/stdout written
 echo 1 2/3 0 >b; pdb approximate --out b <b; echo $? $(cat b) | 0 | 2 1 2/3 0 | pdb: --out b would overwrite the file
 """
