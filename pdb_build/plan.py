@@ -10,7 +10,7 @@ from pdb_core.arguments import FilePath, as_choice, as_path, as_threads
 from pdb_core.encoding import DEFAULT_ENCODING, ENCODINGS, Encoding
 from pdb_core.errors import DiskFullError, InputError, MemoryLimitError
 from pdb_core.layout import jump_positions
-from pdb_core.messages import format_bytes
+from pdb_core.messages import ShortRepr, format_bytes
 from pdb_core.pattern import Partition, Pattern, parse_partition
 from pdb_core.puzzle import BoardLike, SizeLike, as_goal, as_size
 from pdb_core.resources import available_disk, available_memory
@@ -54,8 +54,8 @@ class PatternPlan:
         return self.memory_bytes - self.spilled_bytes
 
 
-@dataclass(frozen=True)
-class BuildPlan:
+@dataclass(frozen=True, repr=False)
+class BuildPlan(ShortRepr):
     """Plan of a build: the tables to make, and the memory and the disk that the build takes.
 
     Attributes

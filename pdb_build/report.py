@@ -21,13 +21,14 @@ from pdb_build.search import PatternTable
 from pdb_core import __version__
 from pdb_core.durable_files import sync, writing_errors
 from pdb_core.errors import OutputError, TableFileError, TableFileForeignError
+from pdb_core.messages import ShortRepr
 from pdb_core.schema import FORMAT_VERSION, Header, read_header
 
 _MOST_REPORT_BYTES = 1 << 24
 
 
-@dataclass(frozen=True)
-class BuildResult:
+@dataclass(frozen=True, repr=False)
+class BuildResult(ShortRepr):
     """Result of a build.
 
     Attributes

@@ -1,6 +1,7 @@
 """Text of messages: quoted input, shortened and on one line; lists; sizes."""
 
 from collections.abc import Sequence
+from typing import Any
 
 _SHOWN_CHARACTERS = 80
 _SHOWN_NUMBERS = 8
@@ -35,6 +36,19 @@ def one_line(text: str) -> str:
     if text.isprintable():
         return text
     return "".join(at if at.isprintable() else at.encode("unicode_escape").decode() for at in text)
+
+
+class ShortRepr:
+    """Base of dataclasses with arrays and long tuples: `repr` shows the types and shapes of arrays, on one line."""
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(f'{name}={_brief(of)}' for name, of in vars(self).items())})"
+
+
+def _brief(value: Any) -> str:
+    if hasattr(value, "shape"):
+        return f"{value.dtype}[{', '.join(map(str, value.shape))}]"
+    return shorten(repr(value))
 
 
 def listed(numbers: Sequence[int]) -> str:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from os import PathLike
 from pathlib import Path
 from typing import Any, TypeVar
@@ -13,6 +13,7 @@ import numpy.typing as npt
 from pdb_core.arguments import FilePath, as_count, as_path, as_threads, check_functions, check_kind
 from pdb_core.encoding import Cost, Encoding
 from pdb_core.errors import BoardError, InputError, TableFileDamagedError, TableMismatchError, UnsolvableError
+from pdb_core.messages import ShortRepr
 from pdb_core.pattern import Partition
 from pdb_core.puzzle import (
     Board,
@@ -57,8 +58,8 @@ class Probe:
     h: int
 
 
-@dataclass(frozen=True)
-class BatchProbe:
+@dataclass(frozen=True, repr=False)
+class BatchProbe(ShortRepr):
     """Distances and lower bounds of m boards, in moves.
 
     Attributes
@@ -82,7 +83,7 @@ class Database:
     """Database of the tables of one partition or catalogue, read-only. `open_database` opens it.
 
     Any number of threads may look up boards at the same time; lookups release the GIL. Use it as a context manager, or
-    `close` it.
+    `close` it. Another process that unpickles it opens the file again.
 
     Attributes
     ----------
@@ -102,7 +103,7 @@ class Database:
     31
     """
 
-    def __init__(self, path: Path, header: Header, memory: npt.NDArray[np.uint8]) -> None:
+    def __init__(self, path: Path, header: Header, memory: npt.NDArray[np.uint8], load: LoadMode = "map") -> None:
         self.path = path
         self.header = header
         self.size, self.goal = header.spec.size, header.spec.goal
@@ -111,11 +112,16 @@ class Database:
         self._tables: LookupTables | None = lookup_tables(
             header.spec, header.uses, memory, [entry.offset for entry in header.patterns]
         )
+        self._load: LoadMode = load
         self._views_of = lru_cache(maxsize=64)(self._make_views)
 
     def __repr__(self) -> str:
         what = f"{self.size}, {self.partition.name} in {self.encoding}, goal {goal_name(self.goal, self.size)}"
         return f"Database({str(self.path)!r}: {what})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle the path: the process that reads it opens the file."""
+        return partial(open_database, load=self._load), (self.path.absolute(),)
 
     def __enter__(self) -> "Database":
         return self
@@ -435,7 +441,7 @@ def open_database(
     """
     check_functions(progress=progress)
     path = as_path(path)
-    database = Database(path, *load_table_file(path, load))
+    database = Database(path, *load_table_file(path, load), load)
     if verify:
         database.verify(progress)
     return database

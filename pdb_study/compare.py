@@ -57,11 +57,19 @@ class ComparisonRow:
         return self.n_solved + self.n_unsolvable == self.n_boards
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Comparison:
     """Searches compared on the same boards. A notebook shows it as a plot and a table."""
 
     rows: tuple[ComparisonRow, ...]
+
+    def __repr__(self) -> str:
+        shown = [
+            f"{row.heuristic}, {row.algorithm}: {row.n_solved:,} of {row.n_boards:,} solved, "
+            f"mean nodes {_number(row.mean_generated, ',.0f')}"
+            for row in self.rows[:8]
+        ]
+        return "\n".join([f"Comparison of {len(self.rows)} searches", *shown])
 
     @property
     def whole_rows(self) -> tuple[ComparisonRow, ...]:

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from pdb_core.arguments import FilePath, as_count, as_function, as_names, as_threads, check_functions
 from pdb_core.errors import InputError
+from pdb_core.messages import ShortRepr
 from pdb_core.puzzle import (
     BoardLike,
     Boards,
@@ -61,8 +62,8 @@ class DistanceRow:
         return "all" if self.distance is None else str(self.distance)
 
 
-@dataclass(frozen=True)
-class HeuristicStudy:
+@dataclass(frozen=True, repr=False)
+class HeuristicStudy(ShortRepr):
     """Values of heuristics over boards.
 
     Attributes

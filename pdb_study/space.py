@@ -11,14 +11,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from pdb_core.arguments import as_count, as_function, as_threads
+from pdb_core.messages import ShortRepr
 from pdb_core.puzzle import BoardLike, BoardSize, SizeLike, Tiles, as_goal, as_size, check_table_size
 from pdb_study import plots
 from pdb_study.complete_search import MAX_CELLS, Progress, complete_search_bytes, search_completely
 from pdb_study.layer_search import Layer, first_boards, layers
 
 
-@dataclass(frozen=True)
-class StateSpace:
+@dataclass(frozen=True, repr=False)
+class StateSpace(ShortRepr):
     """Boards of a state space by their distance from the goal.
 
     Attributes

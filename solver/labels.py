@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from pdb_core.messages import ShortRepr
 from pdb_core.puzzle import BLANK, BoardSize
 from pdb_core.symmetry import BoardMapping
 from pdb_query.lookup import Int64s
@@ -15,8 +16,8 @@ from solver.engine.worker_pool import WorkerPool
 from solver.progress import Report
 
 
-@dataclass(frozen=True)
-class Labels:
+@dataclass(frozen=True, repr=False)
+class Labels(ShortRepr):
     """Exact distances of m boards and, with `moves`, of their neighbours.
 
     Attributes
@@ -34,6 +35,19 @@ class Labels:
     distances: npt.NDArray[np.int16]
     first_moves: npt.NDArray[np.uint8] | None
     after: npt.NDArray[np.int16] | None
+
+    @property
+    def optimal_actions(self) -> npt.NDArray[np.bool_] | None:
+        """Whether each move of the blank begins an optimal solution, bool[m, 4]: `first_moves` as a mask for learning.
+
+        None without `moves`.
+        """
+        return optimal_actions(self.first_moves)
+
+
+def optimal_actions(first_moves: npt.NDArray[np.uint8] | None) -> npt.NDArray[np.bool_] | None:
+    """Return the bits of `Labels.first_moves` as bool[m, 4]."""
+    return None if first_moves is None else (first_moves[:, None] >> np.arange(N_MOVES) & 1).astype(np.bool_)
 
 
 def optimal_first_moves(distances: npt.NDArray[np.int16], after: npt.NDArray[np.int16]) -> npt.NDArray[np.uint8]:

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from pdb_core.drawing import HasPartition, pattern_colours
 from pdb_core.errors import UnsolvableError, WrongAnswerError
-from pdb_core.messages import shorten
+from pdb_core.messages import ShortRepr, shorten
 from pdb_core.puzzle import BLANK, Board, BoardSize, Tiles, format_board, is_solvable, why_unsolvable
 from pdb_query.lookup import Int64s
 from solver.player import Player, player_html
@@ -115,8 +115,8 @@ class Solution:
         return not shortest <= self.length <= most
 
 
-@dataclass(frozen=True)
-class SolvedBoards:
+@dataclass(frozen=True, repr=False)
+class SolvedBoards(ShortRepr):
     """Optimal solutions of m boards.
 
     Attributes

@@ -9,7 +9,9 @@ replay     the solution, before it is returned            engine/search_result.p
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from threading import Lock
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -66,6 +68,11 @@ class IdaStarSolver(ABC):
         self._ida_star = self._make_ida_star()
         # Load or compile the kernels now: the first board's seconds are then those of its search.
         self._ida_star.load_kernels(one_move_away(goal, size))
+
+    @property
+    def goal(self) -> Board:
+        """The goal of the solver."""
+        return Board(self._goal, self._size)
 
     @property
     def ida_star(self) -> IdaStar:
@@ -256,6 +263,7 @@ class Solver(IdaStarSolver):
         if not databases:
             raise InputError("no database is given; name one or more, or use HeuristicSolver")
         self._databases = opened = as_databases(databases)
+        self._options: dict[str, Any] = {"plain": plain, "reflects": reflects, "frontier_bytes": frontier_bytes}
         self._database = database = opened[0]
         for other in opened[1:]:
             other.check_size(database.size)
@@ -271,6 +279,10 @@ class Solver(IdaStarSolver):
             operator_order=False,
             frontier_bytes=frontier_bytes,
         )
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle the paths of the databases and the options."""
+        return partial(type(self), **self._options), self._databases
 
     def _mapping(self, goal: Tiles) -> BoardMapping:
         return self._database.mappings(goal)[0]

@@ -1,21 +1,21 @@
 """Pattern databases for sliding-tile puzzles: exact lower bounds and optimal solutions of boards up to 6x6.
 
-    solve("8 6 7/2 5 4/3 0 1")             an optimal solution; for one board
-    Solver("data/663.h5"), Solver.standard(4)   many boards: solve, solve_many, label
-    HeuristicSolver("4x4"), GraphSolver("4x4")  IDA*, A* and others with heuristics
-    h(boards, "manhattan")                 values of a heuristic
-    a_star(board, h), ida_star(board, h)   textbook searches with a function of yours
-    find_suboptimal_solution(board)        boards up to 32x32
+    solve("8 6 7/2 5 4/3 0 1")        an optimal solution of one board
+    Solver("data/663.h5")             many boards: solve, solve_many, label; Solver.standard(4)
+    HeuristicSolver(4), GraphSolver(4)     IDA*, A* and other searches with heuristics
+    h(boards, "manhattan")            values of a heuristic
+    a_star(board, f), ida_star(board, f)   textbook searches with a function of yours
+    find_suboptimal_solution(board)   boards up to 32x32
 
-    build("663"), open_database(path)      tables: Database.probe, Database.probe_batch
-    random_boards("4x4", n=1000)           boards; read_instances("korf100")
-    label(RandomBoards(4), solver)         datasets with exact labels
+    build("663")                      a table file; open_database(path): Database.probe, probe_batch
+    random_boards(4, n=1000)          boards; read_instances("korf100")
+    label(RandomBoards(4), solver)    boards with exact labels; label_by_distance
     compare, study_heuristics, explore_space    studies
-    Client(url)                            the HTTP service
+    Client(url)                       the HTTP service
 
 A board is a string, a flat or nested sequence, or an array (see `Board`). A goal is a board or a name (`blank-last`,
-`blank-first`, `snail`), a size 4, (4, 4) or "4x4". A database may be given as the path of its file. Every argument that
-cannot be used is refused with a `PdbError`, which is one sentence.
+`blank-first`, `snail`). A size is 4, (4, 4) or "4x4". A database may be given as the path of its file. A function
+refuses an argument that it cannot use with a `PdbError` of one sentence.
 
 Examples
 --------
@@ -93,6 +93,7 @@ if TYPE_CHECKING:
         RandomBoards as RandomBoards,
         RandomWalks as RandomWalks,
         label as label,
+        label_by_distance as label_by_distance,
         write_labels as write_labels,
     )
     from pdb_study.space import (
@@ -131,7 +132,8 @@ _NAMES = {
         "Board", "BoardLike", "BoardSize", "format_board", "parse_goal", "parse_size", "random_boards",
     ),
     "pdb_study.labels": (
-        "BoardSource", "GivenBoards", "LabelledBoards", "RandomBoards", "RandomWalks", "label", "write_labels",
+        "BoardSource", "GivenBoards", "LabelledBoards", "RandomBoards", "RandomWalks", "label",
+        "label_by_distance", "write_labels",
     ),
     "pdb_query": (
         "BatchProbe", "Database", "Instance", "Probe", "instance_sets", "open_database", "random_board_statistics",

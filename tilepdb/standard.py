@@ -9,22 +9,23 @@ from tilepdb.progress import BuildLine
 
 # Seconds between two checks whether another process has built the table.
 _POLL_S = 0.2
-_PARTITIONS = {"3x3": "8", "4x4": "663", "5x5": "6666"}
+# The last partition of a size is built if there is too little memory or disk for those before it.
+_PARTITIONS = {"3x3": ("8",), "4x4": ("78", "663"), "5x5": ("6666",)}
 _ADVICE = "set TILE_PDB_CACHE to another folder, or give a table file"
 
 
 def standard_table(size: BoardSize, goal: Tiles, log: Callable[[str], None] | None = None) -> Path:
     """Return the table file of a size and goal, in the cache folder (TILE_PDB_CACHE); build it the first time.
 
-    It is 663 for 4x4, 6666 for 5x5, the complete table for 3x3, and for other sizes a partition that builds quickly.
+    It is 78 for 4x4, or 663 if there is too little memory or disk for 78; 6666 for 5x5, the complete table for 3x3, and
+    for other sizes a partition that builds quickly.
     One file serves every goal with the blank in a corner. The progress of a build goes to a `BuildLine` with `log`.
 
     Raises the errors of a build.
     """
-    from pdb_build import build_database, plan_build
-    from pdb_core.errors import BuildRunningError, DiskFullError, OutputError, TableFileError
+    from pdb_build import build_database, check_plan, plan_build
+    from pdb_core.errors import BuildRunningError, DiskFullError, LimitReachedError, OutputError, TableFileError
     from pdb_core.jit import cache_home
-    from pdb_core.pattern import parse_partition
     from pdb_query import read_table_header
 
     in_corner = goal.index(BLANK) in (0, size.width - 1, size.n_cells - size.width, size.n_cells - 1)
@@ -32,21 +33,30 @@ def standard_table(size: BoardSize, goal: Tiles, log: Callable[[str], None] | No
     place = "corner" if in_corner else f"blank{goal.index(BLANK)}"
     path = cache_home() / "tables" / f"{size}-{place}.h5"
 
-    def is_there() -> bool:
+    names = _PARTITIONS.get(str(size), ("auto",)) if in_corner else ("auto",)
+
+    def is_there(name: str) -> bool:
         try:
-            return read_table_header(path).spec.goal == goal or in_corner
+            spec = read_table_header(path).spec
         except TableFileError:
             return False
+        return (in_corner or spec.goal == goal) and (len(names) == 1 or spec.partition.name == name)
 
-    if is_there():
-        return path
-    partition = parse_partition(_PARTITIONS.get(str(size), "auto") if in_corner else "auto", size, goal)
-    plan = plan_build(size, goal, partition, path)
+    why = ""
+    for name in names:
+        if is_there(name):
+            return path
+        plan = plan_build(size, goal, name, path)
+        try:
+            check_plan(plan)
+            break
+        except LimitReachedError as error:
+            why = f" ({error})"
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with BuildLine(plan, log) as line:
-            line.say(f"no table file is given: building {partition.name} for {size} once, in {path}")
-            while not is_there():
+            line.say(f"no table file is given: building {plan.spec.partition.name} for {size} once, in {path}{why}")
+            while not is_there(name):
                 try:
                     # Discard what an interrupted build left.
                     build_database(plan, progress=line.show_build, fresh=True, force=True)

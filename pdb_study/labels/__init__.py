@@ -17,7 +17,7 @@ After `pdb build 8`:
 """
 
 from pdb_study.labels.dataset import write_labels
-from pdb_study.labels.labelling import LabelledBoards, label
+from pdb_study.labels.labelling import LabelledBoards, label, label_by_distance
 from pdb_study.labels.sources import BoardSource, GivenBoards, RandomBoards, RandomWalks
 
 __all__ = [
@@ -27,5 +27,6 @@ __all__ = [
     "RandomBoards",
     "RandomWalks",
     "label",
+    "label_by_distance",
     "write_labels",
 ]

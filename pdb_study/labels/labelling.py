@@ -8,17 +8,20 @@ import numpy as np
 import numpy.typing as npt
 
 from pdb_core.arguments import as_choice, as_count, as_threads, check_kind
-from pdb_core.puzzle import BoardLike
+from pdb_core.messages import ShortRepr
+from pdb_core.puzzle import BLANK, BoardLike, as_goal
 from pdb_query.database import board_rows
 from pdb_study.labels.sources import BoardSource, in_chunks
+from solver.board_arrays import neighbours_by_move
+from solver.labels import optimal_actions
 from solver.solve import Solver
 
 # Labels of each board: its distance; or also its optimal first moves and the distances after each move.
 Content = Literal["distances", "moves"]
 
 
-@dataclass(frozen=True)
-class LabelledBoards:
+@dataclass(frozen=True, repr=False)
+class LabelledBoards(ShortRepr):
     """Boards and their labels.
 
     boards       uint8[m, n_cells]: the tile on each cell, 0 for the blank
@@ -33,6 +36,11 @@ class LabelledBoards:
     distances: npt.NDArray[np.int16]
     first_moves: npt.NDArray[np.uint8] | None = None
     after: npt.NDArray[np.int16] | None = None
+
+    @property
+    def optimal_actions(self) -> npt.NDArray[np.bool_] | None:
+        """Whether each move of the blank begins an optimal solution, bool[m, 4]; None if `content` is "distances"."""
+        return optimal_actions(self.first_moves)
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         """Return the arrays that are present, by name."""
@@ -92,3 +100,63 @@ def label(
     for boards in in_chunks(blocks, chunk):
         labels = solver.label(boards, goal, n_threads=n_threads, moves=content == "moves")
         yield LabelledBoards(boards, labels.distances, labels.first_moves, labels.after)
+
+
+def label_by_distance(
+    solver: Solver,
+    max_distance: int,
+    n_each: int = 100,
+    *,
+    goal: BoardLike | None = None,
+    seed: int = 0,
+    n_threads: int | None = None,
+) -> Iterator[LabelledBoards]:
+    """Yield labelled boards of distance 0, 1, 2 and so on, up to `n_each` different ones of each distance.
+
+    The boards of a distance are drawn from the neighbours of those one nearer that a move takes away from the goal. So
+    it works also far above the distances of random boards. Each board at a distance can be drawn, but not all are
+    equally likely. Near the largest distance of the puzzle there may be fewer boards, and the iteration ends when no
+    board drawn has a neighbour that is farther away; with more boards of each distance, it reaches farther.
+
+    Parameters
+    ----------
+    solver
+        The solver that labels the boards.
+    max_distance
+        Largest distance.
+    n_each
+        Most boards of a distance.
+    goal
+        By default that of the solver.
+    seed
+        Equal seeds give equal boards.
+    n_threads
+        By default all cores.
+
+    Raises
+    ------
+    InputError, GoalError
+        An argument is invalid.
+
+    Examples
+    --------
+    >>> solver = Solver("data/8.h5")
+    >>> [len(labelled.boards) for labelled in label_by_distance(solver, 6, 30)]
+    [1, 2, 4, 8, 16, 20, 30]
+    """
+    check_kind(solver, Solver, "solver", "a Solver")
+    max_distance, n_each = as_count(max_distance, "max_distance"), as_count(n_each, "n_each", 1)
+    generator, size = np.random.default_rng(as_count(seed, "seed")), solver.ida_star.engine.size
+    boards = board_rows([solver.goal if goal is None else as_goal(goal, size)], size)
+    cells = neighbours_by_move(size)
+    for distance in range(max_distance + 1):
+        labels = solver.label(boards, goal, n_threads=n_threads)
+        yield LabelledBoards(boards, labels.distances, labels.first_moves, labels.after)
+        rows, moves = np.nonzero(np.asarray(labels.after) == distance + 1)
+        if not len(rows):
+            return
+        blanks = boards[rows].argmin(axis=1)
+        to, farther, each = cells[blanks, moves], boards[rows], np.arange(len(rows))
+        farther[each, blanks], farther[each, to] = farther[each, to], BLANK
+        farther = np.unique(farther, axis=0)
+        boards = farther[generator.permutation(len(farther))[:n_each]]

@@ -10,6 +10,8 @@ All pack boards into words, and store them in a hash table (node_table.py) up to
 """
 
 from collections.abc import Sequence
+from functools import partial
+from typing import Any
 
 from pdb_core.arguments import FilePath, as_bytes, as_choice
 from pdb_core.errors import MemoryLimitError, PdbError, TableFileDamagedError, WrongAnswerError
@@ -81,6 +83,16 @@ class GraphSolver:
     ) -> None:
         as_choice(algorithm, "algorithm", GRAPH_SEARCHES)
         size, opened = as_size(size), as_databases(databases)
+        self._made = partial(
+            type(self),
+            size,
+            goal,
+            algorithm=algorithm,
+            heuristics=heuristics,
+            databases=opened,
+            weight=weight,
+            memory_limit_bytes=memory_limit_bytes,
+        )
         check_table_size(size)
         self._size, self._goal, self._algorithm = size, as_goal(goal, size), algorithm
         self._memory_limit_bytes = as_bytes(memory_limit_bytes, "memory_limit_bytes")
@@ -93,6 +105,9 @@ class GraphSolver:
         self._source = " or ".join(str(database.path) for database in opened)
         # Load or compile the kernels now: the first board's seconds are then those of its search.
         self.solve(one_move_away(self._goal, size), limits=WARM_UP_LIMITS)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return self._made, ()
 
     def solve(
         self,

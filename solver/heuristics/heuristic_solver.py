@@ -1,6 +1,8 @@
 """Optimal solutions by IDA* with heuristics that need no database."""
 
 from collections.abc import Sequence
+from functools import partial
+from typing import Any
 
 from pdb_core.errors import GoalError
 from pdb_core.puzzle import BoardLike, SizeLike, Tiles, as_goal, as_size, check_table_size, format_board
@@ -54,6 +56,9 @@ class HeuristicSolver(IdaStarSolver):
         board_size = as_size(size)
         check_table_size(board_size)
         checked_goal = as_goal(goal, board_size)
+        self._made = partial(
+            type(self), board_size, checked_goal, heuristics, plain=plain, frontier_bytes=frontier_bytes
+        )
         super().__init__(
             board_size,
             checked_goal,
@@ -62,6 +67,9 @@ class HeuristicSolver(IdaStarSolver):
             operator_order=plain,
             frontier_bytes=frontier_bytes,
         )
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return self._made, ()
 
     def _mapping(self, goal: Tiles) -> BoardMapping:
         if goal != self._goal:

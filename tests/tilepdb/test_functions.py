@@ -1,5 +1,14 @@
 """`tilepdb.solve`, `build` and `Solver`."""
 
+import multiprocessing
+import pickle
+import re
+import runpy
+import signal
+import subprocess
+import sys
+import time
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -8,6 +17,7 @@ import pytest
 import tilepdb
 from pdb_build import BuildProgress
 from pdb_core.errors import BoardError, InputError, PartitionError
+from tests import ROOT
 
 TWO = "1,2,3,4/5,6,7,8"
 
@@ -53,3 +63,102 @@ def test_standard_tables_serve_goals_and_refuse_large_boards() -> None:
     assert solution.boards()[-1] == solution.goal
     with pytest.raises(InputError, match="go to boards of 6x6"):
         tilepdb.solve(list(range(49)))
+
+
+def test_small_standard_table_is_built_if_the_disk_is_small(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("TILE_PDB_CACHE", str(folder))
+    monkeypatch.setattr("pdb_build.plan.available_disk", lambda _folder: 50_000_000)
+    with tilepdb.Solver.standard(4) as solver:
+        assert solver.databases[0].partition.name == "663"
+    assert re.search(
+        r"^tilepdb: .* building 663 for 4x4 once, in .*corner.h5 \(.* 50.0 MB are free", capsys.readouterr().err
+    )
+
+
+def test_heuristics_are_evaluated_and_searched_with() -> None:
+    board = tilepdb.Board("8 6 7/2 5 4/3 0 1")
+    for one in (board, list(board), np.reshape(board, (3, 3)), "8 6 7/2 5 4/3 0 1"):
+        assert tilepdb.h(one, "manhattan") == 21
+    for many in (["8 6 7 2 5 4 3 0 1"], np.array([board]), np.reshape(board, (1, 3, 3))):
+        values = tilepdb.h(many)
+        assert isinstance(values, np.ndarray)
+        assert values.tolist() == [21]
+    for options in (
+        {"heuristic": "manhattan"},
+        {"algorithm": "a-star"},
+        {"algorithm": "bidirectional"},
+        {"threads": 1},
+    ):
+        assert tilepdb.solve(board, **options).length == 31  # type: ignore[arg-type]
+    easy = "1 2 3/0 4 6/7 5 8"
+    for search in (tilepdb.a_star, tilepdb.ida_star):
+        assert search(easy, lambda at: int(tilepdb.h(at))).length == 3
+        with pytest.raises(tilepdb.UnsolvableError):
+            search("2 1 3/4 5 6/7 8 0", lambda _board: 0)
+
+
+def test_time_limit_and_ctrl_c_end_a_search() -> None:
+    board = tilepdb.random_boards(6, n=1)[0].tolist()
+    limited = tilepdb.solve(board, heuristic="manhattan", time_limit=0.2)
+    assert limited.length is None
+    for algorithm in ("ida-star", "a-star"):
+        program = "import tilepdb; print(1, flush=True); "
+        program += f"tilepdb.solve({board!r}, algorithm={algorithm!r}, heuristic='manhattan')"
+        with subprocess.Popen([sys.executable, "-c", program], cwd=ROOT, stdout=-1, stderr=-1) as process:
+            assert process.stdout is not None
+            process.stdout.readline()
+            time.sleep(3)
+            process.send_signal(signal.SIGINT)
+            _, error = process.communicate(timeout=30)
+        assert error.splitlines()[-1] == b"KeyboardInterrupt"
+
+
+def test_solvers_and_databases_are_pickled() -> None:
+    database = tilepdb.build("8", "8.h5")
+    board = "8 6 7/2 5 4/3 0 1"
+    assert pickle.loads(pickle.dumps(database)).probe(board).h == 31
+    for solver in (
+        tilepdb.Solver(database, plain=True),
+        tilepdb.HeuristicSolver(3, plain=True),
+        tilepdb.GraphSolver(3, databases=database),
+    ):
+        again = pickle.loads(pickle.dumps(solver))
+        assert type(again) is type(solver)
+        assert again.solve(board).generated == solver.solve(board).generated
+    with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as pool:
+        assert pool.submit(tilepdb.Solver("8.h5").solve, board).result().length == 31
+
+
+def test_labels_by_distance_are_exact_and_distinct() -> None:
+    with tilepdb.Solver.standard(3) as solver:
+        found = list(tilepdb.label_by_distance(solver, 40, 25, goal="blank-first"))
+        assert [len(at.boards) for at in found][:20] == [1, 2, 4, 8, 16, 20, *(14 * [25])]
+        for distance, at in enumerate(found):
+            assert set(at.distances.tolist()) == {distance}
+            assert len(np.unique(at.boards, axis=0)) == len(at.boards) <= 25
+            assert at.optimal_actions is not None
+            assert at.after is not None
+            assert np.array_equal(at.optimal_actions, (at.after >= 0) & (at.after < at.distances[:, None]))
+        for result in (found[5], solver.label(found[5].boards), solver.solve_many(found[5].boards), found[0]):
+            assert repr(result).count("\n") < 10
+            assert len(repr(result)) < 500
+
+
+@pytest.mark.parametrize("name", ["learn_values", "puzzle_env"])
+def test_examples_of_learning_run_without_their_packages(name: str) -> None:
+    path = ROOT / "docs" / "examples" / f"{name}.py"
+    assert len(path.read_text(encoding="utf-8").splitlines()) <= 60
+    example = runpy.run_path(str(path))
+    with tilepdb.Solver.standard(3) as solver:
+        if name == "learn_values":
+            features, distances, actions = next(example["batches"](solver, 3, 0, 1, 8))
+            assert (features.shape, distances.shape, actions.shape) == ((8, 81), (8,), (8, 4))
+            return
+        env = example["PuzzleEnv"](solver)
+        _, info = env.reset(seed=1)
+        for distance in range(info["distance"] - 1, -1, -1):
+            board, _, is_over, _, info = env.step(int(info["optimal_actions"].argmax()))
+            assert (info["distance"], is_over) == (distance, distance == 0)
+        assert tuple(board.tolist()) == solver.goal
