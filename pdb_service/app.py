@@ -19,6 +19,7 @@ from http import HTTPStatus
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware.cors import CORSMiddleware
+from starlette.middleware.exceptions import ExceptionMiddleware
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Match
@@ -60,13 +61,14 @@ def create_app(databases: Iterable[Database], settings: ServiceSettings | None =
     # A redirect would lead to the host that the request names.
     app.router.redirect_slashes = False
     app.state.service = service
-    app.add_exception_handler(HTTPException, _answer_http_error)
     endpoints = {(at.method, at.path): at.endpoint for at in routes_and_document if not at.param_convertors}
-    app.add_middleware(Gate, service=service, endpoints=endpoints)
-    # Added last, so outermost: errors of the gate have the headers of CORS too.
+    routed = ExceptionMiddleware(app.router, {HTTPException: _answer_http_error})
+    # The gate answers all other errors: what Starlette would put around it only takes time.
+    app.middleware_stack = Gate(routed, service, endpoints)
+    # Outermost: errors of the gate have the headers of CORS too.
     if service.settings.cors_origins:
-        app.add_middleware(
-            CORSMiddleware,
+        app.middleware_stack = CORSMiddleware(
+            app.middleware_stack,
             allow_origins=list(service.settings.cors_origins),
             allow_methods=["GET", "HEAD", "POST"],
             allow_headers=["Authorization", "Content-Type", "X-Request-Id"],

@@ -3,12 +3,12 @@
 import asyncio
 import hmac
 import logging
+import random
 import re
-import secrets
 import time
 from collections.abc import Mapping
 
-from starlette.datastructures import Headers, MutableHeaders
+from starlette.datastructures import Headers
 from starlette.requests import ClientDisconnect, Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -31,6 +31,8 @@ _ACCEPTED_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 _PATHS_FOR_ANY_HOST = ("/healthz", "/readyz")
 # The event loop would wait for the compilation of their kernels.
 _PATHS_WITH_TABLES = ("/v1/lookup", "/v1/moves", "/v1/solve")
+# Headers of answers that do not have them.
+_HEADERS = ((b"cache-control", b"no-store"), (b"x-content-type-options", b"nosniff"))
 # Requests of the service's own page, and of no page: an address that a user types.
 _OWN_SITES = ("same-origin", "none")
 _LOGGED_CHARACTERS = 400
@@ -165,10 +167,9 @@ class _Exchange:
         """Send a part of the answer. Unread parts wait here, where they are counted, not in the server."""
         if message["type"] == "http.response.start":
             self.status = message["status"]
-            headers = MutableHeaders(scope=message)
-            headers["X-Request-Id"] = self._request_id
-            headers.setdefault("Cache-Control", "no-store")
-            headers.setdefault("X-Content-Type-Options", "nosniff")
+            headers = message["headers"]
+            headers.append((b"x-request-id", self._request_id.encode()))
+            headers += [header for header in _HEADERS if all(header[0] != name for name, _ in headers)]
         body = message.get("body", b"")
         if len(body) <= _PIECE_BYTES:
             await self._send(message)
@@ -182,7 +183,7 @@ class _Exchange:
 def _request_id(headers: Headers) -> str:
     """Return the id of a request: an accepted one of a proxy, else a new one."""
     given = headers.get("x-request-id", "")
-    return given if _ACCEPTED_ID.fullmatch(given) else secrets.token_hex(16)
+    return given if _ACCEPTED_ID.fullmatch(given) else f"{random.getrandbits(128):032x}"
 
 
 def _check_size(n_bytes: int, max_body_bytes: int) -> None:
