@@ -28,12 +28,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Let several processes share compiled kernels. Register the profile of the fuzz tests.
+    """Let several processes share compiled kernels, and SIGINT end them. Register the profile of the fuzz tests.
 
     --slow tries sixty times as many inputs, different ones in each run.
     """
     if hasattr(config, "workerinput"):
         compile_once()
+    # A suite that is started in the background ignores SIGINT, and so would the processes of its tests.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     slow = bool(config.getoption("--slow"))
     no_checks = list(HealthCheck)  # on a busy machine, an input may take long to make
     n = 3000 if slow else 50

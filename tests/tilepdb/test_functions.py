@@ -5,7 +5,6 @@ import pickle
 import re
 import runpy
 import signal
-import subprocess
 import sys
 import time
 from concurrent.futures import ProcessPoolExecutor
@@ -18,6 +17,7 @@ import tilepdb
 from pdb_build import BuildProgress
 from pdb_core.errors import BoardError, InputError, PartitionError
 from tests import ROOT
+from tests.command_line import start
 
 TWO = "1,2,3,4/5,6,7,8"
 
@@ -106,13 +106,13 @@ def test_time_limit_and_ctrl_c_end_a_search() -> None:
     for algorithm in ("ida-star", "a-star"):
         program = "import tilepdb; print(1, flush=True); "
         program += f"tilepdb.solve({board!r}, algorithm={algorithm!r}, heuristic='manhattan')"
-        with subprocess.Popen([sys.executable, "-c", program], cwd=ROOT, stdout=-1, stderr=-1) as process:
+        with start(program, program=[sys.executable, "-c"], cwd=ROOT) as process:
             assert process.stdout is not None
             process.stdout.readline()
             time.sleep(3)
             process.send_signal(signal.SIGINT)
             _, error = process.communicate(timeout=30)
-        assert error.splitlines()[-1] == b"KeyboardInterrupt"
+        assert error.splitlines()[-1] == "KeyboardInterrupt"
 
 
 def test_solvers_and_databases_are_pickled() -> None:
