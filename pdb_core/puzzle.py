@@ -9,7 +9,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from numbers import Integral
 from typing import Any, Self, TypeVar
 
@@ -35,6 +35,7 @@ _MOST_RANDOM = 100_000_000
 # Tables, and searches with tables, store a set of cells in the bits of a word.
 MAX_TABLE_SIDE = 6
 BLANK = 0
+_NUMBER = re.compile(r"[0-9]{1,4}")
 
 
 @dataclass(frozen=True)
@@ -125,6 +126,7 @@ def check_table_size(
         raise InputError(f"{what} go to boards of {MAX_TABLE_SIDE}x{MAX_TABLE_SIDE}, this board is {size}; {instead}")
 
 
+@lru_cache(maxsize=64)
 def square_size(n_cells: int) -> BoardSize | None:
     """Return the size of the square board with that many cells, or None."""
     side = math.isqrt(n_cells)
@@ -261,14 +263,15 @@ def as_seed(seed: Seed) -> Seed:
 
 
 def _read_text(text: str, size: BoardSize | None) -> tuple[Tiles, BoardSize]:
-    shown = _quoted(text)
     rows = [re.split(r"[\s,]+", row.strip(" \t\r\n,")) for row in text.split("/")]
     words = [word for row in rows for word in row]
-    for word in words:
-        if not (word.isascii() and word.isdigit() and len(word) <= 4):
-            what = f"{shorten(word, 40)!r} is not a number" if word else "a number is missing"
-            raise BoardError(f"board {shown}: {what}; a board is written like 1 2 3/4 5 6/7 8 0, with 0 for the blank")
-    return tuple(map(int, words)), _size_of_rows([len(row) for row in rows], size, shown)
+    if not all(map(_NUMBER.fullmatch, words)):
+        word = next(word for word in words if not _NUMBER.fullmatch(word))
+        what = f"{shorten(word, 40)!r} is not a number" if word else "a number is missing"
+        raise BoardError(
+            f"board {_quoted(text)}: {what}; a board is written like 1 2 3/4 5 6/7 8 0, with 0 for the blank"
+        )
+    return tuple(map(int, words)), _size_of_rows([len(row) for row in rows], size, text)
 
 
 def _read_sequence(
@@ -287,32 +290,32 @@ def _read_sequence(
     if size is not None and cells.ndim == 1:
         return tiles, size
     lengths = [len(row) for row in np.atleast_2d(cells)]
-    return tiles, _size_of_rows(lengths, size, _quoted(format_board(tiles)))
+    return tiles, _size_of_rows(lengths, size, format_board(tiles))
 
 
-def _size_of_rows(lengths: list[int], expected: BoardSize | None, shown: str) -> BoardSize:
+def _size_of_rows(lengths: list[int], expected: BoardSize | None, text: str) -> BoardSize:
     """Return the board size for rows of these lengths. A single row may hold the whole board."""
     width, height = lengths[0], len(lengths)
     if expected is not None:
         if height > 1 and lengths != [expected.width] * expected.height:
             raise BoardError(
-                f"board {shown} has rows of [{listed(lengths)}] numbers where a {expected} board is expected"
+                f"board {_quoted(text)} has rows of [{listed(lengths)}] numbers where a {expected} board is expected"
             )
         return expected
     if height == 1:
         size = square_size(width)
         if size is None:
             raise BoardError(
-                f"board {shown} has {width} numbers, which is no square from {MIN_SIDE}x{MIN_SIDE} to "
+                f"board {_quoted(text)} has {width} numbers, which is no square from {MIN_SIDE}x{MIN_SIDE} to "
                 f"{MAX_SIDE}x{MAX_SIDE}; mark the rows with /, or name the size"
             )
         return size
     if set(lengths) != {width}:
-        raise BoardError(f"board {shown} has rows of different lengths: [{listed(lengths)}]")
+        raise BoardError(f"board {_quoted(text)} has rows of different lengths: [{listed(lengths)}]")
     try:
         return BoardSize(width, height)
     except InputError as error:
-        raise BoardError(f"board {shown}: {error}") from None
+        raise BoardError(f"board {_quoted(text)}: {error}") from None
 
 
 def _quoted(text: str) -> str:

@@ -13,7 +13,7 @@ from pydantic_core import to_json
 
 from pdb_core.encoding import Cost, Encoding
 from pdb_core.puzzle import BLANK, Board, Tiles, blank_last, is_solvable, parse_goal, why_unsolvable
-from pdb_query.database import BatchProbe, Database
+from pdb_query.database import BatchProbe, Database, Probe
 from pdb_query.instances import Instance
 from pdb_service.served_databases import Served, ServedDatabases
 from pdb_service.settings import ServiceSettings
@@ -172,9 +172,8 @@ class LookupAnswer(BoardAnswer):
     partitions in each symmetry; empty if the board cannot be solved"""
 
     @classmethod
-    def json_of(cls, board: Board, served: Served) -> bytes:
-        """Look up a board, and return the answer in JSON: making and checking models would take as long as the rest."""
-        found = served.database.get(board, None, served.goal)
+    def json_of(cls, board: Board, served: Served, found: Probe | None) -> bytes:
+        """Return the answer in JSON for what was found: to make and check models would take as long as all else."""
         about = cls.about(board, served, solvable=found is not None)
         if found is None:
             return to_json({**about, "h": None, "sums": ()})

@@ -5,6 +5,7 @@
 /v1/databases, /metrics, the page about, page/
 parameters and bodies, answers    requests, answers
 the database that serves a board  served_databases
+boards that wait, in one call     together
 state of the server, its start    service
 responses, errors                 responses
 token, sizes, hosts, headers      middleware, settings

@@ -16,12 +16,14 @@ from starlette.responses import Response
 from pdb_core.errors import BoardError, MediaTypeError, RequestError, RequestTooLargeError
 from pdb_core.messages import as_typed
 from pdb_core.puzzle import Board, parse_size
+from pdb_query.database import Probe
 from pdb_service.answers import BatchAnswer, BatchItem, LookupAnswer, Problem
-from pdb_service.openapi import JSON, ApiRoute
+from pdb_service.openapi import ApiRoute
 from pdb_service.requests import MAX_NUMBERS, BatchBody, BatchQuery, BoardQuery, read_json, read_query
-from pdb_service.responses import problem
+from pdb_service.responses import JSON, AnswerResponse, problem
 from pdb_service.served_databases import Served, ServedDatabases
 from pdb_service.service import Service
+from pdb_service.together import Together
 
 BINARY = "application/octet-stream"
 _CONCURRENT_BATCHES = 2
@@ -38,13 +40,14 @@ def lookup_routes(service: Service) -> list[ApiRoute]:
     """Return the routes of lookups."""
     # Threads only for batches: each keeps as much memory as its largest batch took.
     threads = ThreadPoolExecutor(_CONCURRENT_BATCHES, thread_name_prefix="batch")
+    together = Together(_probe_together, 1)
 
     async def lookup(request: Request) -> Response:
         """Look up one board: the lower bound on the length of its solutions, and each pattern's distance."""
         query = read_query(BoardQuery, request.scope["query_string"])
         board, served = service.databases.place(query.board, query.goal, query.db)
         service.metrics.boards.inc()
-        return Response(LookupAnswer.json_of(board, served), media_type=JSON)
+        return AnswerResponse(LookupAnswer.json_of(board, served, await together.ask(board, served)))
 
     async def lookup_batch(request: Request) -> Response:
         """Look up many boards. The answers have the order and the media type of the boards."""
@@ -72,6 +75,13 @@ def lookup_routes(service: Service) -> list[ApiRoute]:
             others=[BINARY],
         ),
     ]
+
+
+async def _probe_together(served: Served, boards: list[Board]) -> list[Probe | None]:
+    """Look boards up together: their waits for memory overlap, and kernels release the GIL once for all of them."""
+    found = served.database.probe_batch(np.array(boards, dtype=np.uint8), served.goal)
+    rows = zip(found.values.tolist(), found.sums.tolist(), found.h.tolist(), strict=True)
+    return [None if h < 0 else Probe(values, sums, h) for values, sums, h in rows]
 
 
 def _look_up(service: Service, media_type: str, body: bytes, query: BatchQuery) -> tuple[bytes, int]:

@@ -6,9 +6,8 @@ import logging
 import random
 import re
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
-from starlette.datastructures import Headers
 from starlette.requests import ClientDisconnect, Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -34,7 +33,7 @@ _PATHS_WITH_TABLES = ("/v1/lookup", "/v1/moves", "/v1/solve")
 # Headers of answers that do not have them.
 _HEADERS = ((b"cache-control", b"no-store"), (b"x-content-type-options", b"nosniff"))
 # Requests of the service's own page, and of no page: an address that a user types.
-_OWN_SITES = ("same-origin", "none")
+_OWN_SITES = (b"same-origin", b"none")
 _LOGGED_CHARACTERS = 400
 _log = logging.getLogger("tile_pdb.service")
 
@@ -54,7 +53,7 @@ class Gate:
             await self._app(scope, receive, send)
             return
         started = time.perf_counter()
-        headers = Headers(scope=scope)
+        headers = dict(scope["headers"])  # of a repeated header the last
         request_id = _request_id(headers)
         method = "GET" if scope["method"] == "HEAD" else scope["method"]
         scope = {**scope, "method": method, "state": {**scope.get("state", {}), "request_id": request_id}}
@@ -62,7 +61,7 @@ class Gate:
         endpoint = self._endpoints.get((method, path))
         exchange = _Exchange(self._service, request_id, receive, send)
         try:
-            self._check_head(path, method, headers)
+            self._check_head(path, method, headers, [value for name, value in scope["headers"] if name == b"host"])
             if path in _PATHS_WITH_TABLES and not self._service.loaded.done():
                 await self._service.wait_until_ready()
             if endpoint is None:
@@ -91,41 +90,44 @@ class Gate:
                 shown = as_typed(scope["path"], _LOGGED_CHARACTERS)
                 _log.info("%s %s %s %d %.3f s", request_id, as_typed(method), shown, exchange.status, seconds)
 
-    def _check_head(self, path: str, method: str, headers: Headers) -> None:
+    def _check_head(self, path: str, method: str, headers: Mapping[bytes, bytes], hosts: Sequence[bytes]) -> None:
         """Raise `RequestError` or a subclass, `OriginError` or `TokenError` for a request refused by its head."""
-        hosts = headers.getlist("host")
         is_served = len(hosts) == 1 and is_allowed(hosts[0], self._settings.allowed_hosts)
         if not is_served and path not in _PATHS_FOR_ANY_HOST and "*" not in self._settings.allowed_hosts:
-            named = f"host {as_typed(hosts[0])!r}" if len(hosts) == 1 else f"{len(hosts)} Host headers"
+            named = (
+                f"host {as_typed(hosts[0].decode('latin-1'))!r}" if len(hosts) == 1 else f"{len(hosts)} Host headers"
+            )
             raise RequestError(f"this server does not answer for {named}; name its hosts with --allowed-host")
         if path in _PATHS_WITH_TABLES:
             self._check_origin(headers)
         token = self._settings.token
         needs_token = path.startswith("/v1/") or path == "/metrics"
         if token is not None and needs_token and method != "OPTIONS":
-            given = headers.get("authorization", "")
-            if not hmac.compare_digest(given.encode("latin-1"), f"Bearer {token}".encode()):
+            expected = f"Bearer {token}".encode()
+            if not hmac.compare_digest(headers.get(b"authorization", b""), expected):
                 raise TokenError("this server requires a token; send it as Authorization: Bearer TOKEN")
         # The server refuses a length that is not a number.
-        _check_size(int(headers.get("content-length", "0")), self._settings.max_body_bytes)
+        _check_size(int(headers.get(b"content-length", b"0")), self._settings.max_body_bytes)
 
-    def _check_origin(self, headers: Headers) -> None:
+    def _check_origin(self, headers: Mapping[bytes, bytes]) -> None:
         """Raise `OriginError` for a request of a page of another origin that is not allowed.
 
         Such a page cannot read the answer, but it would take the place of a search. Browsers name the site in all
         requests by HTTPS or to this machine, and the origin in all requests by POST; other programs name neither.
         """
-        origin, site = headers.get("origin"), headers.get("sec-fetch-site")
+        origin, site = headers.get(b"origin", b"").decode("latin-1"), headers.get(b"sec-fetch-site")
+        if not origin and site is None:
+            return
         if origin in self._settings.cors_origins or "*" in self._settings.cors_origins:
             return
         # Behind a proxy the host may have another port than the page. The browser itself knows the site.
         if site is None:
-            is_foreign = origin is not None and origin.partition("://")[2] != headers.get("host")
+            is_foreign = origin.partition("://")[2] != headers.get(b"host", b"").decode("latin-1")
         else:
             is_foreign = site not in _OWN_SITES
         if is_foreign:
             raise OriginError(
-                f"a web page of {'another site' if origin is None else as_typed(origin)} sent this request; allow its "
+                f"a web page of {as_typed(origin) or 'another site'} sent this request; allow its "
                 "origin with --cors-origin"
             )
 
@@ -138,7 +140,7 @@ class _Exchange:
         self._service, self._request_id, self._receive, self._send = service, request_id, receive, send
         self._n_body_bytes = 0
         self._is_received = False
-        self._deadline = asyncio.get_running_loop().time() + service.settings.request_s
+        self._deadline: float | None = None
 
     def _hold(self, n_bytes: int) -> None:
         self.n_held_bytes += n_bytes
@@ -149,6 +151,8 @@ class _Exchange:
         if self._is_received:  # only the end of the connection may follow
             return await self._receive()
         settings = self._service.settings
+        if self._deadline is None:
+            self._deadline = asyncio.get_running_loop().time() + settings.request_s
         try:
             async with asyncio.timeout_at(self._deadline):
                 message = await self._receive()
@@ -180,10 +184,10 @@ class _Exchange:
             await self._send({**message, "body": body[start : start + _PIECE_BYTES], "more_body": more})
 
 
-def _request_id(headers: Headers) -> str:
+def _request_id(headers: Mapping[bytes, bytes]) -> str:
     """Return the id of a request: an accepted one of a proxy, else a new one."""
-    given = headers.get("x-request-id", "")
-    return given if _ACCEPTED_ID.fullmatch(given) else f"{random.getrandbits(128):032x}"
+    given = headers.get(b"x-request-id", b"").decode("latin-1")
+    return given if given and _ACCEPTED_ID.fullmatch(given) else f"{random.getrandbits(128):032x}"
 
 
 def _check_size(n_bytes: int, max_body_bytes: int) -> None:

@@ -13,9 +13,8 @@ from starlette.types import Scope
 from pdb_core import __version__
 from pdb_service.answers import Answer, Problem
 from pdb_service.requests import Names
-from pdb_service.responses import PROBLEM_MEDIA_TYPE
+from pdb_service.responses import JSON, PROBLEM_MEDIA_TYPE
 
-JSON = "application/json"
 _REFERENCE = "#/components/schemas/{model}"
 _TEXT = {"schema": {"type": "string"}}
 Endpoint = Callable[[Request], Awaitable[Response]]

@@ -8,6 +8,7 @@ import contextlib
 import math
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 
 from pdb_core.errors import BusyError
 from pdb_core.system import lower_thread_priority
@@ -35,15 +36,17 @@ class _Queue:
 
     def __init__(self, name: str, n_threads: int) -> None:
         self.name = name
-        self.pool = thread_pool(
-            n_threads, thread_name_prefix=name, initializer=lower_thread_priority, initargs=(_NICENESS,)
-        )
+        self.pool = _pool(name, n_threads)
         self.slots = asyncio.Semaphore(n_threads)
         self.searches: list[Search] = []
 
     @property
     def n_running(self) -> int:
         return sum(search.started is not None for search in self.searches)
+
+
+def _pool(name: str, n_threads: int) -> ThreadPoolExecutor:
+    return thread_pool(n_threads, thread_name_prefix=name, initializer=lower_thread_priority, initargs=(_NICENESS,))
 
 
 class Search:
@@ -96,11 +99,14 @@ class Searches:
     """All searches of a service. For the event loop.
 
     Searches with a time limit of at most `short_s` have a queue of their own: hints do not wait behind long searches.
+
+    easy_pool  threads for boards whose search takes no more than some 10 ms; they do not wait in a queue
     """
 
     def __init__(self, settings: ServiceSettings, metrics: Metrics) -> None:
         self._settings, self._metrics = settings, metrics
         self._queues = self._short, self._long = tuple(_Queue(name, settings.n_solves) for name in ("short", "long"))
+        self.easy_pool = _pool("easy", settings.n_solves)
         # The time when running searches must end.
         self._end = math.inf
         metrics.running.set_function(lambda: self.n_running)
@@ -115,6 +121,11 @@ class Searches:
     def n_waiting(self) -> int:
         """The number of searches that wait for a thread."""
         return sum(len(queue.searches) for queue in self._queues) - self.n_running
+
+    @property
+    def is_stopping(self) -> bool:
+        """Whether `stop` was called."""
+        return self._end < math.inf
 
     def check_open(self, seconds: float) -> None:
         """Raise `BusyError` if a search with this time limit would be refused at once."""
@@ -151,8 +162,8 @@ class Searches:
         left = [search.answer for queue in self._queues for search in queue.searches]
         if left:
             await asyncio.wait(left)
-        for queue in self._queues:
-            queue.pool.shutdown(wait=False, cancel_futures=True)
+        for pool in (self.easy_pool, *(queue.pool for queue in self._queues)):
+            pool.shutdown(wait=False, cancel_futures=True)
 
     def _queue(self, seconds: float) -> _Queue:
         return self._short if seconds <= self._settings.short_s else self._long
@@ -193,7 +204,7 @@ class Searches:
             search.answer.exception()  # otherwise asyncio logs the error of a search that was given up
 
     def _check_not_stopping(self, queue: _Queue) -> None:
-        if self._end < math.inf:
+        if self.is_stopping:
             raise self._refusal(queue, "stopping", _STOPPING)
 
     def _refusal(self, queue: _Queue, reason: str, message: str) -> BusyError:

@@ -10,7 +10,7 @@ from pdb_core.puzzle import Board, BoardSize, parse_goal
 from pdb_query.database import Database
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Served:
     """A database, its id, and the goal of a request."""
 

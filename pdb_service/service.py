@@ -3,14 +3,15 @@
 import asyncio
 import logging
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from concurrent.futures import Future
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 
 from pdb_core.errors import BusyError, LimitReachedError, PdbError, ServiceError
-from pdb_core.puzzle import Tiles
+from pdb_core.puzzle import Board, Tiles
 from pdb_query.database import Database
 from pdb_service.metrics import Metrics
 from pdb_service.searches import Report, Searches
@@ -91,6 +92,16 @@ class Service:
         """Raise `BusyError` if bodies and answers take more memory than allowed."""
         if self.n_held_bytes > self.settings.max_held_bytes:
             raise BusyError("too many large requests at once; send smaller ones, or this one later")
+
+    def solve_easy(self, served: Served, boards: list[Board]) -> list[Solution]:
+        """Return the solutions of the boards before the first one whose search takes more than some 10 ms.
+
+        Boards are searched without Python between them, which takes half of the time of single searches.
+        """
+        found: Iterator[list[Any]] = self.solver(served.database).solve_batch(boards, served.goal)
+        solutions = next(found)
+        self.metrics.nodes.inc(sum(solution.generated for solution in solutions))
+        return solutions
 
     def solve(self, board: Tiles, served: Served, limits: Limits, report: Report) -> Solution:
         """Return the solution of a solvable board, as `solver.Solver.solve`, and count its nodes."""

@@ -7,8 +7,9 @@ treats the service as that site, but still sends the site's name in the header H
 import ipaddress
 import math
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 from dataclasses import dataclass, fields
+from functools import lru_cache
 
 from pdb_core.errors import InputError
 from pdb_core.messages import as_typed
@@ -55,12 +56,13 @@ class ServiceSettings:
                 raise InputError(f"{field.name} is {value}; give a finite number, 0 or more")
 
 
-def is_allowed(host: str, allowed_hosts: Iterable[str]) -> bool:
+@lru_cache(maxsize=16)
+def is_allowed(host: bytes, allowed_hosts: tuple[str, ...]) -> bool:
     """Return whether the value of a Host header, with or without a port, names one of these hosts.
 
     `allowed_hosts` are names in lower case, IPv6 addresses in brackets, or patterns such as `*.example.org`.
     """
-    match = _HOST.fullmatch(host)
+    match = _HOST.fullmatch(host.decode("latin-1"))
     if match is None:
         return False
     name = match[1].lower()

@@ -18,17 +18,20 @@ from pdb_core.messages import as_typed
 from pdb_core.puzzle import BLANK, Board, is_solvable
 from pdb_service.answers import Answer, MoveAnswer, MovesAnswer, SolveAnswer, SolveProgress
 from pdb_service.middleware import CLIENT_GONE
-from pdb_service.openapi import JSON, ApiRoute
+from pdb_service.openapi import ApiRoute
 from pdb_service.requests import HINT_S, SearchQuery, SolveBody, read_json, read_query
-from pdb_service.responses import AnswerResponse, reported_problem
+from pdb_service.responses import JSON, AnswerResponse, reported_problem
 from pdb_service.searches import Find, Report, Searches
 from pdb_service.served_databases import Served
 from pdb_service.service import Service
+from pdb_service.together import Together
 from solver import Iteration, Limits, Solution
 
 _EVENTS = "text/event-stream"
 # nginx then does not buffer the events.
 _EVENT_HEADERS = {"X-Accel-Buffering": "no"}
+# Searches with a shorter time limit do not wait for searches of easy boards.
+_EASY_S = 0.1
 # Seconds between two events.
 _EVENT_S = 0.2
 _SOLVE_BODY = {JSON: {"schema": SolveBody.model_json_schema()}}
@@ -37,6 +40,12 @@ _SOLVE_BODY = {JSON: {"schema": SolveBody.model_json_schema()}}
 def solve_routes(service: Service) -> list[ApiRoute]:
     """Return the routes that search."""
     most_s = service.settings.solve_s
+
+    async def solve_easy(served: Served, boards: list[Board]) -> list[Solution]:
+        threads = service.searches.easy_pool
+        return await asyncio.get_running_loop().run_in_executor(threads, service.solve_easy, served, boards)
+
+    together = Together(solve_easy, service.settings.n_solves)
 
     async def moves(request: Request) -> Response:
         """List every legal move, best first: by the exact distance after it if found in time, else by h."""
@@ -57,6 +66,10 @@ def solve_routes(service: Service) -> list[ApiRoute]:
             return Response(_event("result", answer), media_type=_EVENTS) if wants_events else AnswerResponse(answer)
         find = partial(_solve, service, board, served, Limits(seconds, given.nodes))
         if not wants_events:
+            if given.nodes is None and seconds >= _EASY_S and not service.searches.is_stopping:
+                solution = await together.ask(board, served)
+                if solution is not None:
+                    return AnswerResponse(SolveAnswer.of(board, served, solution))
             return await _answer(request, service.searches, find, seconds)
         service.searches.check_open(seconds)  # a refusal needs the status, which events come after
         events = _events(service.searches, find, seconds, request.state.request_id)

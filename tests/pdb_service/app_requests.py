@@ -195,7 +195,7 @@ async def running_app(solvers: HeldSolvers, **settings: Any) -> AsyncIterator[St
     """Run an app with these solvers; at its end no search and no task may be left."""
     app = create_app([solvers.database], ServiceSettings(**settings))
     service = app.state.service
-    service.solve, service.solver = solvers.solve, solvers.solver
+    service.solve, service.solver, service.solve_easy = solvers.solve, solvers.solver, lambda *_: ()
     async with app.router.lifespan_context(app):
         await until(service.loaded.done)
         yield app

@@ -1,0 +1,61 @@
+"""Boards of requests that wait at the same time, answered by one call."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Generic, TypeVar
+
+from pdb_core.puzzle import Board
+from pdb_service.served_databases import Served
+
+Result = TypeVar("Result")
+# Boards of one call.
+_MOST_BOARDS = 64
+
+
+class Together(Generic[Result]):
+    """Boards of requests that wait at the same time, answered by one call. For the event loop.
+
+    answer     returns the results of the first of some boards, or of all; a call for one board may return none
+    n_at_once  calls of `answer` that may run at the same time
+    """
+
+    def __init__(self, answer: Callable[[Served, list[Board]], Awaitable[Sequence[Result]]], n_at_once: int) -> None:
+        self._answer, self._n_at_once = answer, n_at_once
+        self._waiting: dict[Served, list[tuple[Board, asyncio.Future[Result | None]]]] = {}
+        self._tasks: set[asyncio.Task[None] | None] = set()
+
+    async def ask(self, board: Board, served: Served) -> Result | None:
+        """Return the result of a board, or None if `answer` returned none although the board came first."""
+        result: asyncio.Future[Result | None] = asyncio.get_running_loop().create_future()
+        self._waiting.setdefault(served, []).append((board, result))
+        if len(self._tasks) < self._n_at_once:
+            # Other requests that have arrived run first, and ask too.
+            self._tasks.add(asyncio.create_task(self._answer_all()))
+        return await result
+
+    async def _answer_all(self) -> None:
+        while self._waiting:
+            served = next(iter(self._waiting))
+            asked = self._waiting.pop(served)
+            self._wait_again(served, asked[_MOST_BOARDS:])
+            await self._answer_some(served, asked[:_MOST_BOARDS])
+        self._tasks.discard(asyncio.current_task())
+
+    async def _answer_some(self, served: Served, asked: list[tuple[Board, asyncio.Future[Result | None]]]) -> None:
+        try:
+            results = await self._answer(served, [board for board, _ in asked])
+        except Exception as error:
+            if len(asked) > 1:  # the error of one board is not that of the others
+                for each in asked:
+                    await self._answer_some(served, [each])
+            elif not asked[0][1].done():
+                asked[0][1].set_exception(error)
+            return
+        for (_, result), found in zip(asked, [*results, None], strict=False):
+            if not result.done():  # the request may have been cancelled
+                result.set_result(found)
+        self._wait_again(served, asked[len(results) + 1 :])
+
+    def _wait_again(self, served: Served, asked: list[tuple[Board, asyncio.Future[Result | None]]]) -> None:
+        if asked:
+            self._waiting[served] = asked + self._waiting.get(served, [])
