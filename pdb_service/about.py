@@ -67,9 +67,9 @@ def about_routes(service: Service) -> list[ApiRoute]:
     return [
         ApiRoute("/v1/databases", databases, answer=DatabasesAnswer),
         ApiRoute("/v1/instances", sets, answer=InstanceSets),
-        ApiRoute("/v1/instances/{name}", instances, answer=Instances),
+        ApiRoute("/v1/instances/{name}", instances, answer=Instances, statuses=[404]),
         ApiRoute("/healthz", healthz, others=[_TEXT]),
-        ApiRoute("/readyz", readyz, others=[_TEXT]),
+        ApiRoute("/readyz", readyz, others=[_TEXT], statuses=[503]),
         ApiRoute("/metrics", metrics, others=[_TEXT]),
         ApiRoute("/", file),
         ApiRoute("/page/{name:path}", file),

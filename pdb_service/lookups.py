@@ -18,7 +18,7 @@ from pdb_core.messages import as_typed
 from pdb_core.puzzle import Board, parse_size
 from pdb_query.database import Probe
 from pdb_service.answers import BatchAnswer, BatchItem, LookupAnswer, Problem
-from pdb_service.openapi import ApiRoute
+from pdb_service.openapi import TABLE_STATUSES, ApiRoute
 from pdb_service.requests import MAX_NUMBERS, BatchBody, BatchQuery, BoardQuery, read_json, read_query
 from pdb_service.responses import JSON, AnswerResponse, problem
 from pdb_service.served_databases import Served, ServedDatabases
@@ -64,7 +64,7 @@ def lookup_routes(service: Service) -> list[ApiRoute]:
         return Response(content, media_type=media_type)
 
     return [
-        ApiRoute("/v1/lookup", lookup, query=BoardQuery, answer=LookupAnswer),
+        ApiRoute("/v1/lookup", lookup, query=BoardQuery, answer=LookupAnswer, statuses=TABLE_STATUSES),
         ApiRoute(
             "/v1/lookup",
             lookup_batch,
@@ -73,6 +73,7 @@ def lookup_routes(service: Service) -> list[ApiRoute]:
             body=_BATCH_BODY,
             answer=BatchAnswer,
             others=[BINARY],
+            statuses=[*TABLE_STATUSES, 415],
         ),
     ]
 

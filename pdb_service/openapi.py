@@ -2,6 +2,7 @@
 
 import inspect
 from collections.abc import Awaitable, Callable, Iterable, Mapping
+from http import HTTPStatus
 from typing import Any
 
 from pydantic.json_schema import models_json_schema
@@ -17,6 +18,8 @@ from pdb_service.responses import JSON, PROBLEM_MEDIA_TYPE
 
 _REFERENCE = "#/components/schemas/{model}"
 _TEXT = {"schema": {"type": "string"}}
+# Statuses of problems of routes that read tables: origins, unknown databases, parameters, the queue.
+TABLE_STATUSES = (403, 404, 422, 503)
 Endpoint = Callable[[Request], Awaitable[Response]]
 
 
@@ -27,6 +30,7 @@ class ApiRoute(Route):
     body      the content of the body by media type, as in the document
     answer    the model of an answer in JSON
     others    the other media types of an answer
+    statuses  the statuses of its problems, other than those of every route: 400, 401, 413 and 500
     """
 
     def __init__(
@@ -39,9 +43,11 @@ class ApiRoute(Route):
         body: Mapping[str, Any] | None = None,
         answer: type[Answer] | None = None,
         others: Iterable[str] = (),
+        statuses: Iterable[int] = (),
     ) -> None:
         super().__init__(path, endpoint, methods=[method])
         self.method, self.query, self.body, self.answer, self.others = method, query, body, answer, others
+        self.statuses = sorted({400, 401, 413, 500, *statuses})
 
     def matches(self, scope: Scope) -> tuple[Match, Scope]:
         """Return whether the route serves a request; name it in the scope, as not all versions of Starlette do."""
@@ -63,7 +69,10 @@ class ApiRoute(Route):
             ],
             "responses": {
                 "200": {"description": "The answer", "content": content},
-                "default": {"description": "A problem", "content": {PROBLEM_MEDIA_TYPE: problem}},
+            }
+            | {
+                str(status): {"description": HTTPStatus(status).phrase, "content": {PROBLEM_MEDIA_TYPE: problem}}
+                for status in self.statuses
             },
         }
         if self.query is not None:

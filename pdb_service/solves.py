@@ -18,7 +18,7 @@ from pdb_core.messages import as_typed
 from pdb_core.puzzle import BLANK, Board, is_solvable
 from pdb_service.answers import Answer, MoveAnswer, MovesAnswer, SolveAnswer, SolveProgress
 from pdb_service.middleware import CLIENT_GONE
-from pdb_service.openapi import ApiRoute
+from pdb_service.openapi import TABLE_STATUSES, ApiRoute
 from pdb_service.requests import HINT_S, SearchQuery, SolveBody, read_json, read_query
 from pdb_service.responses import JSON, AnswerResponse, reported_problem
 from pdb_service.searches import Find, Report, Searches
@@ -85,10 +85,11 @@ def solve_routes(service: Service) -> list[ApiRoute]:
             raise ParameterError(f"{as_typed(name)} stands in the query; POST takes it in the body")
         return await solve(request, read_json(SolveBody, await request.body()))
 
+    of_solve: dict[str, Any] = {"answer": SolveAnswer, "others": [_EVENTS], "statuses": TABLE_STATUSES}
     return [
-        ApiRoute("/v1/moves", moves, query=SearchQuery, answer=MovesAnswer),
-        ApiRoute("/v1/solve", solve_from_query, query=SearchQuery, answer=SolveAnswer, others=[_EVENTS]),
-        ApiRoute("/v1/solve", solve_from_body, method="POST", body=_SOLVE_BODY, answer=SolveAnswer, others=[_EVENTS]),
+        ApiRoute("/v1/moves", moves, query=SearchQuery, answer=MovesAnswer, statuses=TABLE_STATUSES),
+        ApiRoute("/v1/solve", solve_from_query, query=SearchQuery, **of_solve),
+        ApiRoute("/v1/solve", solve_from_body, method="POST", body=_SOLVE_BODY, **of_solve),
     ]
 
 
