@@ -17,7 +17,7 @@ from solver.checkpoint import Checkpoint, Subtrees
 from solver.engine import search_memory as mem
 from solver.engine.boards_search import BoardsSearch
 from solver.engine.engine import Engine, too_deep
-from solver.engine.frontier import DIVISION, Frontier, FrontierLimits, FrontierWork
+from solver.engine.frontier import DIVISION, Frontier, FrontierLimits, FrontierWork, SubtreesMaking
 from solver.engine.search_result import SearchResult
 from solver.engine.stack import Stack, StackPool
 from solver.engine.subtrees import nodes_below, paths_before, paths_left
@@ -162,7 +162,7 @@ class IdaStar:
                 stack.begin(roots, 0, 1)
                 frontier = Frontier(self.engine, stack, 1, 1)
                 frontier.expand(stack, 1, 1)
-                frontier.ordered()
+                list(frontier.ordered())
 
 
 @dataclass
@@ -237,9 +237,8 @@ class _LongSearch:
             frontier = Frontier(engine, self.stack, *plan, keeps_duplicates=divides)
             n_earlier = finished[-2].generated if len(finished) > 1 else 0
             growth = max(1.0, n_before / max(1, n_earlier))
-            checkpoint = Checkpoint() if self.checkpoint is None else self.checkpoint
-            subtrees = partial(frontier.subtrees, stacks, threshold, growth, checkpoint)
-            return FrontierWork(stacks, self.stack, self.board, frontier, subtrees, search.resume)
+            subtrees = frontier.subtrees(stacks, threshold, growth, self.checkpoint)
+            return FrontierWork(stacks, self.stack, self.board, frontier, SubtreesMaking(subtrees, search.resume))
         return Work(stacks, self.stack, self.board)
 
     def _search_in_order(self, search: ThresholdSearch, iteration: Iteration) -> Iteration:

@@ -37,20 +37,20 @@ class SubtreeList:
         *,
         nodes: npt.NDArray[np.uint32],
         links: npt.NDArray[np.uint32],
-        roots: Int64s,
+        roots: npt.NDArray[np.uint32],
         group_size: int,
         shares: npt.NDArray[np.float64],
         digest: str,
     ) -> None:
         """Subtrees below the rows `roots` of `nodes`, uint32[m, n_columns]; `group_size` of them have one number.
 
-        `links` lead to the nodes, see `Stack.load`. `shares` estimate the share of the nodes below each root. `digest`
+        `links` lead to the nodes, see `Stack.load`. `shares` estimate the share of the nodes in each group. `digest`
         identifies the list.
         """
         self._stacks, self._threshold, self._checkpoint = stacks, threshold, checkpoint
         self._nodes_above, self._links, self._digest = nodes, links, digest
         self._roots, self._group_size = roots, group_size
-        self._shares = np.add.reduceat(shares, np.arange(0, len(roots), group_size)) if len(roots) else shares
+        self._shares = shares
         self._started = time.perf_counter()
         self.known = checkpoint.subtrees(threshold, digest)
         if max(self.known.numbers, default=0) >= len(self._shares):
@@ -154,11 +154,11 @@ class SubtreeWork(Work):
         return SubtreeWork(self._stacks, stack, self._root, subtrees, number=number, is_lent=True)
 
 
-def shares_of(moves_left: Int64s, h: Int64s, growth: float) -> npt.NDArray[np.float64]:
-    """Estimate each subtree's share of a threshold's nodes; `growth` is the ratio to those of the threshold before."""
+def log_shares(moves_left: Int64s, h: Int64s, growth: float, most_h: int) -> npt.NDArray[np.float64]:
+    """Estimate the logarithms of the numbers of nodes below some nodes, but for a constant.
+
+    `growth` is the ratio of a threshold's nodes to the nodes of the threshold before; `most_h` is the largest h.
+    """
     # Two more moves above h multiply the nodes of a subtree as they do those of a threshold.
     slack = (moves_left - h) / 2
-    logarithms = slack * (math.log(growth) + _GROWTH_BY_H * (h - h.max(initial=0)))
-    # The largest weight is 1: in damaged tables others would not fit a float.
-    weights = np.exp(logarithms - logarithms.max(initial=0.0 if len(h) == 0 else -np.inf))
-    return weights / weights.sum()  # type: ignore[no-any-return]
+    return slack * (math.log(growth) + _GROWTH_BY_H * (h - most_h))

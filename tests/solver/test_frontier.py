@@ -1,6 +1,9 @@
 """Thresholds searched breadth first near the root: the same lengths as IDA*, whatever is kept in memory."""
 
+from collections.abc import Generator
+from concurrent.futures import ThreadPoolExecutor
 from functools import cache
+from typing import Any
 
 import pytest
 
@@ -10,9 +13,8 @@ from solver.engine import search_memory as mem
 from solver.engine.database_engine import CATALOGUE, SCALAR, VECTOR, WIDE
 from solver.engine.engine import Engine
 from solver.engine.frontier import Frontier, FrontierLimits
-from solver.engine.frontier_kernels import FRONTIER_GENERATED
 from solver.engine.ida_star import IdaStar
-from solver.engine.stack import StackPool
+from solver.engine.stack import Stack, StackPool
 from tests.naive.boards_and_tables import naive_duplicates, naive_frontier
 from tests.solving import S3, S4, database_for, engine_for, hard_board, node_counts, share, solvable_boards
 
@@ -29,13 +31,30 @@ def path_to(frontier: Frontier, node: int) -> str:
     return path
 
 
-def whole_frontier(engine: Engine, board: Tiles, threshold: int, least_slack: int) -> Frontier:
-    with StackPool(engine).borrowed() as stack:
+def returned(slices: Generator[None, None, Any]) -> Any:
+    """Return what a generator returns at its end."""
+    while True:
+        try:
+            next(slices)
+        except StopIteration as end:
+            return end.value
+
+
+def whole_frontier(
+    engine: Engine, board: Tiles, threshold: int, least_slack: int, n_threads: int
+) -> tuple[Frontier, int]:
+    """Return the frontier, and the nodes generated."""
+    with StackPool(engine).borrowed() as stack, ThreadPoolExecutor(n_threads) as threads:
         stack.begin(engine.roots([board]), 0, threshold)
         frontier = Frontier(engine, stack, 100_000, least_slack)
-        while not frontier.is_complete:
-            frontier.expand(stack, int(frontier.counters[FRONTIER_GENERATED]) + 1, 1 << 40)
-    return frontier
+
+        def expand(thread: int) -> int:
+            own, generated = stack if thread == 0 else Stack(engine, 96), 0
+            while not frontier.is_complete:
+                generated += frontier.expand(own, 1, 1 << 40)[0]
+            return generated
+
+        return frontier, sum(threads.map(expand, range(n_threads)))
 
 
 @pytest.mark.tiny
@@ -47,7 +66,10 @@ def whole_frontier(engine: Engine, board: Tiles, threshold: int, least_slack: in
         (VECTOR, 8, "1,2,3/4,5", BoardSize(3, 2)),
     ],
 )
-def test_frontier_is_the_naive_one(kind: str, max_duplicate: int, partition: str, size: BoardSize) -> None:
+def test_frontier_is_the_naive_one(
+    kind: str, max_duplicate: int, partition: str, size: BoardSize, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("solver.engine.frontier._RANGE", 8)
     duplicates = naive_duplicates(max_duplicate)
     with database_for(partition, str(size), encoding="bits") as database:
 
@@ -57,15 +79,16 @@ def test_frontier_is_the_naive_one(kind: str, max_duplicate: int, partition: str
 
         for board in share(solvable_boards(size, blank_last(size), 2, 21), 2):
             threshold = h(board) + 4
-            for batch, least_slack in ((1, 1), (64, 1), (64, 2)):
+            for batch, least_slack, n_threads in ((1, 1, 1), (64, 1, 3), (64, 2, 3)):
                 engine = engine_for([database], max_duplicate, rounds=(kind, SCALAR), batch=batch).engine
-                frontier = whole_frontier(engine, board, threshold, least_slack)
-                paths, unexpanded, generated = naive_frontier(
+                frontier, generated = whole_frontier(engine, board, threshold, least_slack, n_threads)
+                paths, unexpanded, naive_generated = naive_frontier(
                     board, size, h, duplicates, threshold - 2 * least_slack, threshold
                 )
-                assert frontier.take_counts()[0] == generated
+                assert generated == naive_generated
                 assert [path_to(frontier, node) for node in range(1, len(paths) + 1)] == paths
-                assert [path_to(frontier, node) for node in frontier.ordered()[0].tolist()] == unexpanded
+                roots, _ = returned(frontier.ordered())
+                assert [path_to(frontier, node) for node in roots.tolist()] == unexpanded
 
 
 @pytest.mark.usefixtures("tiny_slices")
