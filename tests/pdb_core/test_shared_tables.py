@@ -1,7 +1,5 @@
 """Patterns that share a table. tests/pdb_query/test_lookup.py compares lookups in shared tables with naive ones."""
 
-import json
-
 import pytest
 
 from pdb_build.deep_check import prove_use
@@ -12,7 +10,7 @@ from pdb_core.puzzle import Board
 from pdb_core.shared_tables import TableUse, shared_tables
 from pdb_core.symmetry import symmetries
 from pdb_core.table_spec import TableSpec
-from tests.command_line import pdb
+from tests.command_line import pdb, records
 from tests.naive import boards_and_tables as naive
 from tests.naive.shared_tables import naive_may_share
 from tests.solving import database_for
@@ -70,5 +68,5 @@ def test_commands_name_shared_tables() -> None:
     path = str(table_file(TWOS, "3x3", encoding="bits"))
     assert "B  the table of A, by the symmetry rotation by 270  tiles 3,6" in pdb("info", path).stdout
     assert "proved: pattern 4,7: the table of 1,2, by a symmetry of the board" in pdb("verify", "--deep", path).stdout
-    (record,) = json.loads(pdb("info", path, "--format", "json").stdout)
+    (record,) = records("info", path)
     assert [entry["same_as"] for entry in record["patterns"]] == [None, 0, 0, None]

@@ -29,6 +29,7 @@ from pdb_core.errors import (
 from pdb_core.schema import MAX_HEADER_BYTES
 from pdb_query import open_database, read_table_header
 from pdb_query.table_file import LOAD_MODES, LoadMode
+from tests import rows
 from tests.command_line import python
 from tests.fuzzing import changed_json, fuzz, little_memory, sentence
 from tests.tables import SMALL, copy_of_table, rewrite_header, signed_block, small_plan, table_file
@@ -244,12 +245,11 @@ partitions | [[0, 2, 3], [1, 2, 3]] | in two patterns
 
 @pytest.mark.tiny
 @pytest.mark.parametrize(
-    ("partition", "row"), [(of, row) for of, rows in HEADERS.items() for row in rows.strip().splitlines()]
+    ("partition", "place", "value", "match"), [(of, *row) for of, table in HEADERS.items() for row in rows(table)]
 )
-def test_invalid_fields_are_refused(tmp_path: Path, partition: str, row: str) -> None:
+def test_invalid_fields_are_refused(tmp_path: Path, partition: str, place: str, value: str, match: str) -> None:
     path = tmp_path / "a.h5"
     path.write_bytes(next(sample(i) for i, of in enumerate(SAMPLES) if of[0] == partition).read_bytes())
-    place, value, match = (cell.strip() for cell in row.split(" |"))
     *names, last = [int(name) if name.isdigit() else name for name in place.split()]
 
     def change(fields: Any) -> None:

@@ -10,12 +10,13 @@ from pathlib import Path
 
 import pytest
 
+from tests import rows
 from tests.command_line import BOARD, PROGRAM, UNSOLVABLE, on_terminal, pdb
 from tests.tables import table_file
 from tilepdb.commands.process import errors_as_exit_codes
 
 # A line of bash | exit code | beginning of stdout | beginning of stderr. $T is a table.
-SHELL_LINES = """
+SHELL_LINES = rows("""
 pdb --version >&- | 2 | | pdb: there is no standard output; write it to another place
 pdb --version 2>&- | 0 | tile-pdb |
 pdb --version <&- >&- 2>&- | 2 | |
@@ -30,13 +31,14 @@ ulimit -f 0; pdb approximate '1 2/0 3' --out a | 2 | | pdb: cannot write a: File
 ulimit -f 5; pdb build 1,2,3 --size 2x2 --out a | 2 | | pdb: cannot write a: File too large; choose another place
 pdb approximate '1 2/0 3' --out /dev/stdout | 0 | 1 | pdb: /dev/stdout written
 echo 1 2/3 0 >b; pdb approximate --out b <b; echo $? $(cat b) | 0 | 2 1 2/3 0 | pdb: --out b would overwrite the file
-"""
+""")
 
 
-@pytest.mark.parametrize("row", SHELL_LINES.strip().splitlines())
-def test_broken_streams_and_limits_of_a_shell(row: str, small_table: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("line", "code", "out", "err"), SHELL_LINES)
+def test_broken_streams_and_limits_of_a_shell(
+    line: str, code: str, out: str, err: str, small_table: str, tmp_path: Path
+) -> None:
     """A command writes all its results, or ends with an exit code and one line. Messages are no results."""
-    line, code, out, err = (cell.strip() for cell in row.split(" |"))
     script = f'set -o pipefail; pdb() {{ {shlex.join(PROGRAM)} "$@"; }}; T={shlex.quote(small_table)}; {line}'
     ended = subprocess.run(["bash", "-c", script], cwd=tmp_path, capture_output=True, text=True, check=False)
     # The HDF5 library would print more; kernels that are not compiled yet come with a message.

@@ -6,11 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from tests import rows
 from tests.command_line import pdb
 from tests.tables import table_file
 
 # Exit code | command | a part of the message, in which ... is any text.
-REFUSALS = """
+REFUSALS = rows("""
 2 | solve --db d.h5 "1 2 3/4 5 6/7 8 8" | missing 0, twice or out of range 8
 2 | query --db d.h5 "1 2 3/4 5 6/7 8 8" | missing 0, twice or out of range 8
 2 | solve --db d.h5 --instances snake.csv | snake.csv line 2: goal is neither one of
@@ -72,6 +73,7 @@ REFUSALS = """
 2 | build 8 --out b.txt | b.txt is no table file ... by force
 2 | build 8 --out b.txt --dry-run | b.txt is no table file ... by force
 2 | build 1,2 --size 3x3 | in no pattern...the cost every-move
+2 | build 8+1,2/3,4,5,6,7,8 --encoding bytes | catalogue ...built in bits
 2 | build fringe --encoding bytes | leave the encoding out
 5 | build 8 --out /proc/8.h5 | /proc/8.h5 needs ... are free there
 5 | build 1,2,3,4,5,6,7,8,9/10,11,12,13,14,15,16,17/18,19,20,21,22,23,24 --size 5x5 --dry-run | tiles would fit
@@ -112,6 +114,8 @@ REFUSALS = """
 2 | study space 3x3 --plot none/a.svg | no such folder...--plot
 2 | study space 4x4 --memory-limit much | not a number of bytes
 
+2 | serve --db none.h5 --token-file line.token | token
+2 | serve --db none.h5 --token-file words.token | token
 2 | serve --db none.h5 --allowed-host http://a | --allowed-host
 2 | serve --db none.h5 --cors-origin https://example.org/ | --cors-origin
 
@@ -132,11 +136,13 @@ REFUSALS = """
 2 | study compare --db d.svg --heuristic db --boards 2 --plot d.svg | would overwrite ...--db...; choose another place
 
 2 | biuld | build
-"""
+""")
 FILES = {
     "snake.csv": "board,goal\n1 2 3 4 5 6 7 8 0,snake\n",
     "goals.csv": 'id,board,goal\na,1 2 3/4 5 6/7 8 0,blank-last\nb,1 2 3/4 5 6/7 8 0,"0 1 2/3 4 5/6 7 8"\n',
     "empty.csv": "id,board\n",
+    "line.token": "\n",
+    "words.token": "two words",
     "words.dat": "2\nb a\n_ zebra\n",
     **dict.fromkeys(("b.txt", "b.dat", "b.csv"), "1 2 3/4 5 6/7 0 8\n"),
 }
@@ -157,11 +163,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory, small_table: str) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("row", [row for row in REFUSALS.splitlines() if row])
-def test_command_refuses(row: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("code", "words", "told"), REFUSALS)
+def test_command_refuses(code: str, words: str, told: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(folder)
     before = {path.name: path.is_file() and path.read_bytes() for path in folder.iterdir()}
-    code, words, told = (cell.strip() for cell in row.split(" | "))
     result = pdb(*shlex.split(words), COLUMNS="300")
     assert result.returncode == int(code), result.stderr
     assert re.search(re.escape(told).replace(r"\.\.\.", ".*"), result.stderr), result.stderr
