@@ -11,16 +11,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pdb_core.encoding import Encoding
-from pdb_core.puzzle import Tiles, blank_last, parse_goal, parse_size, random_boards
-from pdb_query import Database, open_database, read_instances
+from pdb_core.encoding import Cost, Encoding
+from pdb_core.puzzle import BoardSize, Tiles, blank_last, parse_goal, parse_size, random_boards
+from pdb_query import Database, read_instances
 from solver import GraphSolver, HeuristicSolver, Solution, Solver, find_suboptimal_solution
 from solver.engine.frontier import FrontierLimits
 from solver.engine.worker_pool import in_parallel
 from solver.graph_search.graph_search import GRAPH_SEARCHES
+from tests import rows
 from tests.naive.boards_and_tables import naive_distances
-from tests.solving import S4, solver_for, walked
-from tests.tables import table_file
+from tests.solving import S4, database_for, solver_for, walked
 
 
 @dataclass(frozen=True)
@@ -30,56 +30,69 @@ class Kind:
     bits, bytes  partitions of additive tables, in either encoding
     every_move   a partition of tables in which every move counts; alone they prune too little for large boards
     n_few, n_all  how many boards in every run, and with --slow
-    n_moves      the longest random walk from the goal that makes a board; None: any board
-    table_goal   the goal of the tables, if a symmetry maps it to `goal`
+    n_moves      the longest random walk from the goal that makes a board; 0: any board
+    table_goal   the goal of the tables, if a symmetry maps it to the goal
     """
 
     size: str
-    goal: str = "blank-last"
-    bits: str = ""
-    bytes: str = ""
-    n_few: int = 8
-    n_all: int = 200
-    every_move: str = ""
-    n_moves: int | None = None
-    table_goal: str = ""
+    goal_text: str
+    bits: str
+    bytes: str
+    every_move: str
+    n_few: int
+    n_all: int
+    n_moves: int
+    table_goal: str
+
+    @property
+    def board_size(self) -> BoardSize:
+        return parse_size(self.size)
+
+    @property
+    def goal(self) -> Tiles:
+        return parse_goal(self.goal_text, self.board_size)
 
 
+# Size, and whether boards are near the goal | goal | partitions in bits | in bytes | in which every move counts | few
+# boards | all | the longest walk | goal of the tables.
 KINDS = {
-    "2x2": Kind("2x2", bits="1,2,3", bytes="1,2/3", every_move="1,2,3"),
-    "2x3": Kind("2x3", bits="1,2,3/4,5", bytes="1,2,3,4,5", every_move="3/1,5"),
-    "3x2": Kind("3x2", "snail", bits="1,2,3,4,5", bytes="1,2/3,4,5", every_move="1/4"),
-    "3x3": Kind("3x3", bits="8", bytes="1,2,5/3,4,6/7,8", n_all=4500, every_move="1,2,3,4/5,6,7,8"),
-    "3x3 snail": Kind("3x3", "snail", "1,2,3,8/4,5,6,7", "1,2,5/3,4,6/7,8", n_all=1000, every_move="1,2,3,4,5"),
-    "3x3 edge": Kind("3x3", "1 2 3/4 5 6/7 0 8", bits="1,2,5,6/3,4,7,8", bytes="1,2,5/3,4,6/7,8"),
-    "3x3 corner": Kind("3x3", "1 2 0/4 5 3/7 8 6", bits="8", bytes="1,2,5/3,4,6/7,8", table_goal="blank-last"),
-    "2x4": Kind("2x4", bits="1,2,3/4,5,6,7", bytes="1,2,3,4,5,6,7"),
-    "5x2": Kind("5x2", bits="1,2,6,7/3,4,5,8,9", bytes="1,2,3/4,5,6/7,8,9", n_all=2000, every_move="1,2,3,4,5,6"),
-    "4x3": Kind("4x3", bits="1,2,5,6,9,10/3,4,7,8,11", bytes="1,2,3,4/5,6,7,8/9,10,11", n_few=4, n_all=600),
-    "3x4": Kind("3x4", "blank-first", "1,2,3,4,5/6,7,8,9,10,11", "1,2,4,5/3,6,9/7,8,10,11", n_few=4, n_all=600),
-    "4x4": Kind("4x4", bits="663", bytes="555", n_few=5, n_all=600),
-    "4x4 near": Kind("4x4", bits="663", bytes="555", n_few=8, n_all=700, every_move="fringe", n_moves=34),
-    "5x3 near": Kind("5x3", bits="auto", bytes="auto", n_few=4, n_moves=30),
-    "2x6 near": Kind("2x6", bits="auto", bytes="auto", n_few=4, n_moves=30),
-    "5x5 near": Kind("5x5", "snail", n_few=3, n_moves=30),
-    "6x6 near": Kind("6x6", "snail", n_few=3, n_moves=30),
+    name: Kind(name.split()[0], *texts, int(few), int(most), int(n_moves), table_goal)
+    for name, *texts, few, most, n_moves, table_goal in rows("""
+2x2 | blank-last | 1,2,3 | 1,2/3 | 1,2,3 | 8 | 200 | 0 |
+2x3 | blank-last | 1,2,3/4,5 | 1,2,3,4,5 | 3/1,5 | 8 | 200 | 0 |
+3x2 | snail | 1,2,3,4,5 | 1,2/3,4,5 | 1/4 | 8 | 200 | 0 |
+3x3 | blank-last | 8 | 1,2,5/3,4,6/7,8 | 1,2,3,4/5,6,7,8 | 8 | 4500 | 0 |
+3x3 snail | snail | 1,2,3,8/4,5,6,7 | 1,2,5/3,4,6/7,8 | 1,2,3,4,5 | 8 | 1000 | 0 |
+3x3 edge | 1 2 3/4 5 6/7 0 8 | 1,2,5,6/3,4,7,8 | 1,2,5/3,4,6/7,8 | | 8 | 200 | 0 |
+3x3 corner | 1 2 0/4 5 3/7 8 6 | 8 | 1,2,5/3,4,6/7,8 | | 8 | 200 | 0 | blank-last
+2x4 | blank-last | 1,2,3/4,5,6,7 | 1,2,3,4,5,6,7 | | 8 | 200 | 0 |
+5x2 | blank-last | 1,2,6,7/3,4,5,8,9 | 1,2,3/4,5,6/7,8,9 | 1,2,3,4,5,6 | 8 | 2000 | 0 |
+4x3 | blank-last | 1,2,5,6,9,10/3,4,7,8,11 | 1,2,3,4/5,6,7,8/9,10,11 | | 4 | 600 | 0 |
+3x4 | blank-first | 1,2,3,4,5/6,7,8,9,10,11 | 1,2,4,5/3,6,9/7,8,10,11 | | 4 | 600 | 0 |
+4x4 | blank-last | 663 | 555 | | 5 | 600 | 0 |
+4x4 near | blank-last | 663 | 555 | fringe | 8 | 700 | 34 |
+5x3 near | blank-last | auto | auto | | 4 | 200 | 30 |
+2x6 near | blank-last | auto | auto | | 4 | 200 | 30 |
+5x5 near | snail | | | | 3 | 200 | 30 |
+6x6 near | snail | | | | 3 | 200 | 30 |
+""")
 }
 
 
 def database_of(kind: Kind, which: str) -> Database:
     """Open one of the three databases of a kind."""
-    partition = {"bits": kind.bits, "bytes": kind.bytes, "every-move": kind.every_move}[which]
-    encoding: Encoding = "bytes" if which == "bytes" else "bits"
-    goal = kind.table_goal or kind.goal
-    return open_database(
-        table_file(partition, kind.size, goal, encoding, "every-move" if which == "every-move" else "additive")
-    )
+    options: dict[str, tuple[str, Encoding, Cost]] = {
+        "bits": (kind.bits, "bits", "additive"),
+        "bytes": (kind.bytes, "bytes", "additive"),
+        "every-move": (kind.every_move, "bits", "every-move"),
+    }
+    partition, encoding, cost = options[which]
+    return database_for(partition, kind.size, kind.table_goal or kind.goal_text, encoding, cost)
 
 
 def boards_of(kind: Kind, n: int) -> list[Tiles]:
-    size = parse_size(kind.size)
-    goal = parse_goal(kind.goal, size)
-    if kind.n_moves is None:
+    size, goal = kind.board_size, kind.goal
+    if not kind.n_moves:
         return [goal, *(tuple(row) for row in random_boards(size, goal, n - 1, 7).tolist())]
     generator = np.random.default_rng(7)
     return [walked(goal, size, int(generator.integers(kind.n_moves + 1)), generator) for _ in range(n)]
@@ -87,8 +100,7 @@ def boards_of(kind: Kind, n: int) -> list[Tiles]:
 
 def searches_of(kind: Kind, databases: dict[str, Database]) -> dict[str, Callable[..., Solution]]:
     """Return every search of boards of this kind in reasonable time, by name."""
-    size = parse_size(kind.size)
-    goal = parse_goal(kind.goal, size)
+    size, goal = kind.board_size, kind.goal
     searches: dict[str, Callable[..., Solution]] = {}
 
     def by_tables(name: str, *which: str, **options: Any) -> None:
@@ -145,8 +157,7 @@ def test_all_searches_find_the_same_lengths(name: str, share: str, monkeypatch: 
     monkeypatch.setattr("solver.engine.stack._SLICE_NODES", 300)
     monkeypatch.setattr("solver.solve.FrontierLimits", partial(FrontierLimits, previous_nodes=0, share=1))
     kind = KINDS[name]
-    size = parse_size(kind.size)
-    goal = parse_goal(kind.goal, size)
+    size, goal = kind.board_size, kind.goal
     boards = boards_of(kind, kind.n_few if share == "few" else kind.n_all)
     databases = {at: database_of(kind, at) for at in ("bits", "bytes") if kind.bits}
     if kind.every_move:
