@@ -28,7 +28,6 @@ import numpy.typing as npt
 import solver.checkpoint
 import solver.engine.ida_star
 import solver.engine.stack
-from pdb_core.encoding import Cost, Encoding
 from pdb_core.errors import LimitReachedError, TableFileDamagedError
 from pdb_core.puzzle import Tiles, random_boards
 from pdb_core.schema import PAGE_BYTES
@@ -40,32 +39,29 @@ from solver.algorithms import A_STAR, GREEDY, WEIGHTED_A_STAR
 from solver.engine.database_engine import CATALOGUE, SCALAR, VECTOR, WIDE, DatabaseEngine
 from solver.engine.frontier import FrontierLimits
 from solver.engine.ida_star import IdaStar
+from tests import rows
 from tests.faults.driver import Tally, in_child, main
 from tests.solving import engine_for, walked
 from tests.tables import table_file
 
-_THREES_5X5 = "/".join(f"{first},{first + 1},{first + 2}" for first in range(1, 25, 3))
-_PAIRS_6X6 = "/".join(f"{first},{first + 1}" for first in range(1, 35, 2)) + "/35"
-_CATALOGUE_3X3 = "1,2,3,4/5,6,7,8+1,2,3,4/5,6/7,8+1,4,7/2,3,5/6,8"
-_CATALOGUE_4X4 = "1,2,3,4/5,6,9,10/7,8,11,12/13,14,15+1,2,5,6/3,4,7,8/9,10,13,14/11,12,15"
-# Boards of 2 to 6 rows and columns; both encodings, both costs; shared tables; catalogues.
-SAMPLES: tuple[tuple[str, str, Encoding, Cost], ...] = (
-    ("1,2,5/3,4,6/7,8", "3x3", "bits", "additive"),
-    ("1,2,5/3,4,6/7,8", "3x3", "bytes", "additive"),
-    ("1,2,3/4,5/6,7,8", "3x3", "bits", "every-move"),
-    (_CATALOGUE_3X3, "3x3", "bits", "additive"),
-    ("1,2/3,6/4,7/5,8", "3x3", "bits", "additive"),
-    (_THREES_5X5, "5x5", "bits", "additive"),
-    (_THREES_5X5, "5x5", "bytes", "additive"),
-    ("555", "4x4", "bits", "additive"),
-    ("555", "4x4", "bytes", "additive"),
-    (_CATALOGUE_4X4, "4x4", "bits", "additive"),
-    (_PAIRS_6X6, "6x6", "bits", "additive"),
-    ("1,2/3,4,5", "3x2", "bytes", "additive"),
-    ("1,2/3,4,5", "2x3", "bits", "every-move"),
-    ("1,2,3/4,5,6/7,8,9", "2x5", "bits", "additive"),
-    ("78", "4x4", "bits", "additive"),
-)
+# Partition | size | encoding | cost: boards of 2 to 6 rows and columns, shared tables, catalogues.
+SAMPLES = rows("""
+1,2,5/3,4,6/7,8 | 3x3 | bits | additive
+1,2,5/3,4,6/7,8 | 3x3 | bytes | additive
+1,2,3/4,5/6,7,8 | 3x3 | bits | every-move
+1,2,3,4/5,6,7,8+1,2,3,4/5,6/7,8+1,4,7/2,3,5/6,8 | 3x3 | bits | additive
+1,2/3,6/4,7/5,8 | 3x3 | bits | additive
+1,2,3/4,5,6/7,8,9/10,11,12/13,14,15/16,17,18/19,20,21/22,23,24 | 5x5 | bits | additive
+1,2,3/4,5,6/7,8,9/10,11,12/13,14,15/16,17,18/19,20,21/22,23,24 | 5x5 | bytes | additive
+555 | 4x4 | bits | additive
+555 | 4x4 | bytes | additive
+1,2,3,4/5,6,9,10/7,8,11,12/13,14,15+1,2,5,6/3,4,7,8/9,10,13,14/11,12,15 | 4x4 | bits | additive
+1,2/3,4/5,6/7,8/9,10/11,12/13,14/15,16/17,18/19,20/21,22/23,24/25,26/27,28/29,30/31,32/33,34/35 | 6x6 | bits | additive
+1,2/3,4,5 | 3x2 | bytes | additive
+1,2/3,4,5 | 2x3 | bits | every-move
+1,2,3/4,5,6/7,8,9 | 2x5 | bits | additive
+78 | 4x4 | bits | additive
+""")
 KINDS = (VECTOR, WIDE, CATALOGUE, SCALAR)
 _PATIENCE_S = 60.0
 _MEMORY_BYTES = 4_000_000_000
@@ -142,9 +138,10 @@ def _guarded(n_bytes: int, *, at_end: bool) -> npt.NDArray[np.uint8]:
     return room[start : start + n_bytes]
 
 
-def subject_of(partition: str, size: str, encoding: Encoding, cost: Cost, *, at_end: bool) -> Subject:
+def subject_of(sample: list[str], *, at_end: bool) -> Subject:
     """Build a sound file, solve some boards with it, and prepare its memory for damage."""
-    path = table_file(partition, size, encoding=encoding, cost=cost)
+    partition, size, encoding, cost = sample
+    path = table_file(partition, size, encoding=encoding, cost=cost)  # type: ignore[arg-type]
     database = open_database(path)
     sound = np.frombuffer(path.read_bytes(), dtype=np.uint8)
     solved = Solver(database)
@@ -302,7 +299,7 @@ def _outcome(reader: Callable[[Trial], str], trial: Trial) -> str:
 
 def _sound_subject(number: int, seed: int) -> Subject:
     """Return a subject that all readers find sound. This loads or compiles their kernels, too."""
-    subject = subject_of(*SAMPLES[number], at_end=(number + seed) % 2 == 0)
+    subject = subject_of(SAMPLES[number], at_end=(number + seed) % 2 == 0)
     trial = Trial(subject, subject.path, subject.boards[-1], random.Random(seed))
     found = {name: _outcome(reader, trial) for name, reader in READERS.items()}
     if not set(found.values()) <= {"", LIMIT, ANSWER, LONGER, EXACT}:

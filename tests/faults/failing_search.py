@@ -16,17 +16,13 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from functools import partial
+from pkgutil import resolve_name
 from traceback import format_exception
 from typing import Any
 from unittest import mock
 
-import solver.engine
 from solver import Checkpoint, HeuristicSolver, Limits, Solver, WorkerPool
-from solver.engine.engine import Engine
-from solver.engine.frontier import Frontier, FrontierLimits
-from solver.engine.stack import Stack, StackPool
-from solver.engine.subtree_list import SubtreeList
-from solver.engine.threshold import ThresholdSearch
+from solver.engine.frontier import FrontierLimits
 from tests.faults.driver import Tally, main
 from tests.solving import HARDEST_8, S3, database_for, node_counts, solvable_boards
 
@@ -39,40 +35,23 @@ class WorkerThread(threading.Thread):
     """A thread of a worker pool: only these fail to start."""
 
 
-# The points at which a call fails, before or after it does its work: the object and the name of the function.
-POINTS: tuple[tuple[Any, str], ...] = (
-    # At the start.
-    (WorkerThread, "start"),
-    (WorkerPool, "offer"),
-    (WorkerPool, "submit"),
-    (StackPool, "take"),
-    (Stack, "begin"),
-    (Stack, "load"),
-    (Stack, "_allocate"),
-    (Engine, "roots"),
-    (ThresholdSearch, "resume"),
-    # Slices, and splits of a stack.
-    (solver.engine.stack, "search_boards"),
-    (Frontier, "expand"),
-    (Stack, "split"),
-    (solver.engine.stack, "split"),
-    (SubtreeList, "join"),
-    # Subtrees and checkpoints.
-    (SubtreeList, "begin"),
-    (SubtreeList, "count"),
-    (SubtreeList, "__init__"),
-    (Frontier, "subtrees"),
-    (Checkpoint, "resume"),
-    (Checkpoint, "subtrees"),
-    (Checkpoint, "finish_subtrees"),
-    # At the end.
-    (solver.engine.work, "tiles_to_goal"),
-    (solver.solve, "replay"),
-    (solver.engine.search_result, "check_solution"),
-    (StackPool, "give_back"),
-    (WorkerPool, "withdraw"),
-    (Checkpoint, "finish_threshold"),
-)
+# The functions that fail, before or after they do their work: at the start of a search; in slices, and when a stack is
+# split; in subtrees and checkpoints; at the end.
+POINTS = f"""
+{__name__}.WorkerThread.start solver.WorkerPool.offer solver.WorkerPool.submit
+solver.engine.stack.StackPool.take solver.engine.stack.Stack.begin solver.engine.stack.Stack.load
+solver.engine.stack.Stack._allocate solver.engine.engine.Engine.roots solver.engine.threshold.ThresholdSearch.resume
+
+solver.engine.stack.search_boards solver.engine.frontier.Frontier.expand solver.engine.stack.Stack.split
+solver.engine.stack.split solver.engine.subtree_list.SubtreeList.join
+
+solver.engine.subtree_list.SubtreeList.begin solver.engine.subtree_list.SubtreeList.count
+solver.engine.subtree_list.SubtreeList.__init__ solver.engine.frontier.Frontier.subtrees solver.Checkpoint.resume
+solver.Checkpoint.subtrees solver.Checkpoint.finish_subtrees
+
+solver.engine.work.tiles_to_goal solver.solve.replay solver.engine.search_result.check_solution
+solver.engine.stack.StackPool.give_back solver.WorkerPool.withdraw solver.Checkpoint.finish_threshold
+""".split()
 
 
 class Faults:
@@ -112,9 +91,9 @@ class Faults:
     def installed(self) -> Iterator[None]:
         """Wrap all functions of POINTS for a while, and make slices small: work changes hands all the time."""
         with ExitStack() as stack:
-            for owner, name in POINTS:
-                wrapped = self.wrap(f"{owner.__name__.rpartition('.')[2]}.{name}", getattr(owner, name))
-                stack.enter_context(mock.patch.object(owner, name, wrapped))
+            for point in POINTS:
+                wrapped = self.wrap(".".join(point.split(".")[-2:]), resolve_name(point))
+                stack.enter_context(mock.patch(point, wrapped))
             for name, value in {
                 "engine.worker_pool.Thread": WorkerThread,
                 "engine.stack._SLICE_NODES": 100,
