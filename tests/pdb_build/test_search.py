@@ -14,6 +14,7 @@ from pdb_core.pattern import Pattern
 from pdb_core.puzzle import BoardSize, Tiles, blank_last, parse_goal, parse_size
 from pdb_core.table_spec import TableSpec
 from pdb_query import read_table_header
+from tests import rows
 from tests.naive import boards_and_tables as naive
 from tests.naive.standard_tables import naive_every_move_bits, naive_every_move_distances
 from tests.solving import golden_rows
@@ -47,29 +48,30 @@ def counts(distances: list[int]) -> tuple[int, ...]:
     return tuple(of[distance] for distance in range(max(of) + 1))
 
 
+# Size | goal | patterns, by default every one of the board.
+TABLES = rows("""
+2x2 | blank-last |
+2x3 | blank-first |
+3x2 | snail |
+3x3 | blank-last | 1 1,2,4
+3x3 | blank-first | 3,6,7,8
+3x3 | 1 2 3 8 0 4 7 6 5 | 1,3,5
+3x3 | 1 0 3 8 2 4 7 6 5 | 2,8
+4x2 | blank-last | 1,4,7
+2x5 | blank-last | 1,2,9
+6x2 | blank-first | 5,6
+4x3 | blank-last | 2,11
+""")
+
+
 @pytest.mark.tiny
 @pytest.mark.parametrize("kind", KINDS, ids=" ".join)
-@pytest.mark.parametrize(
-    ("size_text", "goal_text", "patterns"),
-    [
-        # [] for every pattern of the board.
-        ("2x2", "blank-last", []),
-        ("2x3", "blank-first", []),
-        ("3x2", "snail", []),
-        ("3x3", "blank-last", [(1,), (1, 2, 4)]),
-        ("3x3", "blank-first", [(3, 6, 7, 8)]),
-        ("3x3", "1 2 3 8 0 4 7 6 5", [(1, 3, 5)]),
-        ("3x3", "1 0 3 8 2 4 7 6 5", [(2, 8)]),
-        ("4x2", "blank-last", [(1, 4, 7)]),
-        ("2x5", "blank-last", [(1, 2, 9)]),
-        ("6x2", "blank-first", [(5, 6)]),
-        ("4x3", "blank-last", [(2, 11)]),
-    ],
-)
-def test_small_tables_equal_naive(size_text: str, goal_text: str, patterns: list[tuple[int, ...]], kind: Kind) -> None:
+@pytest.mark.parametrize(("size_text", "goal_text", "patterns"), TABLES)
+def test_small_tables_equal_naive(size_text: str, goal_text: str, patterns: str, kind: Kind) -> None:
     size = parse_size(size_text)
     goal = parse_goal(goal_text, size)
-    for tiles in patterns or every_pattern(size):
+    given = [tuple(map(int, pattern.split(","))) for pattern in patterns.split()]
+    for tiles in given or every_pattern(size):
         told: list[tuple[int, int]] = []
         found = search_pattern(
             TableSpec(size, goal, Pattern(tiles), *kind),

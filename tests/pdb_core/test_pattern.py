@@ -7,6 +7,7 @@ import pytest
 from pdb_core.errors import PartitionError
 from pdb_core.pattern import Partition, catalogue, named_partitions, parse_partition
 from pdb_core.puzzle import BoardSize, parse_goal, parse_size
+from tests import rows
 from tests.solving import S3, SIZES, goal_with_blank
 
 pytestmark = pytest.mark.tiny
@@ -24,28 +25,29 @@ def test_named_shapes_are_refused_for_a_blank_not_in_the_corner(name: str) -> No
                 parse_partition(name, size, goal)
 
 
-@pytest.mark.parametrize(
-    ("text", "size", "match"),
-    [
-        ("", "3x3", "neither a name"),
-        ("1,2,3,4/4,5,6,7,8", "3x3", "tiles 4 are in two patterns"),
-        ("1,1,2/3", None, "names 1 twice"),
-        ("1,2,3,4/5,6,7,9", "3x3", "tiles 9 are not on the board"),
-        ("1,2,3,4/5,6,7", "3x3", "tiles 8 are in no pattern"),
-        ("1,2,3,4,5,6,7,8,9,10,11/12,13,14,15", "4x4", "has 11 tiles"),
-        ("663", "5x5", "one of a 4x4 board"),
-        ("1,2,3/4,5", None, "fits no square board up to 6x6; give a size"),
-        # Blanks before a tile must not hide its last digits: this was read as 2,1/3 once.
-        ("2,     10/3", "2x2", "tiles 10 are not on the board"),
-        ("1,2\u0663/3", "2x2", "neither a name"),
-        ("auto", None, "auto is made for the size of a board; give a size"),
-        ("1,2,3,4/5,6,7,8+", "3x3", "neither a name"),
-        ("fringe+78", None, "count different moves"),
-    ],
-)
-def test_bad_partition_is_refused(text: str, size: str | None, match: str) -> None:
+# Partition | size | a part of the message. Blanks before a tile must not hide its last digits: 2,     10/3 was read as
+# 2,1/3 once.
+REFUSED = """
+ | 3x3 | neither a name
+1,2,3,4/4,5,6,7,8 | 3x3 | tiles 4 are in two patterns
+1,1,2/3 | | names 1 twice
+1,2,3,4/5,6,7,9 | 3x3 | tiles 9 are not on the board
+1,2,3,4/5,6,7 | 3x3 | tiles 8 are in no pattern
+1,2,3,4,5,6,7,8,9,10,11/12,13,14,15 | 4x4 | has 11 tiles
+663 | 5x5 | one of a 4x4 board
+1,2,3/4,5 | | fits no square board up to 6x6; give a size
+2,     10/3 | 2x2 | tiles 10 are not on the board
+1,2\u0663/3 | 2x2 | neither a name
+auto | | auto is made for the size of a board; give a size
+1,2,3,4/5,6,7,8+ | 3x3 | neither a name
+fringe+78 | | count different moves
+"""
+
+
+@pytest.mark.parametrize(("text", "size", "match"), rows(REFUSED))
+def test_bad_partition_is_refused(text: str, size: str, match: str) -> None:
     with pytest.raises(PartitionError, match=match):
-        parse_partition(text, None if size is None else parse_size(size))
+        parse_partition(text, parse_size(size) if size else None)
 
 
 @pytest.mark.parametrize("size", SIZES, ids=str)

@@ -10,6 +10,7 @@ from pdb_core.puzzle import Board
 from pdb_core.shared_tables import TableUse, shared_tables
 from pdb_core.symmetry import symmetries
 from pdb_core.table_spec import TableSpec
+from tests import rows
 from tests.command_line import pdb, records
 from tests.naive import boards_and_tables as naive
 from tests.naive.shared_tables import naive_may_share
@@ -19,21 +20,21 @@ from tests.tables import table_file
 TWOS = "1,2/3,6/4,7/5,8"
 
 
+# Partition | goal. In the last, 6,8 shut the blank into its corner; 2,4 shut it out of the other.
+SHARED = """
+1,2/3,6/4,7/5,8 | 1 2 3/4 5 6/7 8 0
+1,2/4,5/3 | 1 2 3/4 5 0
+1,2/3,4/5 | 1 0 2/3 5 4
+1,2/3,4/5,6,7,8 | 1 2 3/8 0 4/7 6 5
+1,2,3/4,5,6/7,8 | 1 2 3/7 0 8/4 5 6
+1,2,3/4,5,6/7,8 | 1 0 4/2 7 5/3 8 6
+2,4/6,8/1,3/5,7 | 1 2 3/4 5 6/7 8 0
+"""
+
+
 @pytest.mark.tiny
 @pytest.mark.parametrize("cost", COSTS)
-@pytest.mark.parametrize(
-    ("partition", "goal_text"),
-    [
-        (TWOS, "1 2 3/4 5 6/7 8 0"),
-        ("1,2/4,5/3", "1 2 3/4 5 0"),
-        ("1,2/3,4/5", "1 0 2/3 5 4"),
-        ("1,2/3,4/5,6,7,8", "1 2 3/8 0 4/7 6 5"),
-        ("1,2,3/4,5,6/7,8", "1 2 3/7 0 8/4 5 6"),
-        ("1,2,3/4,5,6/7,8", "1 0 4/2 7 5/3 8 6"),
-        # 6,8 shut the blank into its corner; 2,4 shut it out of the other.
-        ("2,4/6,8/1,3/5,7", "1 2 3/4 5 6/7 8 0"),
-    ],
-)
+@pytest.mark.parametrize(("partition", "goal_text"), rows(SHARED))
 def test_tables_are_shared_if_and_only_if_all_distances_are_equal(partition: str, goal_text: str, cost: Cost) -> None:
     """The builder shares the first table that fits, and `pdb verify --deep` accepts all that fit and refuses others."""
     goal = Board(goal_text)

@@ -12,6 +12,7 @@ from pdb_core.encoding import COSTS, Cost, Encoding
 from pdb_core.errors import TableFileDamagedError
 from pdb_core.puzzle import Board, BoardSize, Tiles, format_board, parse_size
 from pdb_query import Database, lookup, open_database
+from tests import rows
 from tests.naive import boards_and_tables as naive
 from tests.naive.standard_tables import naive_every_move_distances
 from tests.solving import S4, database_for, solvable_boards
@@ -59,19 +60,20 @@ def assert_equal_to_naive(partition: str, goal_text: str, encoding: Encoding, co
                 assert batch.h[at] == max(sums) <= distances.get(board, 31)
 
 
+# Partition | goal. In 1,2/4,5/3 patterns share tables.
+TINY = """
+1,2,3 | 1 2/3 0
+1/2,3 | 1 2/3 0
+1,2/3,4,5 | 1 2 3/4 5 0
+1,2,3,4/5 | 1 2/3 4/5 0
+1,2/4,5/3 | 1 2 3/4 5 0
+1,2/3,4/5 | 1 0 2/3 5 4
+"""
+
+
 @pytest.mark.tiny
 @pytest.mark.parametrize(("encoding", "cost"), KINDS)
-@pytest.mark.parametrize(
-    ("partition", "goal"),
-    [
-        ("1,2,3", "1 2/3 0"),
-        ("1/2,3", "1 2/3 0"),
-        ("1,2/3,4,5", "1 2 3/4 5 0"),
-        ("1,2,3,4/5", "1 2/3 4/5 0"),
-        ("1,2/4,5/3", "1 2 3/4 5 0"),  # shared tables
-        ("1,2/3,4/5", "1 0 2/3 5 4"),
-    ],
-)
+@pytest.mark.parametrize(("partition", "goal"), rows(TINY))
 def test_lookups_of_every_tiny_board_equal_naive(partition: str, goal: str, encoding: Encoding, cost: Cost) -> None:
     assert_equal_to_naive(partition, goal, encoding, cost)
 

@@ -1,7 +1,5 @@
 """Engine: complete thresholds have the nodes of the textbook, with all kinds of rounds, batches and slices."""
 
-from typing import Any
-
 import numpy as np
 import pytest
 
@@ -9,12 +7,13 @@ from pdb_core.encoding import ENCODINGS, Encoding
 from pdb_core.puzzle import BoardSize, blank_last
 from solver import replay
 from solver.engine.catalogue_tables import suits_catalogue
-from solver.engine.database_engine import CATALOGUE, SCALAR, VECTOR, WIDE
+from solver.engine.database_engine import SCALAR, VECTOR, WIDE
 from solver.engine.unit_tables import DatabaseSums, sums_of
 from solver.engine.vector_tables import suits_vectors
 from solver.engine.wide_tables import suits_wide
 from solver.move_pruning.move_pruning import LARGE_BOARD_LENGTH
 from solver.textbook import ida_star as textbook_ida_star
+from tests import rows
 from tests.naive.boards_and_tables import naive_duplicates
 from tests.solving import (
     S3,
@@ -29,9 +28,6 @@ from tests.solving import (
     solver_for,
 )  # fmt: skip
 
-SHARED = "1,2,5,6/3,4,7,8/9,10,13,14/11,12,15"
-CENTRE = "1 2 3/4 0 5/6 7 8"
-PARTS = ("1,2,3,4/5,6/7,8", "1,4,7/2,3,5/6,8", "1,2/3,4,5/6,7,8")
 PAIRS_AND_SIXES = [f"{a},{b}/{','.join(str(t) for t in range(1, 9) if t not in (a, b))}"
                    for a in range(1, 9) for b in range(a + 1, min(a + 3, 9))]  # fmt: skip
 
@@ -58,37 +54,33 @@ def test_complete_thresholds_have_the_nodes_of_the_textbook(max_duplicate: int, 
                     assert found[-1][0] == expected[-1][0] == len(result.moves)
 
 
+# Kind of rounds | size | goal | tables: with the blank in the middle there are eight sums; a vertical move on 5x2 jumps
+# over up to four tiles.
+ROUNDS = rows("""
+vector | 3x2 | blank-first | 1,2/3,4,5 bits
+vector | 2x4 | blank-last | 1,2,3/4,5,6,7 bits
+vector | 3x3 | 1 2 3/4 0 5/6 7 8 | 1,2,3/4,5,6/7,8 bits
+vector | 4x4 | blank-last | 663 bits; 555 bits; 1,2,3,4/5,6,7,8/9,10,11/12,13,14,15 bits
+wide | 3x3 | 1 2 3/4 0 5/6 7 8 | 1,2,3/4,5,6/7,8 bytes
+wide | 3x3 | blank-last | 1,2,3,4/5,6,7,8 bits every-move
+wide | 5x2 | blank-last | 1,2,3,4,5/6,7,8,9 bits
+wide | 4x4 | blank-last | 1,2,5,6/3,4,7,8/9,10,13,14/11,12,15 bits; 555 bits
+wide | 4x4 | blank-last | 555 bits; 1,2,5,6/3,4,7,8/9,10,13,14/11,12,15 bytes; 663 bytes
+catalogue | 3x3 | 1 2 3/4 0 5/6 7 8 | 1,2,3,4/5,6/7,8+1,4,7/2,3,5/6,8+1,2/3,4,5/6,7,8 bits
+wide | 3x3 | 1 2 3/4 0 5/6 7 8 | 1,2,3,4/5,6/7,8+1,4,7/2,3,5/6,8+1,2/3,4,5/6,7,8 bits
+scalar | 3x3 | 1 2 3/4 0 5/6 7 8 | 1,2,3,4/5,6/7,8+1,4,7/2,3,5/6,8+1,2/3,4,5/6,7,8 bits
+catalogue | 3x3 | 1 2 3/4 0 5/6 7 8 | 1,2,3,4/5,6/7,8 bits; 1,4,7/2,3,5/6,8 bits; 1,2/3,4,5/6,7,8 bits
+""")
+# More than 32 tables: a catalogue of two words.
+TWO_WORDS = ["catalogue", "3x3", "blank-last", f"{'+'.join(PAIRS_AND_SIXES)} bits"]
+
+
 @pytest.mark.tiny
-@pytest.mark.parametrize(
-    ("kind", "size", "goal", "tables"),
-    [
-        (VECTOR, "3x2", "blank-first", [("1,2/3,4,5", "bits")]),
-        (VECTOR, "2x4", "blank-last", [("1,2,3/4,5,6,7", "bits")]),
-        # The blank in the middle: eight sums.
-        (VECTOR, "3x3", CENTRE, [("1,2,3/4,5,6/7,8", "bits")]),
-        (
-            VECTOR,
-            "4x4",
-            "blank-last",
-            [("663", "bits"), ("555", "bits"), ("1,2,3,4/5,6,7,8/9,10,11/12,13,14,15", "bits")],
-        ),
-        (WIDE, "3x3", CENTRE, [("1,2,3/4,5,6/7,8", "bytes")]),
-        (WIDE, "3x3", "blank-last", [("1,2,3,4/5,6,7,8", "bits", "every-move")]),
-        # A vertical move jumps over up to four tiles.
-        (WIDE, "5x2", "blank-last", [("1,2,3,4,5/6,7,8,9", "bits")]),
-        (WIDE, "4x4", "blank-last", [(SHARED, "bits"), ("555", "bits")]),
-        (WIDE, "4x4", "blank-last", [("555", "bits"), (SHARED, "bytes"), ("663", "bytes")]),
-        *((kind, "3x3", CENTRE, [("+".join(PARTS), "bits")]) for kind in (CATALOGUE, WIDE, SCALAR)),
-        (CATALOGUE, "3x3", CENTRE, [(part, "bits") for part in PARTS]),
-        # More than 32 tables: a catalogue of two words.
-        (CATALOGUE, "3x3", "blank-last", [("+".join(PAIRS_AND_SIXES), "bits")]),
-    ],
-)
-def test_all_rounds_agree_with_scalar_ones_of_separate_partitions(
-    kind: str, size: str, goal: str, tables: list[tuple[Any, ...]]
-) -> None:
-    databases = [database_for(partition, size, goal, *options) for partition, *options in tables]
-    parts = [(part, *options) for partition, *options in tables for part in partition.split("+")]
+@pytest.mark.parametrize(("kind", "size", "goal", "tables"), [*ROUNDS, TWO_WORDS])
+def test_all_rounds_agree_with_scalar_ones_of_separate_partitions(kind: str, size: str, goal: str, tables: str) -> None:
+    given = [table.split() for table in tables.split(";")]
+    databases = [database_for(partition, size, goal, *options) for partition, *options in given]
+    parts = [(part, *options) for partition, *options in given for part in partition.split("+")]
     scalars = engine_for([database_for(part, size, goal, *options) for part, *options in parts], rounds=(SCALAR,))
     for batch in (3, 16, 64):
         engine = engine_for(databases, rounds=(kind,), batch=batch)

@@ -9,6 +9,7 @@ from pdb_core.encoding import Cost, Encoding
 from pdb_core.puzzle import blank_last, parse_goal, parse_size
 from solver import Labels, Solver
 from solver.engine.database_engine import CATALOGUE, SCALAR, VECTOR, WIDE
+from tests import rows
 from tests.naive.boards_and_tables import naive_distances, naive_labels, naive_moves
 from tests.solving import S4, database_for, share, solvable_boards, walked
 
@@ -28,14 +29,14 @@ def rows_of(labels: Labels) -> list[Row]:
 @pytest.mark.tiny
 @pytest.mark.parametrize(
     ("kind", "size", "partition", "table_goal", "goal_text", "encoding", "cost"),
-    [
-        (VECTOR, "3x2", "1,2/3,4,5", "3 0 5/1 2 4", "3 0 5/1 2 4", "bits", "additive"),
-        (VECTOR, "3x2", "1,2/3,4,5", "blank-last", "5 1 0/3 4 2", "bits", "additive"),
-        (VECTOR, "3x3", "1,2,5/3,4,6/7,8", "blank-last", "8 3 2/7 1 4/5 6 0", "bits", "additive"),
-        (WIDE, "3x3", "1,2,5/3,4,6/7,8", "blank-last", "blank-first", "bytes", "additive"),
-        (CATALOGUE, "3x3", "1,2,3,4/5,6,7,8", "blank-last", "blank-last", "bits", "every-move"),
-        (WIDE, "3x3", "1,2,3/4,5,6/7,8", "1 2 3/4 0 5/6 7 8", "8 7 6/5 0 4/3 2 1", "bytes", "additive"),
-    ],
+    rows("""
+vector | 3x2 | 1,2/3,4,5 | 3 0 5/1 2 4 | 3 0 5/1 2 4 | bits | additive
+vector | 3x2 | 1,2/3,4,5 | blank-last | 5 1 0/3 4 2 | bits | additive
+vector | 3x3 | 1,2,5/3,4,6/7,8 | blank-last | 8 3 2/7 1 4/5 6 0 | bits | additive
+wide | 3x3 | 1,2,5/3,4,6/7,8 | blank-last | blank-first | bytes | additive
+catalogue | 3x3 | 1,2,3,4/5,6,7,8 | blank-last | blank-last | bits | every-move
+wide | 3x3 | 1,2,3/4,5,6/7,8 | 1 2 3/4 0 5/6 7 8 | 8 7 6/5 0 4/3 2 1 | bytes | additive
+"""),
 )
 def test_labels_are_the_distances(
     kind: str, size: str, partition: str, table_goal: str, goal_text: str, encoding: Encoding, cost: Cost

@@ -16,12 +16,11 @@ from tests import ROOT
 BOARD = "1 2 3/4 5 6/0 7 8"
 WRONG: tuple[Any, ...] = (None, -3, 1.5, float("nan"), "", "a\nb", object(), [], 10**30, 10**5000, b"x", [[1], [2, 3]])
 # Records, which users are given, and clients, which tests/pdb_service tests.
-RECORDS = {
-    "AsyncClient", "BatchProbe", "BoardLike", "BoardSource", "BuildPlan", "BuildProgress", "BuildResult", "Client",
-    "Comparison", "Database", "HeuristicStudy", "Instance", "Iteration", "LabelledBoards", "Probe", "Solution",
-    "SolvedBoards", "StateSpace",
-}  # fmt: skip
-HIDDEN = {"offer", "withdraw", "resume", "finish_threshold", "finish_subtrees", "subtrees", "views", "contradicts"}
+RECORDS = """
+AsyncClient BatchProbe BoardLike BoardSource BuildPlan BuildProgress BuildResult Client Comparison Database
+HeuristicStudy Instance Iteration LabelledBoards Probe Solution SolvedBoards StateSpace
+"""
+HIDDEN = "offer withdraw resume finish_threshold finish_subtrees subtrees views contradicts"
 
 
 def arguments(folder: Path, table: str) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
@@ -82,9 +81,13 @@ def test_arguments_are_converted_or_refused(tmp_path: Path, small_table: str, mo
         f"{type(each).__name__}.{name}": method
         for each in objects
         for name, method in inspect.getmembers(each, inspect.ismethod)
-        if not name.startswith("_") and name not in {*HIDDEN, *dir(tuple)}
+        if not name.startswith("_") and name not in {*HIDDEN.split(), *dir(tuple)}
     }
-    public = {name: getattr(tilepdb, name) for name in set(tilepdb.__all__) - RECORDS if not name.endswith("Error")}
+    public = {
+        name: getattr(tilepdb, name)
+        for name in {*tilepdb.__all__}.difference(RECORDS.split())
+        if not name.endswith("Error")
+    }
     wrong: list[str] = []
     for name, function in sorted((public | calls).items(), key=lambda item: "close" in item[0]):
         if callable(function):
