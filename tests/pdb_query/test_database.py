@@ -19,8 +19,8 @@ from tests.tables import SMALL, table_file
 
 SIZE = BoardSize(3, 3)
 GOAL = blank_last(SIZE)
-UNSOLVABLE = (2, 1, 3, 4, 5, 6, 7, 8, 0)
-NO_BOARD = (1, 2, 3, 4, 5, 6, 7, 8, 8)
+UNSOLVABLE = (2, 1, *GOAL[2:])
+NO_BOARD = (*GOAL[:-1], 8)
 
 
 @pytest.fixture

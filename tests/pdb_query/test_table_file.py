@@ -32,10 +32,10 @@ from pdb_query.table_file import LOAD_MODES, LoadMode
 from tests import rows
 from tests.command_line import python
 from tests.fuzzing import changed_json, fuzz, little_memory, sentence
+from tests.solving import HARDEST_8
 from tests.tables import SMALL, copy_of_table, rewrite_header, signed_block, small_plan, table_file
 
 SHARED, CATALOGUE = "1,2/3,6/4,7/5,8", "1,2,3,4/5,6,7,8+1,2,3,4/5,6/7,8"
-BOARD = (8, 6, 7, 2, 5, 4, 3, 0, 1)
 # Tables of both encodings and costs, shared tables, a catalogue.
 SAMPLES: tuple[tuple[Any, ...], ...] = (
     ("1,2,3", "2x2"),
@@ -343,15 +343,15 @@ def test_open_database_keeps_its_answers_while_a_build_replaces_the_file(tmp_pat
     path = tmp_path / "a.h5"
     build_database(small_plan(path, SMALL))
     with open_database(path, load=load) as before:
-        old = before.probe(BOARD)
+        old = before.probe(HARDEST_8)
         build_database(small_plan(path, "8"))
-        assert before.probe(BOARD) == old
+        assert before.probe(HARDEST_8) == old
         before.verify()
         with open_database(path, load=load) as after:
             assert after.header.spec.partition.name == "8"
-            assert after.probe(BOARD).h == 31 > old.h
+            assert after.probe(HARDEST_8).h == 31 > old.h
         path.unlink()
-        assert before.probe(BOARD) == old
+        assert before.probe(HARDEST_8) == old
 
 
 @pytest.mark.tiny

@@ -14,16 +14,10 @@ from pdb_core.puzzle import Tiles
 
 _NAMES = ("chromium", "chromium-browser", "google-chrome")
 # No sandbox, because tests may run as root in a container; no requests to other hosts.
-_OPTIONS = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
-
+_OPTIONS = """
+--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking --disable-component-update
+--disable-sync
+"""
 _RULES = {
     "runOnly": {"type": "tag", "values": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"]},
     "rules": {"label-content-name-mismatch": {"enabled": True}},
@@ -52,9 +46,19 @@ class Visit:
     def tile(self, tile: int) -> Locator:
         return self.page.locator(f"#tile-{tile}")
 
+    def click(self, css: str) -> None:
+        self.at(css).click()
+
+    def press(self, key: str) -> None:
+        """Press a key, for the element with the focus."""
+        self.page.keyboard.press(key)
+
+    def enter(self, css: str, text: str) -> None:
+        self.at(css).fill(text)
+        self.at(css).press("Enter")
+
     def type_board(self, text: str) -> None:
-        self.at("#text").fill(text)
-        self.at("#text").press("Enter")
+        self.enter("#text", text)
 
     def expect_board(self, board: Tiles) -> None:
         """Wait until the page shows this board; screen readers read it row by row."""
@@ -103,7 +107,7 @@ def browser() -> Iterator[Browser]:
     assert path is not None, "the tests of the page need Chromium; on Debian: apt-get install chromium"
     with (
         sync_playwright() as playwright,
-        playwright.chromium.launch(executable_path=path, args=_OPTIONS) as running,
+        playwright.chromium.launch(executable_path=path, args=_OPTIONS.split()) as running,
     ):
         yield running
 

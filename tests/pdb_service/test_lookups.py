@@ -7,14 +7,14 @@ import numpy as np
 import pytest
 from starlette.applications import Starlette
 
-from pdb_core.puzzle import blank_last, parse_goal, parse_size
+from pdb_core.puzzle import blank_last, parse_goal
 from pdb_query import Database, open_database
 from pdb_service.lookups import BINARY, JSON
 from tests.pdb_service.app_requests import GOAL, ask, ready_app
+from tests.solving import HARDEST_8, S3
 from tests.tables import table_file
 
 pytestmark = pytest.mark.tiny
-S3 = parse_size("3x3")
 MAX_BOARDS = 50
 # No symmetry moves its blank to a corner.
 MIDDLE = "1 2 3/4 0 5/6 7 8"
@@ -100,6 +100,6 @@ def test_first_database_that_serves_the_goal_answers(database: Database) -> None
 def test_lookup_in_a_catalogue_has_a_sum_for_each_symmetry_and_partition() -> None:
     with open_database(table_file("1,2,3,4/5,6/7,8+1,2,5/3,4,6/7,8", "3x3", encoding="bits")) as catalogue:
         sums = ask(ready_app(catalogue), "/v1/lookup?board=8+6+7/2+5+4/3+0+1").json["sums"]
-        assert tuple(at["h"] for at in sums) == catalogue.probe((8, 6, 7, 2, 5, 4, 3, 0, 1)).sums
+        assert tuple(at["h"] for at in sums) == catalogue.probe(HARDEST_8).sums
     assert all(sum(at["values"]) == at["h"] for at in sums)
     assert [sorted(map(len, at["patterns"])) for at in sums] == [[2, 2, 4], [2, 3, 3]] * 2

@@ -3,8 +3,6 @@
 import json
 import re
 import shlex
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,17 +12,16 @@ from playwright.sync_api import Browser, expect
 
 from pdb_core.puzzle import Board, BoardSize, Tiles, format_board, is_solvable, parse_goal, random_boards
 from pdb_query import read_instances
-from tests.command_line import pdb
+from tests.command_line import BOARD, pdb, python
+from tests.pdb_service.app_requests import GOAL
 from tests.pdb_service.browsing import Visit, browser, visiting
 from tests.pdb_service.server import Server, serving
+from tests.solving import HARDEST_8
 from tests.tables import table_file
 
 pytestmark = pytest.mark.xdist_group("browser")
-FAR = "8 6 7/2 5 4/3 0 1"  # 31 moves, the most there is
-FAR_BOARD: Tiles = (8, 6, 7, 2, 5, 4, 3, 0, 1)
 FAR_ADDRESS = "#board=8,6,7/2,5,4/3,0,1"
 WORST = "0 12 9 13/15 11 10 14/3 7 2 5/4 8 6 1"  # a search that outlasts a test
-SOLVED: Tiles = (1, 2, 3, 4, 5, 6, 7, 8, 0)
 NEAR: Tiles = (1, 2, 3, 4, 5, 6, 0, 7, 8)  # 7 and 8 slide left
 NEAR_ADDRESS = "#board=1,2,3/4,5,6/0,7,8"
 HOSTILE = "<img src=x onerror=document.title='taken'>"
@@ -55,7 +52,7 @@ def test_typed_boards_are_read_in_any_form_or_explained(visit: Visit) -> None:
     visit.open()
     visit.shows("#h", re.compile(r"^\d+$"))
     for text in (
-        FAR,
+        BOARD,
         "8,6,7,2,5,4,3,0,1",
         "8 6 7\n2 5 4\n3 _ 1",
         "[8, 6, 7, 2, 5, 4, 3, 0, 1]",
@@ -64,20 +61,20 @@ def test_typed_boards_are_read_in_any_form_or_explained(visit: Visit) -> None:
         visit.choose("#size", "4x4")
         visit.counts(".tile", 15)
         visit.type_board(text)
-        visit.expect_board(FAR_BOARD)
+        visit.expect_board(HARDEST_8)
     visit.has_address(re.escape(FAR_ADDRESS))
     for text, why in (("1 2 3/4 5", "lengths"), (HOSTILE, "<img"), ("1 2 3/4 5 6/7 8 8", "8 is there twice")):
         visit.type_board(text)
         visit.tells("#why", why)
         expect(visit.at("#text")).to_have_attribute("aria-invalid", "true")
-    visit.expect_board(FAR_BOARD)
+    visit.expect_board(HARDEST_8)
     visit.check_looks()
 
 
 def test_page_says_what_it_is_and_explains_its_words(visit: Visit) -> None:
     visit.open()
-    expect(visit.at("body p").first).to_contain_text("analysis board for sliding-tile puzzles")
-    visit.at("#help").click()
+    visit.tells("body p >> nth=0", "analysis board for sliding-tile puzzles")
+    visit.click("#help")
     visit.shows("#help-dialog dt", ["Distance", "Pattern", "h", "Reflection", "Threshold"])
     visit.check_looks()
 
@@ -87,7 +84,7 @@ def test_hostile_text_is_shown_as_text(visit: Visit) -> None:
     visit.open(f"{FAR_ADDRESS}&goal={HOSTILE}&db={HOSTILE}")
     visit.shows("#h", "31")
     stream(visit, ("problem", {"title": HOSTILE, "status": 422, "detail": HOSTILE}))
-    visit.at("#solve").click()
+    visit.click("#solve")
     visit.tells("#solution-problem", HOSTILE)
     visit.counts("img[src=x]", 0)
     assert visit.page.title() != "taken"
@@ -96,14 +93,14 @@ def test_hostile_text_is_shown_as_text(visit: Visit) -> None:
 def test_clicks_and_arrow_keys_slide_tiles(visit: Visit) -> None:
     visit.open(NEAR_ADDRESS)
     visit.tile(8).click()  # slides 7 too
-    visit.expect_board(SOLVED)
+    visit.expect_board(GOAL)
     visit.shows("#status", "Solved: 2 moves; optimal.")
     visit.shows("#h", "0")
     visit.tile(1).click()  # not in line with the blank
-    visit.expect_board(SOLVED)
+    visit.expect_board(GOAL)
     visit.at("#board").focus()
     for key in ("ArrowRight", "ArrowDown", "ArrowLeft", "ArrowUp", "ArrowUp"):
-        visit.page.keyboard.press(key)
+        visit.press(key)
     visit.expect_board((1, 2, 3, 4, 6, 8, 7, 5, 0))
     visit.at("#text").press("ArrowRight")  # there it moves the cursor
     visit.expect_board((1, 2, 3, 4, 6, 8, 7, 5, 0))
@@ -113,15 +110,15 @@ def test_letters_act_only_while_the_board_has_focus(visit: Visit) -> None:
     visit.open(FAR_ADDRESS)
     visit.shows("#h", "31")
     visit.at("#shuffle").focus()
-    visit.page.keyboard.press("h")
+    visit.press("h")
     visit.page.evaluate("document.activeElement.blur()")
     for key in ("h", ".", "Enter", " "):
-        visit.page.keyboard.press(key)
+        visit.press(key)
     expect(visit.at("#best")).to_be_checked()
     visit.tells("#solution-text", "press Solve")
-    visit.expect_board(FAR_BOARD)
+    visit.expect_board(HARDEST_8)
     visit.tile(8).focus()
-    visit.page.keyboard.press("H")
+    visit.press("H")
     expect(visit.at("#best")).not_to_be_checked()
     visit.counts(".ringed", 0)
 
@@ -130,9 +127,8 @@ def test_dragging_slides_tiles_and_a_short_drag_does_not(visit: Visit) -> None:
     visit.open(NEAR_ADDRESS)
     visit.shows("#h", "2")
     box = visit.tile(8).bounding_box()
-    assert box is not None
     x, y, mouse = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2, visit.page.mouse
-    for share, board in ((-0.2, NEAR), (-0.7, SOLVED)):
+    for share, board in ((-0.2, NEAR), (-0.7, GOAL)):
         mouse.move(x, y)
         mouse.down()
         mouse.move(x + share * box["width"], y, steps=4)
@@ -145,7 +141,7 @@ def test_unsolvable_board_is_explained_and_repaired(visit: Visit) -> None:
     visit.tells("#unsolvable", "cannot be solved")
     expect(visit.at("#solve")).to_be_disabled()
     visit.check_looks()
-    visit.at("#swap").click()
+    visit.click("#swap")
     visit.hides("#unsolvable")
     visit.expect_board((2, 1, 3, 4, 5, 6, 8, 7, 0))
 
@@ -159,7 +155,7 @@ def test_address_holds_board_goal_and_database(visit: Visit) -> None:
     visit.page.reload()
     visit.has_value("#goal", "blank-first")
     visit.has_value("#database", str(name))
-    visit.expect_board(FAR_BOARD)
+    visit.expect_board(HARDEST_8)
     visit.page.evaluate("location.hash = 'board=1,2,3/4,5,6/7,0,8'")
     visit.expect_board((1, 2, 3, 4, 5, 6, 7, 0, 8))
     visit.has_value("#goal", "blank-last")
@@ -213,16 +209,15 @@ def test_instance_sets_are_chosen_and_keep_their_goals(visit: Visit) -> None:
 def test_goals_by_name_and_typed_are_reset_to(visit: Visit) -> None:
     visit.open(NEAR_ADDRESS)
     visit.choose("#goal", "blank-first")
-    visit.at("#reset").click()
+    visit.click("#reset")
     visit.expect_board((0, 1, 2, 3, 4, 5, 6, 7, 8))
     visit.choose("#goal", "typed")
     for text in ("8 7 x", "8 7 6/5 4 3/2 1 0"):
-        visit.at("#goal-text").fill(text)
-        visit.at("#goal-text").press("Enter")
+        visit.enter("#goal-text", text)
         visit.shows("#goal-why", re.compile("number" if "x" in text else "^$"))
-    visit.at("#shuffle").click()
+    visit.click("#shuffle")
     expect(visit.at("#solve")).to_be_enabled()
-    visit.at("#reset").click()
+    visit.click("#reset")
     visit.expect_board((8, 7, 6, 5, 4, 3, 2, 1, 0))
     visit.shows("#h", "0")
 
@@ -237,7 +232,7 @@ def test_size_without_tables_has_solve_off_and_a_command_that_works(
     visit.hides("#analysis")
     visit.check_looks()
     build, serve = str(visit.at("#command").text_content()).split(" && ")
-    assert pdb(*build.split()[1:], cwd=tmp_path).returncode == 0
+    pdb(*build.split()[1:], code=0, cwd=tmp_path)
     assert serve.startswith("pdb serve --db ")
     with serving(tmp_path / serve.split()[-1]) as server, visiting(chromium, server.url) as other:
         other.open()
@@ -253,7 +248,7 @@ def test_shuffle_makes_easy_random_and_hard_boards(visit: Visit) -> None:
     for level, distances in (("easy", range(1, 10)), ("random", range(1, 32)), ("hard", range(25, 32))):
         visit.choose("#level", level)
         before = visit.at("#text").input_value()
-        visit.at("#shuffle").click()
+        visit.click("#shuffle")
         expect(visit.at("#text")).not_to_have_value(before)
         visit.shows("#distance", re.compile(f"^({'|'.join(map(str, distances))})$"))
 
@@ -267,10 +262,10 @@ def test_position_is_copied_for_curl_python_and_programs(visit: Visit, server: S
         button.click()
         expect(button).to_have_text("Copied")
         copied.append(visit.page.evaluate("navigator.clipboard.readText()"))
-    link, _, curl, python, body = copied
+    link, _, curl, program, body = copied
     assert link == f"{server.url}/{FAR_ADDRESS}"
     assert server.ask(shlex.split(curl)[1].removeprefix(server.url)).json["h"] == 31
-    assert "h=31" in subprocess.check_output([sys.executable, "-c", python], text=True)
+    assert "h=31" in python(program).stdout
     assert server.ask("/v1/solve", body.encode()).json["length"] == 31
 
 
@@ -279,22 +274,22 @@ def test_position_is_copied_for_curl_python_and_programs(visit: Visit, server: S
 
 def test_solution_is_stepped_scrubbed_played_to_the_end_left_and_joined_again(visit: Visit) -> None:
     visit.open(FAR_ADDRESS)
-    visit.at("#solve").click()
-    visit.at("#redo").click()
+    visit.click("#solve")
+    visit.click("#redo")
     visit.shows("#step", "1 / 31")
     chart = visit.at("#chart svg")
     expect(chart).to_have_attribute("aria-valuetext", "step 1: 30 left, h 30")
     chart.focus()
-    visit.page.keyboard.press("PageUp")
+    visit.press("PageUp")
     visit.shows("#step", "11 / 31")
-    visit.at("#undo").click()
+    visit.click("#undo")
     visit.shows("#step", "10 / 31")
     visit.at("#scrubber").fill("28")
     visit.shows("#h", "3")
     visit.at("#board").focus()
-    visit.page.keyboard.press(" ")
+    visit.press(" ")
     expect(visit.at("#play")).to_have_attribute("aria-label", "Pause")
-    visit.expect_board(SOLVED)
+    visit.expect_board(GOAL)
     expect(visit.at("#play")).to_have_attribute("aria-label", "Play")
     visit.shows("#status", "Solved: 31 moves; optimal.")
     for summary in visit.at("summary").all():
@@ -302,11 +297,11 @@ def test_solution_is_stepped_scrubbed_played_to_the_end_left_and_joined_again(vi
     visit.check_looks()
     visit.tile(6).click()
     expect(visit.at("#off")).to_be_visible()
-    visit.at("#rejoin").click()
+    visit.click("#rejoin")
     visit.has_address("&solution=.*&step=31$")
     visit.page.reload()
     visit.shows("#step", "31 / 31")
-    visit.expect_board(SOLVED)
+    visit.expect_board(GOAL)
 
 
 def test_own_line_is_compared_with_the_optimum_undone_and_kept_in_the_address(visit: Visit) -> None:
@@ -315,7 +310,7 @@ def test_own_line_is_compared_with_the_optimum_undone_and_kept_in_the_address(vi
         visit.tile(tile).click()
     visit.shows("#status", "Solved: 4 moves; optimal 2; lost at move 1.")
     visit.shows("#line .lost", "4 ↓")
-    visit.at("#undo").click()
+    visit.click("#undo")
     visit.shows("#idle", "3 moves, 4 in all; optimal 2; lost at move 1")
     visit.has_address("moves=4,4,7,8&step=3$")
     visit.page.reload()
@@ -324,7 +319,7 @@ def test_own_line_is_compared_with_the_optimum_undone_and_kept_in_the_address(vi
     visit.check_looks()
     visit.at("#line button").nth(1).click()
     visit.shows("#step", "1 / 4")
-    visit.at("#redo").click()
+    visit.click("#redo")
     visit.expect_board(NEAR)
     visit.tile(4).click()
     visit.shows("#step", "3 / 3")
@@ -333,16 +328,16 @@ def test_own_line_is_compared_with_the_optimum_undone_and_kept_in_the_address(vi
 def test_search_that_lasts_shows_progress_and_is_cancelled(visit: Visit) -> None:
     visit.open()
     visit.type_board(WORST)
-    visit.at("#solve").click()
+    visit.click("#solve")
     visit.shows("#threshold", re.compile(r"^\d\d$"))
     visit.shows("#nodes", re.compile(r"\d"))
     visit.check_looks()
-    visit.at("#cancel").click()
+    visit.click("#cancel")
     visit.tells("#solution-text", "Cancelled. Proved so far: every solution has at least")
     visit.hides("#search")
     # Another solve does not wait for the cancelled one.
-    visit.type_board(FAR)
-    visit.at("#solve").click()
+    visit.type_board(BOARD)
+    visit.click("#solve")
     visit.tells("#solution-text", "31 moves, the shortest")
 
 
@@ -354,7 +349,7 @@ def test_search_without_a_solution_is_explained_and_tried_again(visit: Visit) ->
     visit.open(FAR_ADDRESS)
     visit.shows("#seconds option:enabled", ["10 s", "1 min"])
     stream(visit, ("problem", {"title": "Stopped", "status": 503, "detail": "the server stops"}))
-    visit.at("#solve").click()
+    visit.click("#solve")
     problem, again = visit.at("#solution-problem"), visit.at("#solution-problem button")
     expect(problem).to_contain_text("The server is busy")
     visit.check_looks()
@@ -366,7 +361,7 @@ def test_search_without_a_solution_is_explained_and_tried_again(visit: Visit) ->
     expect(problem).to_contain_text("at least 27 moves")
     expect(again).to_be_hidden()
     visit.choose("#seconds", "10")
-    visit.at("#solve").click()
+    visit.click("#solve")
     expect(again).to_be_visible()
     visit.page.unroute_all()
     again.click()
@@ -386,8 +381,7 @@ def test_token_is_asked_for_once_and_kept_in_the_tab_which_opens_a_size_that_is_
         for token, words in (("wrong", "started with a token file"), ("opensesame", "does not know that token")):
             visit.tells("#token-why", words)
             visit.check_looks()
-            visit.at("#token").fill(token)
-            visit.at("#token").press("Enter")
+            visit.enter("#token", token)
         for _ in range(2):
             visit.has_value("#size", "3x3")
             visit.shows("#distance", re.compile(r"\d"))
