@@ -1,7 +1,12 @@
 """The test suite; run it with scripts/test."""
 
+import time
 import tomllib
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
+
+import pytest
 
 ROOT = Path(__file__).parent.parent
 _PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
@@ -11,6 +16,22 @@ PACKAGES: tuple[str, ...] = tuple(_PROJECT["tool"]["importlinter"]["root_package
 def rows(table: str) -> list[list[str]]:
     """Return the cells of each line of a table, between bars that have a space before them."""
     return [[cell.strip() for cell in line.split(" |")] for line in table.splitlines() if line.strip()]
+
+
+def marked_rows(table: str) -> list[Any]:
+    """Return a parameter set for each line of a table. The last cell has its marks: tiny, slow, or nothing."""
+    return [
+        pytest.param(*cells, marks=[getattr(pytest.mark, mark) for mark in marks.split()])
+        for *cells, marks in rows(table)
+    ]
+
+
+def wait_until(is_so: Callable[[], bool], seconds: float = 120) -> None:
+    """Wait until something is so, for a limited time."""
+    end = time.monotonic() + seconds
+    while not is_so():
+        assert time.monotonic() < end
+        time.sleep(0.02)
 
 
 def source_files() -> list[Path]:

@@ -14,8 +14,9 @@ from pdb_cluster import build_on_cluster, build_plan, connect, pattern_search
 from pdb_core.encoding import Encoding
 from pdb_core.errors import ClusterError
 from pdb_core.jit import program_version
+from tests import wait_until
 from tests.command_line import pdb
-from tests.pdb_cluster.two_workers import N_WORKERS, fail, kill, wait_until, worker_pids
+from tests.pdb_cluster.two_workers import N_WORKERS, fail, kill, worker_pids
 from tests.tables import SMALL, interrupt_at, small_plan, table_file
 
 pytestmark = pytest.mark.xdist_group("clusters")
@@ -52,7 +53,7 @@ def test_pattern_that_fits_is_built_by_one_worker_and_a_shared_table_once(client
     for table in tables:
         (builder,) = table["built_by"]["shards"]
         assert builder["address"] in client.nthreads()
-    wait_until(lambda: is_idle(client), "idle workers")
+    wait_until(lambda: is_idle(client))
 
 
 @pytest.mark.parametrize(("encoding", "n_shards", "halo_bytes"), [("bits", 2, 10**8), ("bytes", 3, 1_000)])
@@ -72,7 +73,7 @@ def test_shards_make_the_file_of_a_local_build(
     assert len({shard["address"] for shard in built_by["shards"]}) == N_WORKERS
     assert (built_by["portions"] > 1) == (halo_bytes == 1_000)
     assert all(n > 0 for n in built_by["sent_bytes_per_depth"][2:])
-    wait_until(lambda: is_idle(client), "idle workers")
+    wait_until(lambda: is_idle(client))
 
 
 @pytest.mark.parametrize("n_shards", [None, 3])
@@ -108,7 +109,7 @@ def test_late_worker_of_another_version_is_left_out(
     def kill_one(progress: BuildProgress) -> None:
         if progress.depth == 2 and lost in client.nthreads():
             kill(client.run(os.getpid, workers=[lost])[lost])
-            wait_until(lambda: lost not in client.nthreads() and len(client.nthreads()) == N_WORKERS, "another worker")
+            wait_until(lambda: lost not in client.nthreads() and len(client.nthreads()) == N_WORKERS)
 
     monkeypatch.setattr(connect, "program_version", version)
     plan = small_plan(tmp_path / "small.h5")
@@ -127,7 +128,7 @@ def test_interrupted_build_leaves_nothing_behind(client: Client, tmp_path: Path,
     with pytest.raises(KeyboardInterrupt):
         build_on_cluster(small_plan(tmp_path / "a.h5", LARGE), client, n_shards=n_shards, progress=interrupt_at(4))
     assert list(tmp_path.iterdir()) == []
-    wait_until(lambda: is_idle(client), "idle workers")
+    wait_until(lambda: is_idle(client))
 
 
 def test_error_on_a_worker_ends_the_build(client: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

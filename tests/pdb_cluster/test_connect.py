@@ -42,7 +42,6 @@ def test_command_waits_for_workers_and_ends_if_all_are_refused(small_table: str)
         started_cluster(0) as scheduler,
         start("solve", "--db", small_table, BOARD, "--scheduler", scheduler.address) as process,
     ):
-        assert process.stderr is not None
         first = f"pdb: waiting for workers ... (dask worker {scheduler.address} starts some)"
         assert process.stderr.readline().strip() == first
         with worker_without_package(scheduler.address):

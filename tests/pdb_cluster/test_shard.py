@@ -11,33 +11,37 @@ from pdb_core.encoding import Cost, Encoding
 from pdb_core.pattern import Pattern
 from pdb_core.puzzle import parse_goal, parse_size
 from pdb_core.table_spec import TableSpec
+from tests import rows
 
 
 def spec_of(
-    size_text: str, tiles: tuple[int, ...], encoding: Encoding = "bits", goal_text: str = "blank-last",
+    size_text: str, tiles: str, encoding: Encoding = "bits", goal_text: str = "blank-last",
     cost: Cost = "additive",
 ) -> TableSpec:  # fmt: skip
     size = parse_size(size_text)
-    return TableSpec(size, parse_goal(goal_text, size), Pattern(tiles), encoding, cost)
+    return TableSpec(size, parse_goal(goal_text, size), Pattern(tuple(map(int, tiles.split(",")))), encoding, cost)
+
+
+# Size | tiles | encoding | goal | cost | number of shards, in the first row more than cell sets | number of portions.
+# Words of eight tiles have 16 bits.
+SPECS = rows("""
+2x2 | 1 | bits | blank-last | additive | 7 | 2
+2x2 | 1,2,3 | bits | blank-last | additive | 1 | 1
+2x3 | 1,2,3,4,5 | bytes | blank-first | additive | 2 | 1
+3x3 | 1,2,4 | bits | blank-last | additive | 3 | 2
+3x3 | 3,6,7 | bytes | snail | additive | 3 | 2
+3x3 | 1,2,3 | bits | blank-last | every-move | 3 | 2
+3x3 | 1,2,3,4,5,6,7,8 | bits | blank-last | additive | 2 | 3
+4x4 | 1,2,3,4,5,6 | bytes | blank-last | additive | 3 | 2
+5x5 | 1,2,3,6,7 | bits | blank-last | additive | 2 | 4
+""")
 
 
 @pytest.mark.tiny
-@pytest.mark.parametrize(
-    ("spec", "n_shards", "n_portions"),
-    [
-        (spec_of("2x2", (1,)), 7, 2),  # more shards than cell sets
-        (spec_of("2x2", (1, 2, 3)), 1, 1),
-        (spec_of("2x3", (1, 2, 3, 4, 5), "bytes", "blank-first"), 2, 1),
-        (spec_of("3x3", (1, 2, 4)), 3, 2),
-        (spec_of("3x3", (3, 6, 7), "bytes", "snail"), 3, 2),
-        (spec_of("3x3", (1, 2, 3), "bits", cost="every-move"), 3, 2),
-        (spec_of("3x3", (1, 2, 3, 4, 5, 6, 7, 8)), 2, 3),  # words of 16 bits
-        (spec_of("4x4", (1, 2, 3, 4, 5, 6), "bytes"), 3, 2),
-        (spec_of("5x5", (1, 2, 3, 6, 7)), 2, 4),
-    ],
-)
-def test_shards_give_the_table_of_a_local_search(spec: TableSpec, n_shards: int, n_portions: int) -> None:
+@pytest.mark.parametrize("row", SPECS, ids=" ".join)
+def test_shards_give_the_table_of_a_local_search(row: list[str]) -> None:
     """Search with all shards one after another."""
+    spec, (n_shards, n_portions) = spec_of(*row[:5]), map(int, row[5:])
     shards = [Shard(spec, divide(spec, n_shards), number, n_threads=2) for number in range(n_shards)]
     for shard in shards:
         shard.set_portions(n_portions)
@@ -61,7 +65,7 @@ def test_shards_give_the_table_of_a_local_search(spec: TableSpec, n_shards: int,
 
 @pytest.mark.tiny
 def test_shard_refuses_another_level_or_a_second_advance() -> None:
-    spec = spec_of("3x3", (1, 2, 4))
+    spec = spec_of("3x3", "1,2,4")
     shards = [Shard(spec, divide(spec, 2), number) for number in range(2)]
     for shard in shards:
         shard.set_portions(1)

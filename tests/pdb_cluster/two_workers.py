@@ -6,8 +6,7 @@ import os
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -80,11 +79,3 @@ def kill(pid: int) -> None:
 
 def fail(*_arguments: Any, **_options: Any) -> None:
     raise RuntimeError("unknown\nand more")
-
-
-def wait_until(condition: Callable[[], bool], what: str) -> None:
-    """Wait until a condition holds, for a limited time."""
-    end = time.monotonic() + WAIT_S
-    while not condition():
-        assert time.monotonic() < end, f"no {what} within {WAIT_S} s"
-        time.sleep(0.02)

@@ -2,11 +2,11 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
 import threading
-import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator, Sequence
@@ -14,6 +14,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from tests import wait_until
 
 _START_S = 300  # kernels may have to be compiled, and standard tables to be built
 # The environment has settings as JSON: pdb serve has no options for some.
@@ -89,12 +91,10 @@ def serving(
     reader = threading.Thread(target=_read_log, args=(process, log))
     reader.start()
     try:
-        deadline = time.monotonic() + _START_S
-        while not (ready := [line for line in log if "ready: " in line]):
-            assert process.poll() is None, log
-            assert time.monotonic() < deadline, log
-            time.sleep(0.05)
-        yield Server(ready[0].split("ready: ")[1].strip().rstrip("/"), process, log)
+        wait_until(lambda: process.poll() is not None or any("ready: " in line for line in log), _START_S)
+        ready = re.search(r"ready: (\S+?)/?\n", "".join(log))
+        assert ready, log
+        yield Server(ready[1], process, log)
         if process.poll() is None:
             process.send_signal(signal.SIGTERM)
             assert process.wait(30) == 0
@@ -105,7 +105,6 @@ def serving(
 
 
 def _read_log(process: subprocess.Popen[str], log: list[str]) -> None:
-    assert process.stderr is not None
     with process.stderr:
         for line in process.stderr:
             log.append(line)

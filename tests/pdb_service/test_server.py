@@ -7,7 +7,6 @@ import shutil
 import signal
 import socket
 import time
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -15,6 +14,7 @@ import pytest
 
 from pdb_core.errors import TokenError
 from pdb_service.client import Client
+from tests import wait_until
 from tests.pdb_service.conftest import STRICT
 from tests.pdb_service.hostile_requests import (
     EASY,
@@ -50,15 +50,8 @@ def read_all(connection: socket.socket) -> bytes:
     return answer
 
 
-def wait_until(is_so: Callable[[], bool], seconds: float = 5) -> None:
-    deadline = time.monotonic() + seconds
-    while not is_so():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
-
-
 def wait_for_searches(server: Server, n: int) -> None:
-    wait_until(lambda: server.metric("tile_pdb_solves_running") == n)
+    wait_until(lambda: server.metric("tile_pdb_solves_running") == n, 5)
 
 
 # Connections and limits

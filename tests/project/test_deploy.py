@@ -10,6 +10,7 @@ import signal
 import socket
 import subprocess
 import sys
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
@@ -17,7 +18,7 @@ import typer.main
 
 from pdb_service.client import Client
 from tests import ROOT
-from tests.command_line import pdb, python, refused
+from tests.command_line import pdb, python, refused, start
 from tests.pdb_service.server import serving
 from tests.tables import table_file
 from tilepdb.commands.main import app
@@ -138,13 +139,6 @@ def test_is_ready_exits_with_0_when_the_service_is_ready() -> None:
     assert (result.returncode, result.stderr) == (1, "")
 
 
-def start(listener: socket.socket, notify: Path) -> subprocess.Popen[bytes]:
-    """Start a server with a socket of systemd."""
-    command = [sys.executable, "-c", _HANDED, str(listener.fileno()), "serve", "--db", str(table_file("8", "3x3"))]
-    environment = {**os.environ, "LISTEN_FDS": "1", "NOTIFY_SOCKET": str(notify), "PYTHONWARNINGS": "error"}
-    return subprocess.Popen(command, pass_fds=[listener.fileno()], env=environment, stderr=subprocess.DEVNULL)
-
-
 def test_requests_wait_on_a_systemd_socket_during_a_restart(tmp_path: Path) -> None:
     """The server reports that it is ready. Requests after the first server is killed wait for the second."""
     with (
@@ -153,20 +147,23 @@ def test_requests_wait_on_a_systemd_socket_during_a_restart(tmp_path: Path) -> N
     ):
         notified.bind(str(tmp_path / "notify"))
         notified.settimeout(120)
-        first = start(listener, tmp_path / "notify")
-        try:
+
+        def started() -> AbstractContextManager["subprocess.Popen[str]"]:
+            handed = {"LISTEN_FDS": "1", "NOTIFY_SOCKET": str(tmp_path / "notify"), "PYTHONWARNINGS": "error"}
+            return start(
+                str(listener.fileno()), "serve", "--db", str(table_file("8", "3x3")),
+                program=[sys.executable, "-c", _HANDED], pass_fds=[listener.fileno()], env=os.environ | handed,
+                stderr=subprocess.DEVNULL,
+            )  # fmt: skip
+
+        with started():
             assert notified.recv(100) == b"READY=1"
-            with Client(f"http://127.0.0.1:{listener.getsockname()[1]}") as client:
-                first.kill()
-                first.wait()
-                first = start(listener, tmp_path / "notify")
-                assert client.probe(client.goal).h == 0
+            client = Client(f"http://127.0.0.1:{listener.getsockname()[1]}")
+        with client, started() as second:
+            assert client.probe(client.goal).h == 0
             assert notified.recv(100) == b"READY=1"
-            first.send_signal(signal.SIGTERM)
-            assert first.wait(30) == 0
-        finally:
-            first.kill()
-            first.wait()
+            second.send_signal(signal.SIGTERM)
+            assert second.wait(30) == 0
 
 
 def test_wrong_sockets_of_systemd_are_refused() -> None:

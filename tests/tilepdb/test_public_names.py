@@ -3,8 +3,6 @@
 import inspect
 import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 from types import FunctionType
 
@@ -13,24 +11,18 @@ import pytest
 import tilepdb
 from pdb_core import errors
 from tests import ROOT
+from tests.command_line import python
 
 PROGRAM = Path(__file__).with_name("user_program.py")
 
 
-def run(*arguments: str, folder: Path = ROOT) -> str:
-    environment = os.environ | {"PYTHONPATH": str(ROOT)}
-    done = subprocess.run(
-        [sys.executable, *arguments], cwd=folder, env=environment, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
-
-
 def test_import_is_fast_and_loads_neither_numba_nor_extras() -> None:
-    code = "import time; start = time.perf_counter(); import tilepdb, sys; print(time.perf_counter() - start)"
+    code = "import time; start = time.perf_counter(); import tilepdb, sys; seconds = time.perf_counter() - start"
     unwanted = {"numba", "numpy", "h5py", "typer", "rich", "distributed", "starlette", "matplotlib", "pyarrow"}
-    code += f"\nassert not {unwanted} & set(sys.modules)\ntilepdb.Board\nassert 'numba' not in sys.modules"
-    assert min(float(run("-c", code)) for _ in range(3)) < 0.5
+    code += (
+        f"\nassert not {unwanted} & set(sys.modules)\ntilepdb.Board\nassert 'numba' not in sys.modules\nprint(seconds)"
+    )
+    assert min(float(python(code).stdout) for _ in range(3)) < 0.5
 
 
 def test_names_for_type_checkers_are_those_at_run_time() -> None:
@@ -54,4 +46,6 @@ def test_public_name_is_documented(name: str) -> None:
 
 
 def test_program_of_a_user_runs(tmp_path: Path) -> None:
-    assert "3 numbers, which is no square" in run(str(PROGRAM), folder=tmp_path)
+    """It prints this at its end."""
+    ran = python(PROGRAM.read_text(), cwd=tmp_path, env=os.environ | {"PYTHONPATH": str(ROOT)})
+    assert "3 numbers, which is no square" in ran.stdout, ran.stderr

@@ -2,8 +2,6 @@
 
 import re
 import shlex
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +12,7 @@ from pdb_core.pattern import named_partitions
 from pdb_query import instance_sets
 from solver.algorithms import ALGORITHMS
 from solver.heuristics import HEURISTICS
-from tests.command_line import pdb, refused, started_pdb
+from tests.command_line import pdb, python, refused, started_pdb
 from tilepdb.commands.main import COMMANDS, STUDIES, app
 
 
@@ -25,7 +23,7 @@ def test_help_lists_the_commands_and_is_quick() -> None:
         "from tilepdb.commands.main import run\n"
         "try:\n    run()\nfinally:\n    print('numba' in sys.modules)"
     )
-    result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    result = python(program)
     *lines, has_numba = result.stdout.splitlines()
     assert (result.returncode, has_numba) == (0, "False")
     listed = [match[1] for line in lines if (match := re.match(r"  (\w+)  ", line))]

@@ -5,13 +5,12 @@ import re
 import shlex
 import signal
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from tests import rows
-from tests.command_line import BOARD, PROGRAM, UNSOLVABLE, on_terminal, pdb
+from tests.command_line import BOARD, PROGRAM, UNSOLVABLE, on_terminal, pdb, python
 from tests.tables import table_file
 from tilepdb.commands.process import errors_as_exit_codes
 
@@ -76,7 +75,7 @@ def work():
 
 typer.run(work)
 """
-    result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=20)
+    result = python(program, timeout=20)
     assert (result.returncode, result.stdout, result.stderr) == (0, "done\n", "")
 
 
@@ -130,5 +129,4 @@ def test_libraries_start_no_threads(small_table: str) -> None:
         "app(standalone_mode=False); print(psutil.Process().num_threads(), 'numpy' in sys.modules)"
     )
     environment = {name: value for name, value in os.environ.items() if name != "OPENBLAS_NUM_THREADS"}
-    shown = subprocess.check_output([sys.executable, "-c", program], text=True, env=environment)
-    assert shown.splitlines()[-1] == "1 True"
+    assert python(program, env=environment).stdout.splitlines()[-1] == "1 True"
