@@ -15,6 +15,7 @@ from pdb_core.encoding import ENCODINGS, Cost, Encoding
 from pdb_core.errors import DiskFullError, MemoryLimitError, OutputError
 from pdb_core.schema import pattern_group
 from pdb_query import open_database
+from tests import marked_rows
 from tests.command_line import BOARD, pdb, started_pdb
 from tests.failing import failing
 from tests.solving import golden_rows
@@ -105,8 +106,7 @@ def test_files_of_others_are_replaced_only_by_force(tmp_path: Path, name: str, c
         build_database(plan)
     assert path.read_text(encoding="utf-8") == content
     assert list(tmp_path.iterdir()) == [path]
-    forced = pdb("build", SMALL, "--size", "3x3", "--out", "a.h5", "--force", cwd=tmp_path)
-    assert forced.returncode == 0, forced.stderr
+    pdb("build", SMALL, "--size", "3x3", "--out", "a.h5", "--force", code=0, cwd=tmp_path)
     build_database(plan)  # replaces its own files
 
 
@@ -189,14 +189,14 @@ def test_plan_spills_all_bits_before_it_refuses(tmp_path: Path, monkeypatch: pyt
         check_plan(small_plan(tmp_path / "a.h5", EIGHTS, "5x5"))
 
 
-@pytest.mark.parametrize(
-    ("encoding", "partition"),
-    [
-        ("bytes", "1,2,3,4,5,6,7/8,9/10,11/12,13/14,15"),
-        pytest.param("bits", "1,2,3,4,5,6,7/8,9,10,11,12,13,14/15", marks=pytest.mark.slow),
-        pytest.param("bytes", "1,2,3,4,5,6,7/8,9,10,11,12,13,14/15", marks=pytest.mark.slow),
-    ],
-)
+PLANNED = """
+bytes | 1,2,3,4,5,6,7/8,9/10,11/12,13/14,15 |
+bits | 1,2,3,4,5,6,7/8,9,10,11,12,13,14/15 | slow
+bytes | 1,2,3,4,5,6,7/8,9,10,11,12,13,14/15 | slow
+"""
+
+
+@pytest.mark.parametrize(("encoding", "partition"), marked_rows(PLANNED))
 def test_planned_memory_is_that_of_the_build(tmp_path: Path, encoding: Encoding, partition: str) -> None:
     """The build runs in a new process, so that the peak is that of the build."""
     result = started_pdb("build", partition, "--size", "4x4", "--encoding", encoding, "--out", "a.h5", cwd=tmp_path)
@@ -216,8 +216,7 @@ def test_build_goes_on_if_the_available_memory_is_unknown(tmp_path: Path, monkey
 
 
 def test_commands_build_and_describe_tables_in_which_every_move_counts(tmp_path: Path) -> None:
-    built = pdb("build", "1,2,4/3,6", "--size", "3x3", "--cost", "every-move", "--out", "a.h5", cwd=tmp_path)
-    assert built.returncode == 0, built.stderr
+    pdb("build", "1,2,4/3,6", "--size", "3x3", "--cost", "every-move", "--out", "a.h5", code=0, cwd=tmp_path)
     assert "every move counts" in pdb("info", "a.h5", cwd=tmp_path).stdout
     assert "= max(" in pdb("query", "--db", "a.h5", BOARD, cwd=tmp_path).stdout
     plan = pdb("build", "fringe", "--dry-run", cwd=tmp_path).stdout

@@ -6,31 +6,27 @@ import sys
 
 import pytest
 
-from tests import ROOT
+from tests import ROOT, marked_rows
+
+# Program and its options | the fewest trials.
+PROGRAMS = """
+failing_builds --every 101 | 25 |
+lose_power --every 11 | 40 |
+failing_search --tried 16 --interrupts 8 | 24 |
+damaged_tables --tried 8 --samples 4 | 100 |
+failing_builds | 2000 | slow
+lose_power | 500 | slow
+failing_search --tried 2000 --interrupts 1000 --seed 2 | 3000 | slow
+damaged_tables --tried 2000 --seed 2 | 25000 | slow
+NUMBA_BOUNDSCHECK=1 damaged_tables --tried 2000 --seed 2 | 25000 | slow
+hostile_clients | 5 | slow
+killed_commands --tried 5 | 15 | slow
+small_memory | 130 | slow
+"""
 
 
-def slow(command: str, at_least: int) -> object:
-    return pytest.param(command, at_least, marks=pytest.mark.slow)
-
-
-@pytest.mark.parametrize(
-    ("command", "at_least"),
-    [
-        ("failing_builds --every 101", 25),
-        ("lose_power --every 11", 40),
-        ("failing_search --tried 16 --interrupts 8", 24),
-        ("damaged_tables --tried 8 --samples 4", 100),
-        slow("failing_builds", 2000),
-        slow("lose_power", 500),
-        slow("failing_search --tried 2000 --interrupts 1000 --seed 2", 3000),
-        slow("damaged_tables --tried 2000 --seed 2", 25_000),
-        slow("NUMBA_BOUNDSCHECK=1 damaged_tables --tried 2000 --seed 2", 25_000),
-        slow("hostile_clients", 5),
-        slow("killed_commands --tried 5", 15),
-        slow("small_memory", 130),
-    ],
-)
-def test_nothing_is_lost(command: str, at_least: int) -> None:
+@pytest.mark.parametrize(("command", "at_least"), marked_rows(PROGRAMS))
+def test_nothing_is_lost(command: str, at_least: str) -> None:
     words = command.split()
     variables = [word for word in words if "=" in word]
     program, *options = words[len(variables) :]
@@ -40,5 +36,5 @@ def test_nothing_is_lost(command: str, at_least: int) -> None:
     records = json.loads(result.stdout)
     assert {fault: record["examples"] for fault, record in records.items() if record["lost"]} == {}
     assert all(record["survived"] == record["tried"] > 0 for record in records.values())
-    assert sum(record["tried"] for record in records.values()) >= at_least
+    assert sum(record["tried"] for record in records.values()) >= int(at_least)
     assert result.returncode == 0

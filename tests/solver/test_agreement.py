@@ -18,7 +18,7 @@ from solver import GraphSolver, HeuristicSolver, Solution, Solver, find_suboptim
 from solver.engine.frontier import FrontierLimits
 from solver.engine.worker_pool import in_parallel
 from solver.graph_search.graph_search import GRAPH_SEARCHES
-from tests import rows
+from tests import marked_rows, rows
 from tests.naive.boards_and_tables import naive_distances
 from tests.solving import S4, database_for, solver_for, walked
 
@@ -187,18 +187,17 @@ def test_random1000_is_drawn_by_random_boards_with_seed_1() -> None:
     assert boards == random_boards(S4, blank_last(S4), 1000, 1).tolist()
 
 
-@pytest.mark.parametrize(
-    ("partition", "encoding", "n_boards"),
-    [
-        ("663", "bits", 60),
-        *(
-            pytest.param(partition, encoding, 1000, marks=pytest.mark.slow)
-            for partition, encoding in (("78", "bits"), ("663", "bits"), ("555", "bytes"))
-        ),
-    ],
-)
-def test_lengths_of_random1000_are_those_of_the_file(partition: str, encoding: Encoding, n_boards: int) -> None:
+PARTITIONS = """
+663 | bits | 60 |
+78 | bits | 1000 | slow
+663 | bits | 1000 | slow
+555 | bytes | 1000 | slow
+"""
+
+
+@pytest.mark.parametrize(("partition", "encoding", "n_boards"), marked_rows(PARTITIONS))
+def test_lengths_of_random1000_are_those_of_the_file(partition: str, encoding: Encoding, n_boards: str) -> None:
     solver = solver_for(partition, "4x4", encoding)
-    for instance in list(read_instances("random1000", None))[:n_boards]:
+    for instance in list(read_instances("random1000", None))[: int(n_boards)]:
         found = solver.solve(instance.board)
         assert (found.length, found.optimal) == (instance.optimal_length, True), instance

@@ -14,6 +14,7 @@ from pdb_query import Instance, read_instances
 from solver import HeuristicSolver, Solver, WorkerPool, replay
 from solver.engine.worker_pool import in_parallel
 from solver.textbook import ida_star
+from tests import marked_rows
 from tests.naive.boards_and_tables import naive_distances, naive_shortest_solutions
 from tests.solving import S3, S4, database_for, golden_rows, node_counts, share, solvable_boards, solver_for
 
@@ -85,25 +86,21 @@ def golden_counts(name: str, partition: str, encoding: Encoding) -> dict[str, tu
     return {row["id"]: (int(row["complete"]), int(row["generated"])) for row in rows}
 
 
-@pytest.mark.parametrize(
-    ("name", "partition", "encoding"),
-    [
-        ("korf100", "78", "bits"),
-        ("classic", "78", "bits"),
-        ("korf100", "663", "bits"),
-        *(
-            pytest.param(name, partition, encoding, marks=pytest.mark.slow)
-            for name, partition, encoding in (
-                ("hardest80", "78", "bits"),
-                ("worst-for-78", "78", "bits"),
-                ("hardest80", "78", "bytes"),
-                ("korf100", "78", "bytes"),
-                ("korf100", "663", "bytes"),
-                ("hardest80", "663", "bits"),
-            )
-        ),
-    ],
-)
+# Set of boards | partition | encoding.
+SETS = """
+korf100 | 78 | bits |
+classic | 78 | bits |
+korf100 | 663 | bits |
+hardest80 | 78 | bits | slow
+worst-for-78 | 78 | bits | slow
+hardest80 | 78 | bytes | slow
+korf100 | 78 | bytes | slow
+korf100 | 663 | bytes | slow
+hardest80 | 663 | bits | slow
+"""
+
+
+@pytest.mark.parametrize(("name", "partition", "encoding"), marked_rows(SETS))
 def test_sets_are_solved_in_their_published_lengths(name: str, partition: str, encoding: Encoding) -> None:
     """Exact to the node: any change of the search shows here."""
     expected = golden_counts(name, partition, encoding)
@@ -136,23 +133,19 @@ def test_replay_refuses_what_is_no_solution(tiles: tuple[int, ...], match: str) 
 # All optimal solutions: each listed once, and counted
 
 
-@pytest.mark.parametrize(
-    ("size", "partition", "encoding", "step"),
-    [
-        *(
-            pytest.param(*row, marks=pytest.mark.tiny)
-            for row in (
-                ("2x2", "1,2,3", "bits", 1),
-                ("2x3", "1,2,3/4,5", "bytes", 1),
-                ("3x2", "1,2,3,4,5", "bits", 1),
-                ("3x2", "", "bits", 7),
-            )
-        ),
-        ("3x3", "8", "bits", 197),
-        pytest.param("3x3", "1,2,5/3,4,6/7,8", "bits", 97, marks=pytest.mark.slow),
-    ],
-)
-def test_all_optimal_solutions_are_listed(size: str, partition: str, encoding: Encoding, step: int) -> None:
+# Size | partition | encoding | every how many boards.
+EVERY = """
+2x2 | 1,2,3 | bits | 1 | tiny
+2x3 | 1,2,3/4,5 | bytes | 1 | tiny
+3x2 | 1,2,3,4,5 | bits | 1 | tiny
+3x2 | | bits | 7 | tiny
+3x3 | 8 | bits | 197 |
+3x3 | 1,2,5/3,4,6/7,8 | bits | 97 | slow
+"""
+
+
+@pytest.mark.parametrize(("size", "partition", "encoding", "step"), marked_rows(EVERY))
+def test_all_optimal_solutions_are_listed(size: str, partition: str, encoding: Encoding, step: str) -> None:
     """With tables, or with linear conflicts."""
     board_size = parse_size(size)
     goal = blank_last(board_size)
@@ -161,7 +154,7 @@ def test_all_optimal_solutions_are_listed(size: str, partition: str, encoding: E
     solver: Solver | HeuristicSolver = (
         solver_for(partition, size, encoding) if partition else HeuristicSolver(board_size, goal, ["linear-conflict"])
     )
-    for board in share(list(distances)[::step], 6):
+    for board in share(list(distances)[:: int(step)], 6):
         found: list[tuple[int, ...]] = []
         solution = solver.solve_all(board, listed=found.append)
         assert (solution.length, solution.is_complete) == (distances[board], True)
