@@ -43,13 +43,18 @@ def naive_linear_conflict(board: Tiles, goal: Tiles, size: BoardSize) -> int:
 
 def naive_boards_two_moves_off(goal: Tiles, size: BoardSize) -> list[Tiles]:
     """The boards whose solution takes two moves: one of them is passed by every solution that takes two or more."""
-    one_off = [near for _tile, near in naive_moves(goal, size)]
-    return [near for board in one_off for _tile, near in naive_moves(board, size) if near != goal]
+    return [
+        at for board in naive_boards_one_move_off(goal, size) for _tile, at in naive_moves(board, size) if at != goal
+    ]
+
+
+def naive_boards_one_move_off(goal: Tiles, size: BoardSize) -> list[Tiles]:
+    return [near for _tile, near in naive_moves(goal, size)]
 
 
 def naive_last_move(board: Tiles, goal: Tiles, size: BoardSize) -> int:
     """Manhattan to the board two moves before the goal that is nearest, and the two moves."""
-    if board == goal or goal in [near for _tile, near in naive_moves(board, size)]:
+    if board in [goal, *naive_boards_one_move_off(goal, size)]:
         return naive_manhattan(board, goal, size)
     return min(naive_manhattan(board, end, size) + 2 for end in naive_boards_two_moves_off(goal, size))
 
@@ -86,7 +91,7 @@ def naive_conflicts(board: Tiles, goal: Tiles, size: BoardSize) -> set[tuple[int
 
 def naive_korf_taylor(board: Tiles, goal: Tiles, size: BoardSize) -> int:
     """Linear conflicts; tiles beside corners, if in none; the last two moves of tiles for which nothing else counts."""
-    if board == goal or goal in [near for _tile, near in naive_moves(board, size)]:
+    if board in [goal, *naive_boards_one_move_off(goal, size)]:
         return naive_manhattan(board, goal, size)
     conflicts = naive_conflicts(board, goal, size)
     make_way = naive_tiles_beside_corners(board, goal, size) - {tile for tile, _way in conflicts}

@@ -17,10 +17,10 @@ from solver.large_boards.fitted_values import FITTED_SIZE, embedding
 from solver.large_boards.line_by_line import geometry, in_pieces
 from solver.large_boards.lower_bound import linear_conflict_bound, manhattan_distance
 from solver.large_boards.suboptimal import find_from_both_ends, fitted_aim
-from tests.command_line import pdb, started_pdb
+from tests.command_line import pdb, records, started_pdb
 from tests.naive import boards_and_tables as naive
 from tests.naive.heuristics import naive_linear_conflict
-from tests.solving import goal_with_blank, share, solvable_boards
+from tests.solving import goal_with_blank, hard_board, share, solvable_boards
 from tests.tables import table_file
 
 
@@ -139,8 +139,7 @@ def test_command_needs_no_tables_and_answers_every_board_that_can_be_solved() ->
     size, options = BoardSize(10, 8), ("--goal", "snail", "--format", "ndjson", "--time-limit", "0.3")
     odd = (2, 1, *snail(size)[2:])
     (even,) = solvable_boards(size, snail(size), 1, 1)
-    result = pdb("approximate", format_board(odd, size), format_board(even, size), *options)
-    assert result.returncode == 3
+    result = pdb("approximate", format_board(odd, size), format_board(even, size), *options, code=3)
     assert "odd permutation" in result.stderr
     assert "building" not in result.stderr
     unsolvable, record = map(json.loads, result.stdout.splitlines())
@@ -151,14 +150,14 @@ def test_command_needs_no_tables_and_answers_every_board_that_can_be_solved() ->
 
 
 def test_command_reports_the_gap_to_the_lower_bound() -> None:
-    hardest = "0 12 9 13/15 11 10 14/3 7 2 5/4 8 6 1"
+    hardest = format_board(hard_board())
     text = pdb("approximate", "1 2 3/4 5 6/7 0 8", hardest, "--time-limit", "0.1").stdout.splitlines()
     assert text[0].startswith("1: 1 move, optimal; ")
     assert "the optimal length is at least 60 (gap " in text[2]
     size = BoardSize(4, 3)
     file = str(table_file("1,2,3,5,6/4,7,8,9,10,11", "4x3"))
     board = format_board(board_of(size, 1), size)
-    record = json.loads(pdb("approximate", board, "--db", file, "--format", "json", "--time-limit", "0.1").stdout)[0]
+    (record,) = records("approximate", board, "--db", file, "--time-limit", "0.1")
     assert record["heuristic"] == "db"
     assert record["gap"] == record["length"] - record["lower_bound"]
     assert record["suboptimality_bound"] == record["length"] / record["lower_bound"]

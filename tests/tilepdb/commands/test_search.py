@@ -21,13 +21,8 @@ from tests.command_line import BOARD, pdb, records
 def test_optimal_algorithms(search: str, heuristic: str | None) -> None:
     options = () if heuristic is None else ("--heuristic", heuristic)
     (record,) = records("search", BOARD, "--algorithm", search, *options)
-    assert (record["length"], record["optimal"], record["suboptimality_bound"], record["algorithm"]) == (
-        31,
-        True,
-        1.0,
-        search,
-    )
-    assert record["heuristic"] == heuristic
+    shown = {"length": 31, "optimal": True, "suboptimality_bound": 1.0, "algorithm": search, "heuristic": heuristic}
+    assert shown.items() <= record.items()
 
 
 def test_memory_limit_ends_a_search_with_exit_code_5(tmp_path: Path) -> None:

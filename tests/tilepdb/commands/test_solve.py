@@ -100,7 +100,6 @@ def test_worst_board_sets_the_exit_code_and_all_are_answered(names: str, code: i
 def test_all_solutions_are_counted_and_listed() -> None:
     command = ("solve", "--db", str(table_file("8", "3x3")), "--all")
     number = re.search(r"31 moves, optimal, one of ([\d,]+);", pdb(*command, BOARD).stdout)
-    assert number is not None
     *listed, answer = records(*command, "--list", BOARD)
     solutions = {tuple(line["solution"]) for line in listed}
     assert answer["solutions"] == len(solutions) == len(listed) == int(number[1])
@@ -186,8 +185,6 @@ def test_boards_before_a_line_that_is_no_board_are_answered(n_threads: str, smal
 def test_writer_that_waits_for_each_answer(small_table: str) -> None:
     command = ("solve", "--db", small_table, "--instances", "-", "--format", "ndjson")
     with start(*command, stderr=subprocess.DEVNULL, bufsize=1) as process:
-        assert process.stdin is not None
-        assert process.stdout is not None
         for board in (BOARD, NEAR, BOARD):
             process.stdin.write(f"{board}\n")
             assert json.loads(process.stdout.readline())["length"] == (31 if board == BOARD else 1)
