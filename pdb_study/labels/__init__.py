@@ -1,6 +1,6 @@
 """Datasets of boards with exact labels: distances, optimal first moves, and the distances after each move.
 
-Start reading in `labelling`. docs/how-to/datasets.md describes the files.
+Start reading in `labelling`. docs/how-to/numpy.md describes the files.
 
 Examples
 --------

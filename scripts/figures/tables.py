@@ -140,7 +140,6 @@ TABLES: dict[str, tuple[str | Callable[[Figures], Mapping[str, Row]], dict[str, 
             "million nodes/s": "million_nodes_per_s",
         },
     ),
-    "to-cite": ("random1000", {"databases": _databases, **_NODES}),
     "hardest80": (
         "hardest80",
         {"databases": _databases, "threads": "threads", "time of all 17, s": "seconds_s", "nodes generated": "nodes"},

@@ -74,7 +74,7 @@ def test_service_unit_runs_commands_that_exist() -> None:
 
 @pytest.mark.tiny
 def test_unit_of_a_build_runs_a_command_that_exists() -> None:
-    page = (ROOT / "docs" / "how-to" / "build-server.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "how-to" / "long-runs.md").read_text(encoding="utf-8")
     (text,) = re.findall(r"```ini\n(.*?)```", page, re.DOTALL)
     shown = parsed_unit(text)
     words = shlex.split(shown["Service"]["ExecStart"])

@@ -100,7 +100,7 @@ def label(
 
     The dataset also has the optimal moves. It is for training and evaluation. Boards are random, or come from the
     command line, from files (also of DeepCubeA) or from sets. All boards have one size and one goal. The same command
-    continues after Ctrl-C or a crash. docs/how-to/datasets.md describes the columns.
+    continues after Ctrl-C or a crash. docs/how-to/numpy.md describes the columns.
     """
     prepare()
     from pdb_core.resources import available_cores
