@@ -1,6 +1,6 @@
 """Errors that this project raises on purpose, in one tree, each with the exit code of the command line.
 
-docs/exit-codes.md lists them. Each message states the fault with its value, and then what to do.
+docs/files.md lists them. Each message states the fault with its value, and then what to do.
 """
 
 import errno

@@ -1,7 +1,8 @@
 """Pydantic models of all answers: what the service sends, the source of the OpenAPI document, what `Client` returns.
 
 Names are those of the Python library; an alias is the name in JSON if that differs. The text below a field is its
-meaning in the OpenAPI document and in the tables of docs/http.md. `of` makes an answer from objects of the library.
+meaning in the OpenAPI document and on the page "HTTP fields" of the site. `of` makes an answer from objects of the
+library.
 """
 
 from collections.abc import Mapping
@@ -114,7 +115,7 @@ class DatabasesAnswer(Answer):
     default_goals: dict[str, Tiles]
     """for each size, the goal of requests without `goal`"""
     limits: LimitsInfo
-    """limits of this server, see [Limits](#limits)"""
+    """limits of this server, see [Limits](http.md#limits)"""
 
     @classmethod
     def of(cls, databases: ServedDatabases, settings: ServiceSettings) -> "DatabasesAnswer":
@@ -199,8 +200,7 @@ class Problem(Answer):
     """A problem (RFC 9457)."""
 
     type: str
-    """kind of the problem: a row of the table below, or `about:blank` for an error of HTTP, such as 404 for an unknown
-    path"""
+    """kind of the problem, or `about:blank` for an error of HTTP, such as 404 for an unknown path"""
     title: str
     """name of the status"""
     status: int
@@ -217,11 +217,11 @@ class BatchItem(Answer):
     h: int | None = None
     """the lower bound; null if the board cannot be solved"""
     sums: tuple[int, ...] | None = None
-    """the sums, as for [/v1/lookup](#get-v1lookup)"""
+    """`h` of each sum of GET /v1/lookup"""
     solvable: bool | None = None
     """`false` for a board that cannot be solved; else left out"""
     error: Problem | None = None
-    """only for an invalid board: its [problem](#problems)"""
+    """only for an invalid board: its [problem](http.md#problems)"""
 
     @staticmethod
     def json_of(found: BatchProbe, problems: Mapping[int, Problem]) -> bytes:
@@ -266,9 +266,9 @@ class MoveAnswer(Answer):
     board: Tiles
     """the board after the move"""
     h: int | None
-    """lower bound of that board"""
+    """lower bound of that board; null if it cannot be solved"""
     distance: int | None
-    """optimal length from that board, if found"""
+    """optimal length from that board; null if it was not found"""
 
     @classmethod
     def of(cls, board: Board, child: Board, h: int | None, distance: int | None) -> "MoveAnswer":

@@ -55,8 +55,8 @@ class SearchLimits(Names):
             ge=0,
             le=1e6,
             allow_inf_nan=False,
-            description="time limit of the search in seconds, at most that of the server. By default /v1/moves takes "
-            f"{HINT_S:g} s, and /v1/solve the server's limit; with 0, /v1/moves does not search",
+            description="time limit of the search in seconds, at most the server's; by default "
+            f"{HINT_S:g} in /v1/moves, which does not search with 0, and the server's in /v1/solve",
         ),
     ] = None
     nodes: Annotated[

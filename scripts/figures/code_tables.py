@@ -1,4 +1,4 @@
-"""Tables of the pages that are made from the code, in Markdown: errors, and the parameters and answers of HTTP."""
+"""Tables that are made from the code, in Markdown: errors, and the parameters, bodies and answers of HTTP."""
 
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -10,27 +10,40 @@ from pdb_service.openapi import openapi
 Schema = dict[str, Any]
 # The cells of a row.
 Row = tuple[str, ...]
-_ANSWER_HEAD = ("field", "type", "meaning")
 
 
 def code_table(name: str) -> str:
-    """Return the table `errors` or `problem`, or one of a route: its `parameters`, its `body` or its `answer`.
-
-    A route is named as in `answer GET /v1/lookup`. Raises `KeyError` for an unknown name.
-    """
+    """Return the table `errors`, or `parameters` with those of all routes. Raises `KeyError` for an unknown name."""
     if name == "errors":
-        return _markdown(("exception", "exit code", "meaning"), _error_rows())
+        return _markdown(("code", "exceptions"), _error_rows())
+    if name != "parameters":
+        raise KeyError(name)
+    routes = [route for path in openapi(create_app([]).routes)["paths"].values() for route in path.values()]
+    found = {row[0]: row for route in routes for row in (*_parameters(route), *_body(route)) if row[3]}
+    return _markdown(("name", "limits", "meaning"), ((at[0], at[2], at[3]) for _, at in sorted(found.items())))
+
+
+def fields_page() -> str:
+    """Return the page of the parameters, bodies and answers of all routes."""
     document = openapi(create_app([]).routes)
     schemas = document["components"]["schemas"]
-    if name == "problem":
-        return _markdown(_ANSWER_HEAD, _answer_rows(schemas, schemas["Problem"]))
-    kind, method, path = name.split()
-    route = document["paths"][path][method.lower()]
-    if kind == "answer":
-        schema = route["responses"]["200"]["content"]["application/json"]["schema"]
-        return _markdown(_ANSWER_HEAD, _answer_rows(schemas, schema))
-    rows = {"parameters": _parameters, "body": _body}[kind](route)
-    return _markdown(("name", "type", "limits", "meaning"), sorted(rows, key=lambda row: "required" not in row[2]))
+    return "\n\n".join(
+        ["# HTTP fields", "[HTTP](http.md) has examples and rules.", *_sections(document["paths"], schemas)]
+    )
+
+
+def _sections(paths: Schema, schemas: Schema) -> Iterator[str]:
+    parameter_head, answer_head = ("name", "type", "limits", "meaning"), ("field", "type", "meaning")
+    for path, routes in paths.items():
+        for method, route in routes.items():
+            answer = route["responses"]["200"]["content"].get("application/json")
+            if answer is not None:
+                yield f"## {method.upper()} {path}\n\n{route['summary']}"
+                for title, rows in (("Parameters", _parameters(route)), ("Body", _body(route))):
+                    if table := list(rows):
+                        yield f"{title}:\n\n{_markdown(parameter_head, table)}"
+                yield f"Answer:\n\n{_markdown(answer_head, _answer_rows(schemas, answer['schema']))}"
+    yield f"## Problem\n\n{_markdown(answer_head, _answer_rows(schemas, schemas['Problem']))}"
 
 
 def _markdown(head: Row, rows: Iterable[Row]) -> str:
@@ -39,10 +52,9 @@ def _markdown(head: Row, rows: Iterable[Row]) -> str:
 
 
 def _error_rows() -> Iterator[Row]:
-    for kind in vars(errors).values():
-        if isinstance(kind, type) and issubclass(kind, errors.PdbError):
-            meaning = " ".join((kind.__doc__ or "").partition("\n\n")[0].split())
-            yield f"`{kind.__name__}`", str(kind.exit_code), meaning
+    kinds = [kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, errors.PdbError)]
+    for code in sorted({kind.exit_code for kind in kinds}):
+        yield str(code), ", ".join(f"`{kind.__name__}`" for kind in kinds if kind.exit_code == code)
 
 
 def _parameters(route: Schema) -> Iterator[Row]:
@@ -51,9 +63,10 @@ def _parameters(route: Schema) -> Iterator[Row]:
 
 
 def _body(route: Schema) -> Iterator[Row]:
-    schema = route["requestBody"]["content"]["application/json"]["schema"]
-    for name, given in schema["properties"].items():
-        yield _parameter(name, given, given["description"], is_required=name in schema["required"])
+    if "requestBody" in route:
+        schema = route["requestBody"]["content"]["application/json"]["schema"]
+        for name, given in schema["properties"].items():
+            yield _parameter(name, given, given.get("description", ""), is_required=name in schema["required"])
 
 
 def _parameter(name: str, schema: Schema, meaning: str, *, is_required: bool) -> Row:

@@ -185,17 +185,6 @@ TABLES: dict[str, tuple[str | Callable[[Figures], Mapping[str, Row]], dict[str, 
             "large, 2019": "published_large",
         },
     ),
-    "approximate": (
-        "approximate",
-        {
-            "size": _name,
-            "boards": "boards",
-            "length / Manhattan": "to_manhattan",
-            "largest": "largest_to_manhattan",
-            "length / lower bound": "to_lower_bound",
-            "time, s": "seconds_s",
-        },
-    ),
     "other": (lambda _figures: {label: {} for label in _OTHER}, {"measure": _name, "value": _other_figure}),
     "measured": (
         lambda figures: {name: section["measured"] for name, section in figures.items() if "measured" in section},

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 from tests import ROOT
 from tests.command_line import PROGRAM
 
-# See docs/exit-codes.md.
+# See docs/files.md.
 _EXIT_CODES = (0, 1, 2, 3, 4, 5, -signal.SIGINT)
 _PRINTABLE_CONTROLS = "\n\t"
 

@@ -1,4 +1,4 @@
-"""docs/format.md specifies the file: its tables name what the code writes, and its recipe reads it."""
+"""docs/format.md specifies the file: it names what the code writes."""
 
 import hashlib
 import json
@@ -12,16 +12,13 @@ import pytest
 from pdb_core import schema
 from pdb_core.encoding import ENCODINGS, UNREACHED
 from pdb_core.pattern import MAX_CATALOGUE_PATTERNS, MAX_PARTITIONS
-from pdb_core.puzzle import BoardSize, blank_last
 from pdb_core.ranking import INDEX_FUNCTION
 from pdb_query import open_database, read_table_header
 from tests import ROOT
-from tests.naive import boards_and_tables as naive
 from tests.pdb_query.test_table_file import CATALOGUE, SAMPLES, SHARED, sample
 from tests.tables import SMALL, table_file
 
 TEXT = (ROOT / "docs" / "format.md").read_text(encoding="utf-8")
-SIZE = BoardSize(3, 3)
 
 pytestmark = pytest.mark.tiny
 
@@ -32,14 +29,16 @@ def path() -> Path:
 
 
 def documented_names() -> list[list[str]]:
-    """Return the first column of each table on the page."""
-    tables: list[list[str]] = []
+    """Return the fields of each table, and the attributes or datasets of each list, on the page."""
+    lists: list[list[str]] = []
     for line in TEXT.splitlines():
-        if re.match(r"\| (field|attribute|dataset) ", line):
-            tables.append([])
-        elif match := re.match(r"\| `(\w+)` \|", line):
-            tables[-1].append(match[1])
-    return tables
+        if line.startswith("| field"):
+            lists.append([])
+        elif match := re.match(r"\| ((?:`\w+`(?:, )?)+) \|", line):
+            lists[-1] += re.findall(r"\w+", match[1])
+    hdf5 = TEXT.partition("## The same facts in HDF5")[2].partition("\n## ")[0]
+    runs = re.findall(r"(?:`\w+`\s+)+`\w+`", hdf5)
+    return lists + [re.findall(r"\w+", run) for run in runs]
 
 
 def test_documented_names_are_those_of_the_code() -> None:
@@ -48,9 +47,11 @@ def test_documented_names_are_those_of_the_code() -> None:
     catalogue = schema.hdf5_attributes(read_table_header(table_file(CATALOGUE, "3x3", encoding="bits")))
     groups = schema.hdf5_attributes(shared)
     assert documented_names() == [
-        *map(list, (fields, *fields["patterns"][:2], catalogue["/"], groups["pattern_0"], groups["pattern_1"])),
-        [schema.TABLE_DATASET, schema.HISTOGRAM_DATASET],
+        *map(list, (fields, *fields["patterns"][:2], groups["/"], groups["pattern_0"], groups["pattern_1"]))
     ]
+    assert catalogue["/"].keys() - groups["/"].keys() == {"partitions"}
+    for name in (schema.TABLE_DATASET, schema.HISTOGRAM_DATASET, "partitions"):
+        assert f"`{name}`, uint" in TEXT
 
 
 def test_documented_values_are_those_of_the_code() -> None:
@@ -63,7 +64,7 @@ def test_documented_values_are_those_of_the_code() -> None:
         f"{UNREACHED} means",
         "8192 bytes for each pattern",
     ):
-        assert words in TEXT
+        assert words in " ".join(TEXT.split())
     for n_patterns in (1, 2, 3, 4, 5, MAX_CATALOGUE_PATTERNS):
         n_bytes = schema.user_block_bytes(n_patterns)
         assert n_bytes.bit_count() == 1
@@ -98,16 +99,3 @@ def test_hdf5_objects_are_those_of_the_header(index: int) -> None:
             assert table[:].tobytes() == path.read_bytes()[entry.offset : entry.offset + entry.n_bytes]
             assert entry.offset % schema.PAGE_BYTES == 0 or entry.n_bytes < schema.PAGE_BYTES
             assert file[f"pattern_{index}/histogram"].dtype == np.uint64
-
-
-def test_recipes_of_the_page_run(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "data").mkdir()
-    (tmp_path / "data" / "663.h5").symlink_to(path)
-    monkeypatch.chdir(tmp_path)
-    tables = []
-    for code in re.findall(r"```python\n(.*?)```", TEXT, flags=re.DOTALL):
-        names: dict[str, object] = {}
-        exec(code, names)
-        tables.append(np.asarray(names["table"]).tolist())
-    expected = naive.naive_additive_min(SIZE, blank_last(SIZE), (1, 2, 5))
-    assert tables == [expected, expected]

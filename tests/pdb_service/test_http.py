@@ -1,6 +1,6 @@
 """docs/http.md against the service: routes, answers, events, limits, metrics, problems.
 
-tests/project/test_pages.py runs the examples, and test_figures.py compares the tables of fields with the code.
+tests/project/test_pages.py runs the examples, and test_figures.py compares the table of parameters with the code.
 """
 
 import dataclasses
@@ -16,6 +16,7 @@ from pdb_query import Database
 from pdb_service.openapi import openapi
 from pdb_service.responses import STATUS, status_of
 from pdb_service.settings import ServiceSettings
+from scripts.figures.code_tables import fields_page
 from tests.pdb_service.app_requests import ask, metrics, ready_app
 from tests.project.test_docs import page
 
@@ -43,6 +44,14 @@ def test_routes_are_those_of_openapi(app: Starlette) -> None:
     assert documented == {
         (method, path) for path, methods in openapi(app.routes)["paths"].items() for method in methods
     }
+
+
+def test_page_of_fields_has_every_field_of_the_examples() -> None:
+    fields = set(re.findall(r"^\| `(?:[\w.]|\[\])*?(\w+)` \|", fields_page(), re.MULTILINE))
+    answers = "".join(re.findall(r"^\{.*?^```", page("docs/http.md"), re.DOTALL | re.MULTILINE))
+    sizes_and_answers = set(re.findall(r'"(\w+)":', answers))
+    assert {name for name in sizes_and_answers - fields if not name[0].isdigit()} == set()
+    assert len(sizes_and_answers) > 40
 
 
 def test_solve_from_a_body_equals_that_from_the_query(app: Starlette) -> None:

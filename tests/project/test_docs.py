@@ -1,16 +1,19 @@
-"""The pages agree with the code: exit codes, commands, sets of boards, examples in docstrings."""
+"""The pages agree with the code: exit codes, commands, sets of boards, the reader of tables, examples in docstrings."""
 
 import doctest
 import importlib
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 import typer.main
 
 from pdb_core import errors
-from pdb_query import instance_sets
+from pdb_core.puzzle import random_boards
+from pdb_query import instance_sets, open_database
 from tests import ROOT
+from tests.pdb_query.test_table_file import SAMPLES
 from tests.tables import table_file
 from tilepdb.commands.main import app
 
@@ -20,9 +23,9 @@ def page(name: str) -> str:
     return (ROOT / name).read_text(encoding="utf-8")
 
 
-def test_exit_codes_page_lists_every_code() -> None:
-    codes = page("docs/exit-codes.md").partition("## Exceptions")[0]
-    listed = map(int, re.findall(r"^\| (\d+) \|", codes, re.MULTILINE))
+def test_page_lists_every_exit_code() -> None:
+    section = page("docs/files.md").partition("## Exit codes\n")[2].partition("### Exceptions")[0]
+    listed = map(int, re.findall(r"^\| (\d+) \|", section, re.MULTILINE))
     of_errors = {item.exit_code for item in vars(errors).values() if isinstance(item, type)}
     assert set(listed) == of_errors | {0, 129, 130, 143}
 
@@ -32,6 +35,29 @@ def test_readme_lists_every_command_and_set_of_boards() -> None:
     commands = typer.main.get_command(app).commands  # type: ignore[attr-defined]
     assert {name for name in commands if f"pdb {name}" not in text} == set()
     assert {name for name in instance_sets() if f"`{name}`" not in page("data/README.md")} == set()
+
+
+@pytest.mark.parametrize("sample", SAMPLES)
+def test_reader_of_the_format_page_agrees_with_the_library(sample: tuple[Any, ...]) -> None:
+    """Read tables of both encodings and costs, shared tables and a catalogue, without importing this project."""
+    (reader,) = (
+        code for code in re.findall(r"```python\n(.*?)```", page("docs/format.md"), re.DOTALL) if "def " in code
+    )
+    assert len(reader.splitlines()) <= 60
+    assert set(re.findall(r"^(?:import|from) (\w+)", reader, re.MULTILINE)) <= {
+        "h5py",
+        "itertools",
+        "json",
+        "math",
+        "numpy",
+    }
+    names: dict[str, Any] = {}
+    exec(reader, names)
+    path = table_file(*sample)
+    look_up = names["read_tables"](path)
+    with open_database(path) as database:
+        for board in random_boards(database.size, database.goal, 30).tolist():
+            assert tuple(look_up(board)) == database.probe(board).values[0]
 
 
 # Modules with examples.

@@ -1,4 +1,4 @@
-"""Process of a command: its errors and signals as exit codes (docs/exit-codes.md)."""
+"""Process of a command: its errors and signals as exit codes (docs/files.md)."""
 
 import functools
 import os
