@@ -1,7 +1,7 @@
 """Writer of a table file: under another name, synced, read back, then renamed. Readers see the whole file or none.
 
 HDF5 makes its structures, all bytes outside the user block and the tables, in memory, and Python writes them. A write
-that fails inside the HDF5 library crashes the process (docs/decisions/table-file.md).
+that fails inside the HDF5 library crashes the process (docs/design/table-file.md).
 """
 
 import hashlib

@@ -21,7 +21,7 @@ def main() -> None:
     figures.add_argument(
         "--row", action="append", dest="rows", help="measure this row only; repeat the option for more"
     )
-    figures.add_argument("--boards", type=int, default=N_BOARDS, help="boards of each row of published and steps")
+    figures.add_argument("--boards", type=int, default=N_BOARDS, help="boards of each row of published")
     figures.add_argument("--data", type=Path, default=Path("data/bench"), help="folder of the tables, up to 8 GB")
     figures.add_argument("--write", action="store_true", help="write the rows into docs/figures.json and the pages")
     korf50 = commands.add_parser("korf50", help="take the boards of korf50-24puzzle from an output of pdb solve")

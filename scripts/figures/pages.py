@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from scripts.figures import store
+from scripts.figures import korf50, store
 from scripts.figures.chart import CHART, programs_chart
 from scripts.figures.code_tables import code_table
 from scripts.figures.tables import formatted, table
@@ -21,8 +21,8 @@ _FIGURE = re.compile(r"\d[\d,]*(?:\.\d+)?([^\d<>]{0,40}<!--([^<>;]+);([^<>;]+);(
 
 
 def pages() -> list[Path]:
-    """Return the pages with figures. Decisions and changes are history; notes for issues have none."""
-    docs = [path for path in sorted((ROOT / "docs").rglob("*.md")) if path.parent.name != "decisions"]
+    """Return the pages with figures. Changes are history."""
+    docs = sorted((ROOT / "docs").rglob("*.md"))
     return [ROOT / "README.md", *docs, ROOT / "data" / "README.md", ROOT / "deploy" / "README.md"]
 
 
@@ -37,10 +37,20 @@ def with_figures(text: str, figures: Mapping[str, Any]) -> str:
     return _FIGURE.sub(lambda match: formatted(figures[match[2]]["rows"][match[3]][match[4]]) + match[1], text)
 
 
+def files(figures: Mapping[str, Any]) -> dict[Path, str]:
+    """Return the charts, and the table that is too long for a page."""
+    return {
+        CHART: programs_chart(figures),
+        korf50.CHART: korf50.korf50_chart(figures),
+        korf50.CSV: korf50.korf50_csv(figures),
+    }
+
+
 def write_pages() -> None:
-    """Write the figures of all pages, and the chart."""
+    """Write the figures of all pages, and the files beside them."""
     figures = store.load()
     for path in pages():
         text = path.read_text(encoding="utf-8")
         path.write_text(with_figures(text, figures), encoding="utf-8")
-    CHART.write_text(programs_chart(figures), encoding="utf-8")
+    for path, text in files(figures).items():
+        path.write_text(text, encoding="utf-8")

@@ -44,7 +44,7 @@ EASY_24 = ("38", "40", "25", "44", "32")
 _LONG_S = 20.0
 # h needs no search, so its mean is over this many boards for each one that is solved.
 _H_BOARDS = 100
-# Rows of published and steps: databases or a heuristic, and options of the solver.
+# Rows of published: databases or a heuristic, and options of the solver.
 RESULTS: dict[str, tuple[str, dict[str, bool]]] = {
     "Manhattan distance": ("manhattan", {"plain": True}),
     "linear conflict": ("linear-conflict", {"plain": True}),
@@ -55,17 +55,11 @@ RESULTS: dict[str, tuple[str, dict[str, bool]]] = {
     "6-6-3 and reflection": ("663 bytes", {"plain": True}),
     "7-8": ("78 bytes", {"plain": True, "reflects": False}),
     "7-8 and reflection": ("78 bytes", {"plain": True}),
-    "bits": ("78", {"plain": True}),
-    "pruning": ("78", {}),
-    "78d": ("78 78d", {}),
-    "78v": ("78 78d 78v", {}),
-    "9-6": ("78 96", {}),
-    "78d, 9-6": ("78 78d 96", {}),
 }
 
 
 class Settings(NamedTuple):
-    """Folder of tables, and the number of boards of each row of published and steps."""
+    """Folder of tables, and the number of boards of each row of published."""
 
     folder: Path
     n_boards: int
@@ -159,7 +153,7 @@ def instance_set(name: str, ids: tuple[str, ...], names: str, folder: Path, n_th
 
 
 def result(name: str, folder: Path, n_boards: int) -> store.Row:
-    """Return the columns of a row of published or steps: means over random boards, of h and of nodes."""
+    """Return the columns of a row of published: means over random boards, of h and of nodes."""
     source, options = RESULTS[name]
     boards = random_boards(SIZE, GOAL, n_boards * _H_BOARDS, seed=1).astype(np.uint8)
     with opened("" if source in HEURISTICS else source, folder) as databases:
@@ -261,8 +255,8 @@ def _hardest_rows(at: Settings) -> Rows:
     }
 
 
-def _result_rows(section: str, at: Settings) -> Rows:
-    return {name: partial(result, name, at.folder, at.n_boards) for name in store.load()[section]["rows"]}
+def _result_rows(at: Settings) -> Rows:
+    return {name: partial(result, name, at.folder, at.n_boards) for name in RESULTS}
 
 
 SECTIONS: dict[str, Callable[[Settings], Rows]] = {
@@ -281,6 +275,5 @@ SECTIONS: dict[str, Callable[[Settings], Rows]] = {
         **{f"{side}x{side}": partial(approximate, side, 20 if side <= 6 else 10) for side in range(4, 11)},
         "6x6, 10 s": partial(approximate, 6, 14, 10.0),
     },
-    "published": partial(_result_rows, "published"),
-    "steps": partial(_result_rows, "steps"),
+    "published": _result_rows,
 }

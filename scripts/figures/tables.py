@@ -4,7 +4,6 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from pdb_core.pattern import named_partitions, partition_source
-from pdb_query import read_instances
 
 Figures = Mapping[str, Any]
 Row = Mapping[str, Any]
@@ -52,17 +51,12 @@ def _databases(_figures: Figures, name: str, _row: Row) -> str:
     return text + ", `--plain`" * name.endswith(" --plain")
 
 
-def _file_mb(figures: Figures, name: str, row: Row) -> float | None:
-    """Return the size of all files of databases, which the row or its name lists, such as `78 78d`."""
-    name = row.get("databases", name).removesuffix(" --plain")
+def _file_mb(figures: Figures, name: str, _row: Row) -> float | None:
+    """Return the size of all files of databases, which the name of the row lists, such as `78 78d`."""
+    name = name.removesuffix(" --plain")
     builds = figures["builds"]["rows"]
     sizes = [builds.get(each, {}).get("file_bytes") for each in ([name] if name.endswith("bytes") else name.split())]
     return None if None in sizes else sum(sizes) / 1e6
-
-
-def _optimal_length(_figures: Figures, name: str, _row: Row) -> int | None:
-    """Return the published length of one of the 50 boards of the 24-puzzle."""
-    return next(board.optimal_length for board in read_instances("korf50-24puzzle", None) if board.id == name)
 
 
 def partition_rows(figures: Figures) -> dict[str, Row]:
@@ -87,6 +81,17 @@ def program_rows(figures: Figures) -> dict[str, Row]:
         "korf3_s": sum(figure("korf50", board, "seconds_s") for board in ("38", "40", "25")),
     }
     return {"tile-pdb": own, **figures["programs"]["rows"]}
+
+
+def measured_rows(figures: Figures) -> dict[str, Row]:
+    """Return dates, versions and machines, each with the names of the sections that were measured so."""
+    sections: dict[tuple[str, ...], list[str]] = {}
+    rows: dict[tuple[str, ...], Row] = {}
+    for name, section in figures.items():
+        key = tuple(section["measured"].values())
+        sections.setdefault(key, []).append(name)
+        rows[key] = section["measured"]
+    return {", ".join(names): rows[key] for key, names in sections.items()}
 
 
 # Labels of single figures: section;row;column.
@@ -128,7 +133,6 @@ TABLES: dict[str, tuple[str | Callable[[Figures], Mapping[str, Row]], dict[str, 
             "source": lambda _figures, name, _row: partition_source(name),
         },
     ),
-    "builds": ("builds", {"tables": _code, **_COSTS}),
     # Random boards of the 15-puzzle on one thread.
     "random1000": (
         "random1000",
@@ -137,7 +141,6 @@ TABLES: dict[str, tuple[str | Callable[[Figures], Mapping[str, Row]], dict[str, 
             "files, MB": _file_mb,
             **_NODES,
             "mean time, ms": "mean_ms",
-            "million nodes/s": "million_nodes_per_s",
         },
     ),
     "hardest80": (
@@ -170,24 +173,6 @@ TABLES: dict[str, tuple[str | Callable[[Figures], Mapping[str, Row]], dict[str, 
             "boards": "boards",
         },
     ),
-    # Steps from the published search to fewer nodes.
-    "steps": ("steps", {"step": _name, "new": "new", "tables, MB": _file_mb, **_NODES, "boards": "boards"}),
-    "korf50": (
-        "korf50",
-        {
-            "board": _name,
-            "length": _optimal_length,
-            "generated": "generated",
-            "expanded": "expanded",
-            "time, s": "seconds_s",
-            "6-6-6-6, 2002": "published_6666",
-            "7 partitions, 2019": "published_7_partitions",
-            "large, 2019": "published_large",
-        },
-    ),
     "other": (lambda _figures: {label: {} for label in _OTHER}, {"measure": _name, "value": _other_figure}),
-    "measured": (
-        lambda figures: {name: section["measured"] for name, section in figures.items() if "measured" in section},
-        {"section": _name, "date": "date", "versions": "versions", "machine": "machine"},
-    ),
+    "measured": (measured_rows, {"sections": _name, "date": "date", "versions": "versions", "machine": "machine"}),
 }

@@ -1,10 +1,9 @@
-"""Benchmark figures in pages are those of docs/figures.json, and the chart shows them."""
+"""Benchmark figures in pages are those of docs/figures.json, and the charts show them."""
 
 import pytest
 
 from scripts.figures import store
-from scripts.figures.chart import CHART, programs_chart
-from scripts.figures.pages import pages, with_figures
+from scripts.figures.pages import files, pages, with_figures
 from tests import ROOT
 
 FIGURES = store.load()
@@ -16,8 +15,9 @@ def test_tables_and_figures_of_a_page_are_those_of_the_data_file(page: str) -> N
     assert with_figures(PAGES[page], FIGURES) == PAGES[page], "run scripts/measure pages"
 
 
-def test_chart_has_the_figures_of_the_data_file() -> None:
-    assert CHART.read_text(encoding="utf-8") == programs_chart(FIGURES)
+def test_charts_and_files_have_the_figures_of_the_data_file() -> None:
+    for path, text in files(FIGURES).items():
+        assert path.read_text(encoding="utf-8") == text, f"{path}: run scripts/measure pages"
 
 
 def test_changed_figures_change_the_page() -> None:

@@ -41,8 +41,8 @@ class Block:
 
 
 def page_paths() -> list[Path]:
-    """Return the pages with commands. Decisions are history."""
-    docs = [path for path in sorted((ROOT / "docs").rglob("*.md")) if path.parent.name != "decisions"]
+    """Return the pages with commands."""
+    docs = sorted((ROOT / "docs").rglob("*.md"))
     others = [ROOT / "data" / "README.md", ROOT / "deploy" / "README.md", ROOT / "CONTRIBUTING.md"]
     return [ROOT / "README.md", *docs, *others]
 

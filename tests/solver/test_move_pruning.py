@@ -93,7 +93,7 @@ def test_large_boards_have_duplicates_of_17_moves_each_pruned_at_its_last_move()
 def test_fsm_prunes_exactly_its_duplicates_at_any_length(max_length: int, n_states: int) -> None:
     """It does so up to `max_length` moves, and its state depends on no more than the last `max_length - 1`.
 
-    docs/decisions/move-pruning.md has the numbers of states.
+    docs/design/move-pruning.md has the numbers of states.
     """
     fsm = pruning_fsm(max_length)
     assert fsm.n_states == n_states
