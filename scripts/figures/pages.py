@@ -23,7 +23,7 @@ _FIGURE = re.compile(r"\d[\d,]*(?:\.\d+)?([^\d<>]{0,40}<!--([^<>;]+);([^<>;]+);(
 def pages() -> list[Path]:
     """Return the pages with figures. Decisions and changes are history; notes for issues have none."""
     docs = [path for path in sorted((ROOT / "docs").rglob("*.md")) if path.parent.name != "decisions"]
-    return [ROOT / "README.md", *docs, ROOT / "data" / "README.md", ROOT / "deploy" / "README.md"]
+    return [*docs, ROOT / "data" / "README.md", ROOT / "deploy" / "README.md"]
 
 
 def with_figures(text: str, figures: Mapping[str, Any]) -> str:
