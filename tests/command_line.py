@@ -2,7 +2,6 @@
 
 import json
 import os
-import pty
 import re
 import signal
 import subprocess
@@ -106,6 +105,8 @@ def on_terminal(*arguments: str, until: str, keys: bytes | None, program: Sequen
 
     Return the exit code and what was shown. After three minutes all its processes are killed.
     """
+    import pty  # not on Windows
+
     ours, theirs = pty.openpty()
     process = subprocess.Popen(
         ["setsid", "--ctty", *program, *arguments], stdin=theirs, stdout=theirs, stderr=theirs,

@@ -13,7 +13,6 @@ from hypothesis import HealthCheck, settings
 from xdist.scheduler.loadgroup import LoadGroupScheduling
 
 from pdb_core.jit import cache_home
-from tests.compile_once import compile_once
 from tests.tables import table_file
 
 # The same examples in every run, and no deadline: the first call of a kernel compiles it.
@@ -33,6 +32,8 @@ def pytest_configure(config: pytest.Config) -> None:
     --slow tries sixty times as many inputs, different ones in each run.
     """
     if hasattr(config, "workerinput"):
+        from tests.compile_once import compile_once  # not on Windows
+
         compile_once()
     # A suite that is started in the background ignores SIGINT, and so would the processes of its tests.
     signal.signal(signal.SIGINT, signal.default_int_handler)

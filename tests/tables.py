@@ -1,7 +1,6 @@
 """Table files that several tests share, each built once per run; table files with changed headers."""
 
 import atexit
-import fcntl
 import hashlib
 import json
 import os
@@ -13,6 +12,7 @@ from typing import Any
 
 import h5py
 import pytest
+from filelock import FileLock
 
 from pdb_build import BuildPlan, BuildProgress, build_database, plan_build
 from pdb_core.encoding import Cost, Encoding
@@ -41,8 +41,7 @@ def table_file(
         f"{cost}-{partition}-{size_text}-{goal_text}-{encoding}".replace(",", "_").replace("/", "-").replace(" ", "_")
     )
     path = _FOLDER / f"{name[:120]}.h5"
-    with path.with_suffix(".lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)  # closing the file releases it
+    with FileLock(path.with_suffix(".lock")):
         if not path.exists():
             build_database(small_plan(path, partition, size_text, encoding, cost, goal_text))
     return path

@@ -45,7 +45,7 @@ class Solver(DatabaseSolver):
 
     @classmethod
     def standard(cls, size: SizeLike = 4, goal: BoardLike = "blank-last", *, load: LoadMode = "map") -> Self:
-        """Return a solver with the standard table of a size: 663 for the 15-puzzle.
+        """Return a solver with the standard table of a size: 78 for the 15-puzzle, or 663 if 78 is too large.
 
         The first time, the table is built in the cache folder, with a progress bar.
 

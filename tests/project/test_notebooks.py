@@ -1,4 +1,4 @@
-"""The notebooks run from start to end, in an empty folder, and show what they promise."""
+"""The notebooks run from start to end, in an empty folder, show what they promise, and end in a picture."""
 
 from pathlib import Path
 
@@ -31,3 +31,4 @@ def test_notebook_runs(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPat
         if kind in ("image/svg+xml", "text/html")
     ]
     assert len(kinds) >= PICTURES[path.stem]
+    assert any("image/png" in output.get("data", {}) for output in notebook.cells[-1].outputs)

@@ -8,7 +8,7 @@ import sys
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -32,12 +32,16 @@ _PROGRESS = re.compile(
 
 @dataclass(frozen=True)
 class Block:
-    """Fenced block: the word after its fence, its text, its first line, and whether it is slow."""
+    """Fenced block: the word after its fence, its text, its first line, and whether it is slow.
+
+    `output` has the lines of the block of text right below a block in `sh`: the output of its last command.
+    """
 
     language: str
     text: str
     line: int
     is_slow: bool
+    output: tuple[str, ...] = ()
 
 
 def page_paths() -> list[Path]:
@@ -57,8 +61,10 @@ def blocks(path: Path) -> list[Block]:
         if fence and language is None:
             language, inside, begin = fence[1], [], number
         elif fence:
+            if language == "text" and before == "sh":
+                found[-1] = replace(found[-1], output=tuple(inside))
             found.append(Block(language, "\n".join(inside), begin, before == SLOW))
-            language, before = None, ""
+            language, before = None, language
         elif language is not None:
             inside.append(line)
         elif line:
@@ -67,10 +73,13 @@ def blocks(path: Path) -> list[Block]:
 
 
 def commands(block: Block) -> list[tuple[str, list[str]]]:
-    """Return the commands of a console block, without comments, and the lines below each.
+    """Return the commands of a console block or of a block in `sh`, without comments, and the output of each.
 
     A command that ends in a backslash continues in the next line.
     """
+    if block.language == "sh":
+        *first, last = block.text.splitlines()
+        return [*((command, []) for command in first), (last, list(block.output))]
     shown: list[tuple[str, list[str]]] = []
     text = re.sub(r" *\\\n *", " ", block.text)
     for line in text.splitlines() if block.language == "console" else ():
@@ -196,12 +205,14 @@ def untimed(line: str) -> str:
 
 
 # Languages of blocks that run, and of blocks with data.
-RUN = ("console", "python")
+RUN = ("console", "python", "sh")
 DATA = ("text", "js", "json", "yaml", "ini", "nginx", "caddy")
 # The beginnings of commands that do not run, and the reason.
 NOT_RUN = {
-    "git clone ": "the repository is not published yet",
+    "scripts/demo": "installs the project; scripts/wheel builds and solves in a clean environment",
     "scripts/test": "the tests themselves; .ci/run",
+    "python3 -m venv .venv": "the environment of the tests is there",
+    ". .venv/bin/activate": "the environment of the tests is active",
     "pip install ": "scripts/wheel installs the wheel in a clean environment",
     "openssl ": "makes certificates for a cluster of machines",
     "dask ": "a cluster of machines; tests/pdb_cluster starts clusters in the process",
@@ -210,6 +221,8 @@ NOT_RUN = {
     "pdb solve --db data/24-small.h5 --load huge": "takes hours; tests/solver/test_frontier.py",
     "pdb solve --db data/6666.h5 --instances korf50-24puzzle --scheduler": "needs a cluster; tests/pdb_cluster",
 }
+# Pages whose blocks can be pasted one by one. Only a service that a block starts keeps running.
+PASTED = ("README.md", "docs/tutorial.md")
 NOT_RUN_PAGES = {
     "deploy/README.md": "needs root, systemd or a container engine; tests/project/test_deploy.py checks it"
 }
@@ -265,10 +278,15 @@ def test_page_runs_as_written(
     monkeypatch: pytest.MonkeyPatch,
     pytestconfig: pytest.Config,
 ) -> None:
-    """Run each page in an empty folder."""
+    """Run each page in an empty folder; those of `PASTED` block by block, without files and names of other blocks."""
     monkeypatch.chdir(tmp_path)
     reader = Reader(start)
     for block in blocks(PAGES[page]):
+        if page in PASTED:
+            folder = tmp_path / str(block.line)
+            folder.mkdir()
+            monkeypatch.chdir(folder)
+            reader.names.clear()
         if pytestconfig.getoption("--slow") or not block.is_slow:
             reader.follow(block)
 
