@@ -37,8 +37,9 @@ class Together(Generic[Result]):
         while self._waiting:
             served = next(iter(self._waiting))
             asked = self._waiting.pop(served)
-            self._wait_again(served, asked[_MOST_BOARDS:])
-            await self._answer_some(served, asked[:_MOST_BOARDS])
+            n_now = min(_MOST_BOARDS, -(-len(asked) // self._n_at_once))
+            self._wait_again(served, asked[n_now:])
+            await self._answer_some(served, asked[:n_now])
         self._tasks.discard(asyncio.current_task())
 
     async def _answer_some(self, served: Served, asked: list[tuple[Board, asyncio.Future[Result | None]]]) -> None:
