@@ -3,7 +3,6 @@
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from functools import wraps
-from types import TracebackType
 from typing import Concatenate, ParamSpec, TypeVar
 
 import httpx
@@ -80,9 +79,7 @@ class Client(ServiceCalls):
     def __enter__(self) -> "Client":
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:
@@ -233,9 +230,7 @@ class AsyncClient(ServiceCalls):
             raise
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self._http.aclose()
 
     async def _send(self, call: Call[Result]) -> Result:

@@ -18,6 +18,7 @@ import numpy.typing as npt
 from pydantic import ValidationError
 
 from pdb_core import errors
+from pdb_core.arguments import as_count, as_number
 from pdb_core.errors import PROBLEM_TYPE, InputError, PdbError, ServiceError, UnknownDatabaseError, UnsolvableError
 from pdb_core.messages import as_typed, shorten
 from pdb_core.puzzle import Board, BoardLike, BoardSize, Tiles, as_goal, format_board, parse_size
@@ -62,17 +63,6 @@ class Call(Generic[Result]):
     accept: str = JSON
     batch: bytes | None = None
     search_s: float = 0.0
-
-    def request(self, timeout_s: float) -> dict[str, Any]:
-        """Return the arguments of the method `stream` of a client of httpx."""
-        return {
-            "timeout": timeout_s + self.search_s,
-            "method": "GET" if self.batch is None else "POST",
-            "url": self.path,
-            "params": self.query,
-            "content": self.batch,
-            "headers": {"Accept": self.accept, "Content-Type": self.accept},
-        }
 
 
 class ServiceCalls:
@@ -135,23 +125,15 @@ class ServiceCalls:
             part = rows[start : start + self._batch_rows].tobytes()
             yield Call("v1/lookup", self._names(goal), _read_batch, accept=BINARY, batch=part)
 
-    def _moves(
-        self, board: BoardLike, goal: BoardLike | None = None, *, seconds: float | None = None, nodes: int | None = None
-    ) -> Call[MovesAnswer]:
+    def _moves(self, board: BoardLike, goal: BoardLike | None = None, **limits: Any) -> Call[MovesAnswer]:
         checked = Board(board, self.size)
-        query = self._query(checked, goal, seconds, nodes)
-        search_s = max(0.0, min(HINT_S if seconds is None else seconds, self._longest_search_s))
+        query = self._query(checked, goal, **limits)
+        search_s = min(float(query.get("seconds", HINT_S)), self._longest_search_s)
         read = partial(self._parse, MovesAnswer)
         return Call("v1/moves", query, lambda body: self._solvable(read(body), checked), search_s=search_s)
 
     def _solve(
-        self,
-        board: BoardLike,
-        goal: BoardLike | None = None,
-        *,
-        seconds: float | None = None,
-        nodes: int | None = None,
-        report: SolveReport | None = None,
+        self, board: BoardLike, goal: BoardLike | None = None, *, report: SolveReport | None = None, **limits: Any
     ) -> Call[SolveAnswer]:
         """Return a request for events, also without `report`: between them, a dead server is noticed."""
         checked = Board(board, self.size)
@@ -173,14 +155,17 @@ class ServiceCalls:
                 raise ServiceError(f"{self.url} ended its answer without a result; it may have been stopped: try again")
             return self._solvable(results[0], checked)
 
-        return Call("v1/solve", self._query(checked, goal, seconds, nodes), read, watch, accept=EVENTS)
+        return Call("v1/solve", self._query(checked, goal, **limits), read, watch, accept=EVENTS)
 
     def _query(
-        self, board: Tiles, goal: BoardLike | None, seconds: float | None = None, nodes: int | None = None
+        self, board: Tiles, goal: BoardLike | None, *, seconds: float | None = None, nodes: int | None = None
     ) -> dict[str, str]:
-        limits = {"seconds": seconds, "nodes": nodes}
-        given = {name: str(value) for name, value in limits.items() if value is not None}
-        return {"board": format_board(board), **self._names(goal), **given}
+        query = {"board": format_board(board), **self._names(goal)}
+        if seconds is not None:
+            query["seconds"] = str(as_number(seconds, "seconds"))
+        if nodes is not None:
+            query["nodes"] = str(as_count(nodes, "nodes", 1))
+        return query
 
     def _names(self, goal: BoardLike | None) -> dict[str, str]:
         """Return the parameters db and goal. The default goal of the service may differ from that of the database."""
@@ -244,13 +229,20 @@ class ServiceCalls:
 
     @contextmanager
     def _sending(self, call: Call[Any]) -> Iterator[dict[str, Any]]:
-        """Yield the arguments of `Call.request` for a call. Raise the errors of httpx as `ServiceError`."""
-        arguments = call.request(self._timeout_s)
+        """Yield the arguments of `httpx.Client.stream` for a call. Raise the errors of httpx as `ServiceError`."""
+        timeout_s = self._timeout_s + call.search_s
         try:
-            yield arguments
+            yield {
+                "timeout": timeout_s,
+                "method": "GET" if call.batch is None else "POST",
+                "url": call.path,
+                "params": call.query,
+                "content": call.batch,
+                "headers": {"Accept": call.accept, "Content-Type": call.accept},
+            }
         except httpx.TimeoutException:
             raise ServiceError(
-                f"{self.url} sent nothing for {arguments['timeout']:g} s; try again later, or give a larger timeout_s"
+                f"{self.url} sent nothing for {timeout_s:g} s; try again later, or give a larger timeout_s"
             ) from None
         except httpx.HTTPError as error:
             reason = as_typed(str(error).rstrip("."), _MAX_SENTENCE)

@@ -67,12 +67,10 @@ async def _serve(app: Starlette, listener: socket.socket, on_ready: Callable[[],
         log_enabled=False,  # `Gate` logs every request that fails
     )
     server.listener = listener
-    stopped = asyncio.Event()
     loop = asyncio.get_running_loop()
-    serving = asyncio.create_task(server.serve())
-    stopping = asyncio.create_task(stopped.wait())
+    serving, stopping = asyncio.create_task(server.serve()), loop.create_future()
     loading = asyncio.wrap_future(service.loaded)
-    with _handling_signals(lambda *_: loop.call_soon_threadsafe(stopped.set)):
+    with _handling_signals(lambda *_: loop.call_soon_threadsafe(stopping.cancel)):
         try:
             await asyncio.wait({serving, stopping, loading}, return_when=asyncio.FIRST_COMPLETED)
             if loading.done():
@@ -118,11 +116,11 @@ class _Server(Server):
 
 def _event_loop() -> asyncio.AbstractEventLoop:
     """Return an event loop of uvloop if it is installed: it is not made for Windows."""
-    try:
+    with contextlib.suppress(ModuleNotFoundError):
         import uvloop
-    except ModuleNotFoundError:
-        return asyncio.new_event_loop()
-    return uvloop.new_event_loop()
+
+        return uvloop.new_event_loop()
+    return asyncio.new_event_loop()
 
 
 def _systemd_socket() -> socket.socket | None:

@@ -179,16 +179,16 @@ def replay(board: Tiles, tiles: Sequence[int], goal: Tiles, size: BoardSize) -> 
     WrongAnswerError
         If a tile is not next to the blank when it moves, or the last board is not `goal`.
     """
-    return tuple(tuple(cells) for cells in _played(board, tiles, goal, size))
+    return tuple(tuple(cells) for cells in played(board, tiles, goal, size))
 
 
 def check_solution(board: Tiles, tiles: Sequence[int], goal: Tiles, size: BoardSize) -> None:
     """Replay a solution without keeping the boards, which can be large and many. Raises `WrongAnswerError`."""
-    for _cells in _played(board, tiles, goal, size):
+    for _cells in played(board, tiles, goal, size):
         pass
 
 
-def _played(board: Tiles, tiles: Sequence[int], goal: Tiles, size: BoardSize) -> Iterator[list[int]]:
+def played(board: Tiles, tiles: Sequence[int], goal: Tiles, size: BoardSize) -> Iterator[list[int]]:
     """Yield the board after each move, the first and the last included: one list that changes."""
     cells = list(board)
     places = [0] * len(cells)

@@ -1,7 +1,6 @@
 """`solve` and `Solver`: optimal solutions with the standard tables or with table files."""
 
 from collections.abc import Sequence
-from contextlib import ExitStack
 from functools import lru_cache
 from typing import Self
 
@@ -37,11 +36,7 @@ class Solver(DatabaseSolver):
         PdbError
             The errors of `open_database` and `Solver`.
         """
-        with ExitStack() as stack:
-            databases = [stack.enter_context(open_database(path, load=load)) for path in paths]
-            solver = cls(*databases)
-            stack.pop_all()
-        return solver
+        return cls(*(open_database(path, load=load) for path in paths))
 
     @classmethod
     def standard(cls, size: SizeLike = 4, goal: BoardLike = "blank-last", *, load: LoadMode = "map") -> Self:

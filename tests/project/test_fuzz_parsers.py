@@ -30,7 +30,7 @@ from pdb_query import Instance, read_instances
 from solver.heuristics import HEURISTICS, parse_heuristic
 from tests.fuzzing import SIZES, board_texts, boards, encoded, fuzz, little_memory, outcome, texts
 from tilepdb.commands.board_input import read_boards, split_arguments
-from tilepdb.commands.options import parse_bytes
+from tilepdb.commands.options import BoardOptions, parse_bytes
 from tilepdb.commands.tile_names import TileNames
 
 S3 = BoardSize(3, 3)
@@ -112,7 +112,7 @@ def parse_arguments(text: str) -> list[Instance]:
     arguments = text.split("|")
     files, boards_of = split_arguments(arguments)
     assert len(files) + len(boards_of) == len(arguments)
-    return list(read_boards(boards_of, None, None))
+    return list(read_boards(BoardOptions(boards_of)))
 
 
 # Words for tiles

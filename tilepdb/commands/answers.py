@@ -4,6 +4,7 @@ import json
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
@@ -31,16 +32,11 @@ class AnswerWriter:
     `worst` is the error that decides the exit code: one board without a solution does not stop the others.
     """
 
-    def __init__(
-        self,
-        method: Method,
-        *,
-        names: TileNames | None = None,
-        has_log: bool = False,
-    ) -> None:
+    def __init__(self, method: Method, *, names: TileNames | None = None, has_log: bool = False) -> None:
         """With `has_log`, answers may be those of earlier runs, so there is no rate of this run."""
         self._method_fields = {"algorithm": method.algorithm, "heuristic": method.heuristic}
         self._method, self._names, self._has_log = method, names, has_log
+        self._word: Callable[[int], str] = str if names is None else names.word
         self._start = time.perf_counter()
         self._n_boards = self._n_solved = self._generated = 0
         self.worst: PdbError | None = None
@@ -71,7 +67,10 @@ class AnswerWriter:
             self._remember(error)
         if self._method.all_solutions:
             record |= {"solutions": solution.n_solutions, "all_solutions": solution.is_complete}
-        record |= {"solvable": True} | _fields(solution) | self._method_fields
+        found = {name: getattr(solution, name) for name in _COLUMNS[4:] if name not in self._method_fields}
+        found["seconds"] = round(solution.seconds, 6)
+        found["thresholds"] = [asdict(at) | {"seconds": round(at.seconds, 6)} for at in solution.thresholds]
+        record |= {"solvable": True} | found | self._method_fields
         if self._method.algorithm == APPROXIMATE:  # it counts no nodes
             record |= dict.fromkeys(_NODE_COUNTS)
         return record
@@ -80,7 +79,7 @@ class AnswerWriter:
         from pdb_core.messages import shorten
         from pdb_core.puzzle import why_unsolvable
 
-        shown = shorten(" ".join(map(_word_of(self._names), request.board)))
+        shown = shorten(" ".join(map(self._word, request.board)))
         message(f"board {shown} cannot be solved: {why_unsolvable(request.board, request.goal, request.size)}")
         self._remember(UnsolvableError("not all boards can be solved"))
 
@@ -95,16 +94,15 @@ class AnswerWriter:
         from pdb_core.durable_files import written_safely
 
         records: Iterable[Record] = map(self.record, answers)
-        if options.out is None:
-            self._write(records, options.output, _text)
-            return
-        with written_safely(options.out) as file:
-            self._write(positions_written(records, file, _word_of(self._names)), options.output, lambda _: ())
-        message(f"{options.out} written")
-
-    def _write(self, records: Iterable[Record], output: str, text: Callable[[Record], Iterable[str]]) -> None:
-        named = records if self._names is None else map(self._names.named, records)
-        write_records(named, output, columns=_COLUMNS, text=text)
+        with ExitStack() as stack:
+            if options.out is not None:
+                records = positions_written(records, stack.enter_context(written_safely(options.out)), self._word)
+            if self._names is not None:
+                records = map(self._names.named, records)
+            text = _text if options.out is None else lambda _: iter(())
+            write_records(records, options.output, columns=_COLUMNS, text=text)
+        if options.out is not None:
+            message(f"{options.out} written")
 
     def finish(self) -> None:
         """Report the totals of several boards on stderr. Raises the worst error."""
@@ -117,29 +115,6 @@ class AnswerWriter:
             )
         if self.worst is not None:
             raise self.worst
-
-
-def _word_of(names: TileNames | None) -> Callable[[int], str]:
-    return str if names is None else names.word
-
-
-def _fields(solution: "Solution") -> dict[str, Any]:
-    """Return the fields of a record that a search finds."""
-    return {
-        "length": solution.length,
-        "moves": None if solution.moves is None else list(solution.moves),
-        "optimal": solution.optimal,
-        "h": solution.h,
-        "lower_bound": solution.lower_bound,
-        "generated": solution.generated,
-        "expanded": solution.expanded,
-        "seconds": round(solution.seconds, 6),
-        "thresholds": [asdict(at) | {"seconds": round(at.seconds, 6)} for at in solution.thresholds],
-        "suboptimality_bound": solution.suboptimality_bound,
-        "reopened": solution.reopened,
-        "peak_open": solution.peak_open,
-        "gap": solution.gap,
-    }
 
 
 def contradiction(answer: "Answer") -> WrongAnswerError | None:

@@ -40,27 +40,20 @@ def boards_to_solve(options: SolveBoardOptions, db: list[Path] | None = None) ->
 
     Raises `InputError`; the iterator raises `BoardError`, `InstanceError`.
     """
-    boards, goal = _boards_and_goal(options)
-    names = None
+    options = _with_from_and_to(options)
+    goal, names = options.goal, None
     if options.tiles == "letters":
         if goal is None:
             raise InputError("--tiles letters needs --goal, whose words are the tiles")
         names = TileNames(goal)
         goal = names.goal
-    source = options.instances
-    if not boards and source is None:
-        source = _default_instances(db)
-    instances = read_boards(boards, source, size_hint(db, options.size), options.n_boards, names)
+    if not options.boards and options.instances is None:
+        options = replace(options, instances=_default_instances(db))
+    instances = read_boards(options, db, names)
     if options.shard is not None:
         number, n_shards = parse_shard(options.shard)
         instances = islice(instances, number - 1, None, n_shards)
-    return BoardInput(instances, goal, names, source == STDIN)
-
-
-def boards_to_look_up(options: BoardOptions, db: list[Path] | None) -> "Iterator[Instance]":
-    """Return the boards of a command; those of standard input if it names none. Raises as `boards_to_solve`."""
-    source = STDIN if not options.boards and options.instances is None else options.instances
-    return read_boards(options.boards, source, size_hint(db, options.size), options.n_boards)
+    return BoardInput(instances, goal, names, options.instances == STDIN)
 
 
 def size_hint(db: "list[Path] | None", size: str | None) -> "BoardSize | None":
@@ -81,26 +74,21 @@ def size_hint(db: "list[Path] | None", size: str | None) -> "BoardSize | None":
 
 
 def read_boards(
-    arguments: list[str] | None,
-    instances: str | None,
-    size: "BoardSize | None",
-    n_boards: int | None = None,
-    names: TileNames | None = None,
+    options: BoardOptions, db: list[Path] | None = None, names: TileNames | None = None
 ) -> "Iterator[Instance]":
-    """Return the boards of the files among the arguments, of the other arguments, then of the instance set.
+    """Return the boards of the files among the arguments, of the other arguments, then of --instances.
 
-    With `n_boards`, only as many. The iterator raises `BoardError`, `InstanceError`.
+    `db` are the table files, which may give the size. Raises `TableFileError`, `InputError`; the iterator raises
+    `BoardError`, `InstanceError`.
     """
-    return islice(_all_boards(arguments, instances, size, names), n_boards)
+    return islice(_all_boards(options, size_hint(db, options.size), names), options.n_boards)
 
 
-def _all_boards(
-    arguments: list[str] | None, instances: str | None, size: "BoardSize | None", names: TileNames | None
-) -> "Iterator[Instance]":
+def _all_boards(options: BoardOptions, size: "BoardSize | None", names: TileNames | None) -> "Iterator[Instance]":
     from pdb_core.puzzle import Board
     from pdb_query import Instance, read_instances
 
-    files, texts = split_arguments(arguments)
+    files, texts = split_arguments(options.boards)
     # No board is one number: it is a board typed without quotes.
     if len(texts) > 1 and any(text.isdigit() for text in texts) and all(re.fullmatch(r"[\d,/]+", t) for t in texts):
         texts = [" ".join(texts)]
@@ -110,8 +98,8 @@ def _all_boards(
         yield from _with_file_name(path, read_instances(path, size, tile_number=tile_number))
     for number, board in enumerate(boards, start=1):
         yield Instance(str(number), board)
-    if instances is not None:
-        yield from read_instances(instances, size, tile_number=tile_number)
+    if options.instances is not None:
+        yield from read_instances(options.instances, size, tile_number=tile_number)
 
 
 def _with_file_name(path: Path, instances: "Iterator[Instance]") -> "Iterator[Instance]":
@@ -160,16 +148,16 @@ def parse_shard(shard: str) -> tuple[int, int]:
     return number, n_shards
 
 
-def _boards_and_goal(options: SolveBoardOptions) -> tuple[list[str] | None, str | None]:
-    """Return the boards and the goal, also if --from and --to give them. Raises `InputError`."""
+def _with_from_and_to(options: SolveBoardOptions) -> SolveBoardOptions:
+    """Return options whose board and goal are those of --from and --to, if given. Raises `InputError`."""
     start, end = options.from_board, options.to_board
     if start is None and end is None:
-        return options.boards, options.goal
+        return options
     if start is None or end is None:
         raise InputError("--from and --to are only valid together; give both")
     if options.boards or options.instances is not None or options.goal is not None:
         raise InputError("--from and --to cannot be combined with other boards or --goal; leave those out")
-    return [start], end
+    return replace(options, boards=[start], goal=end)
 
 
 def _default_instances(db: "list[Path] | None") -> str:

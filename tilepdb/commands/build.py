@@ -21,7 +21,6 @@ from tilepdb.commands.options import (
     option_group,
 )
 from tilepdb.commands.output import Record, message, plural, prepare, write_records
-from tilepdb.commands.process import command
 from tilepdb.commands.table_files import header_record, pattern_text
 from tilepdb.progress import BuildLine
 
@@ -105,7 +104,6 @@ class BuildClusterOptions(ClusterOptions):
     ] = None
 
 
-@command
 def build(
     partitions: PartitionsArgument,
     file: FileOptions,
@@ -127,18 +125,7 @@ def build(
     prepare()
     from tilepdb.named_build import named_plan
 
-    plans = [
-        named_plan(
-            partition,
-            file.out,
-            size=file.size,
-            goal=file.goal,
-            encoding=file.encoding,
-            cost=file.cost,
-            n_threads=run.threads,
-        )
-        for partition in partitions
-    ]
+    plans = [named_plan(partition, **vars(file), n_threads=run.threads) for partition in partitions]
     if run.dry_run:
         write_records(
             map(_plan_record, plans), output, columns=(*_COLUMNS, "memory_bytes", "disk_bytes"), text=_plan_text

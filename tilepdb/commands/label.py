@@ -11,7 +11,7 @@ import typer
 
 from pdb_core.errors import BoardError, GoalError, InputError, InstanceError, UnsolvableError
 from pdb_core.messages import as_typed, shorten
-from tilepdb.commands.board_input import parse_shard, read_boards, size_hint, split_arguments
+from tilepdb.commands.board_input import parse_shard, read_boards, split_arguments
 from tilepdb.commands.databases import OpenDatabases
 from tilepdb.commands.options import (
     BoardOptions,
@@ -23,7 +23,6 @@ from tilepdb.commands.options import (
     option_group,
 )
 from tilepdb.commands.output import message, plural, prepare
-from tilepdb.commands.process import command
 from tilepdb.commands.progress import LabelDisplay
 
 if TYPE_CHECKING:
@@ -89,7 +88,6 @@ class DatasetOptions:
     fresh: FreshOption = False
 
 
-@command
 def label(
     boards: LabelBoardOptions,
     dataset: DatasetOptions,
@@ -103,7 +101,6 @@ def label(
     continues after Ctrl-C or a crash. docs/how-to/numpy.md describes the columns.
     """
     prepare()
-    from pdb_core.resources import available_cores
     from pdb_study.labels import write_labels
     from pdb_study.labels.formats import check_format
     from pdb_study.labels.sources import Shard
@@ -125,7 +122,7 @@ def label(
             databases,
             content=content,
             chunk=chunk,
-            n_threads=threads or available_cores(),
+            n_threads=threads,
             command=shlex.join(["pdb", *sys.argv[1:]]),
             fresh=dataset.fresh,
             progress=display.show_labels,
@@ -181,18 +178,12 @@ def parse_lengths(text: str) -> tuple[int, ...]:
 
 def _given_boards(options: LabelBoardOptions, tables: TableOptions, databases: OpenDatabases) -> "BoardSource":
     """Return the boards of arguments, files and --instances."""
-    import numpy as np
-
-    from pdb_core.puzzle import check_table_size
     from pdb_study.labels import GivenBoards
 
-    instances = list(
-        read_boards(options.boards, options.instances, size_hint(tables.db, options.size), options.n_boards)
-    )
+    instances = list(read_boards(options, tables.db))
     if not instances:
         raise InstanceError("there are no boards in the files or the set; name others")
     size, goal = instances[0].size, databases.goal_of(instances[0], options.goal)
-    check_table_size(size)
     for instance in instances:
         if instance.size != size:
             raise BoardError(
@@ -202,7 +193,7 @@ def _given_boards(options: LabelBoardOptions, tables: TableOptions, databases: O
             raise GoalError(
                 f"board {instance.id} has another goal than the boards before it; label each goal separately"
             )
-    boards = np.array([instance.board for instance in instances], dtype=np.uint8)
+    boards = [instance.board for instance in instances]
     files = [path.name for path in split_arguments(options.boards)[0]]
     name = " ".join([*files, *([options.instances] if options.instances else [])])
     return GivenBoards(size, goal, boards, shorten(name, _MOST_CHARACTERS) or "command line")

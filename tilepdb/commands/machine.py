@@ -14,7 +14,6 @@ from tilepdb.commands import completion
 from tilepdb.commands.databases import open_file
 from tilepdb.commands.options import EncodingOption, FormatOption, LoadOption, SeedOption
 from tilepdb.commands.output import Record, message, prepare, write_records
-from tilepdb.commands.process import command
 
 if TYPE_CHECKING:
     from pdb_core.puzzle import Tiles
@@ -27,7 +26,6 @@ _Sets = dict[str, "list[tuple[Tiles, Tiles | None]]"]
 _SETS = ("hardest80", "worst-for-78", "korf100")
 
 
-@command
 def doctor(
     context: typer.Context,
     warm_up: Annotated[
@@ -93,27 +91,23 @@ def _huge_pages() -> str:
     except OSError:
         return "unknown"
     chosen = text.partition("[")[2].partition("]")[0]
-    return f"{chosen}" + ("" if chosen != "never" else ": copied tables are looked up more slowly")
+    return "never: copied tables are looked up more slowly" if chosen == "never" else chosen
 
 
 def _self_test() -> str:
     import tempfile
 
-    from pdb_build import build_database, plan_build
-    from pdb_core.pattern import parse_partition
-    from pdb_core.puzzle import BoardSize, blank_last
-    from pdb_query import open_database
     from solver import Solver
+    from tilepdb.named_build import build
 
     start = time.perf_counter()
-    size = BoardSize(3, 3)
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "8.h5"
-        build_database(plan_build(size, blank_last(size), parse_partition("8", size), path))
-        # Windows does not remove a file that is mapped.
-        with open_database(path, load="copy") as database:
-            h = database.probe(_HARDEST_8_PUZZLE).h
-            length = Solver(database).solve(_HARDEST_8_PUZZLE).length
+    # Windows does not remove a file that is mapped.
+    with (
+        tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder,
+        build("8", Path(folder) / "8.h5", progress=lambda _: None) as database,
+    ):
+        h = database.probe(_HARDEST_8_PUZZLE).h
+        length = Solver(database).solve(_HARDEST_8_PUZZLE).length
     if (h, length) != (31, 31):
         raise WrongAnswerError(
             f"self-test: the hardest 8-puzzle takes 31 moves, found h {h} and length {length}; please report this"
@@ -126,7 +120,6 @@ def _check_text(record: Record) -> Iterator[str]:
     yield f"{record['check']:<17} {f'{value:,}' if isinstance(value, int) else value}"
 
 
-@command
 def bench(
     partitions: Annotated[
         list[str] | None,
@@ -174,8 +167,7 @@ def bench(
             yield _measure_build(partition, encoding, path, repeats)
             with open_file(path, load, verify=False) as database:
                 solver, plain = Solver(database), Solver(database, plain=True)
-                sample = random_boards(database.size, database.goal, boards, seed).tolist()
-                random = [(tuple(board), None) for board in sample]
+                random = [(board, None) for board in random_boards(database.size, database.goal, boards, seed)]
                 yield _measure_searches(f"{name}: {boards} random boards, --plain", plain, random)
                 yield _measure_searches(f"{name}: {boards} random boards", solver, random)
                 for set_name, instances in of_size.items():

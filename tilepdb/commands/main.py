@@ -12,7 +12,7 @@ from tilepdb.commands.label import label
 from tilepdb.commands.machine import bench, doctor
 from tilepdb.commands.options import GroupedCommand, with_option_groups
 from tilepdb.commands.output import message, print_line
-from tilepdb.commands.process import run_process
+from tilepdb.commands.process import command, run_process
 from tilepdb.commands.query import query
 from tilepdb.commands.serve import serve
 from tilepdb.commands.solve import approximate, search, solve
@@ -101,7 +101,7 @@ study = typer.Typer(
 )  # fmt: skip
 for group, commands in ((app, COMMANDS), (study, STUDIES)):
     for function, examples in commands:
-        group.command(cls=GroupedCommand, epilog="\n".join(examples))(with_option_groups(function))
+        group.command(cls=GroupedCommand, epilog="\n".join(examples))(command(with_option_groups(function)))
 app.add_typer(study)
 
 

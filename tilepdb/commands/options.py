@@ -318,12 +318,6 @@ class SolveClusterOptions(ClusterOptions):
         ),
     ] = None
 
-    def check(self, threads: int | None) -> None:
-        """Raise `InputError` also if --worker-db has no cluster."""
-        super().check(threads)
-        if self.worker_db is not None and self.scheduler is None:
-            raise InputError("--worker-db needs --scheduler; give its address, or leave out --worker-db")
-
 
 def parse_bytes(text: str) -> int:
     """Return an amount of memory: a number of bytes, or one with the suffix K, M, G or T. Raises `InputError`."""

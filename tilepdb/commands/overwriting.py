@@ -1,7 +1,6 @@
 """Outputs of a command that would overwrite its own files."""
 
 from collections.abc import Mapping
-from dataclasses import is_dataclass
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +10,8 @@ from tilepdb.commands.board_input import split_arguments
 _OUTPUTS = ("log", "out", "plot")
 
 
-def refuse_overwriting(parameters: Mapping[str, Any]) -> None:
+def refuse_overwriting(options: Mapping[str, Any]) -> None:
     """Raise `OutputError` if an output of a command is one of its inputs, or another output, under any name."""
-    options: dict[str, Any] = {}
-    for name, value in parameters.items():
-        options |= vars(value) if is_dataclass(value) else {name: value}
     used: list[tuple[str, Path]] = [("the table file of --db", path) for path in options.get("db") or ()]
     if "file" in options:
         used.append(("the table file", options["file"]))

@@ -8,6 +8,9 @@ from tilepdb.commands.output import Record
 
 def positions_written(records: Iterable[Record], file: IO[str], word: Callable[[int], str] = str) -> Iterator[Record]:
     """Yield the records, and write the solution of each to `file`; `word` returns the name of a tile."""
+    from pdb_core.puzzle import parse_size
+    from solver.solution import played
+
     for number, record in enumerate(records):
         if number:
             file.write("\n")
@@ -17,23 +20,9 @@ def positions_written(records: Iterable[Record], file: IO[str], word: Callable[[
             file.write("NO ANSWER\n")
         else:
             file.write(f"{record['length']}\n")
-            for step, position in enumerate(_positions(record, word)):
-                file.write(f"\n{position}" if step else position)
+            size = parse_size(record["size"])
+            for step, cells in enumerate(played(record["board"], record["moves"], tuple(record["goal"]), size)):
+                file.write("\n" if step else "")
+                for start in range(0, size.n_cells, size.width):
+                    file.write(" ".join(map(word, cells[start : start + size.width])) + "\n")
         yield record
-
-
-def _positions(record: Record, word: Callable[[int], str]) -> Iterator[str]:
-    """Yield the board after each move as rows of tiles; the first and the last board included."""
-    width = int(record["size"].partition("x")[0])
-    words = list(map(word, record["board"]))
-    cells = {tile: cell for cell, tile in enumerate(record["board"])}
-
-    def rows() -> str:
-        return "".join(" ".join(words[start : start + width]) + "\n" for start in range(0, len(words), width))
-
-    yield rows()
-    for tile in record["moves"]:
-        blank, cell = cells[0], cells[tile]
-        words[blank], words[cell] = words[cell], words[blank]
-        cells[tile], cells[0] = blank, cell
-        yield rows()

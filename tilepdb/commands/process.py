@@ -7,14 +7,12 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, NoReturn, TypeVar, cast
+from typing import Any, NoReturn
 
 from pdb_core import system
 from pdb_core.errors import LimitReachedError, MemoryLimitError, OutputError, PdbError, system_error
 from tilepdb.commands.output import ReaderGoneError, message, write_result
 from tilepdb.commands.overwriting import refuse_overwriting
-
-Function = TypeVar("Function", bound=Callable[..., None])
 
 # A shell shows the end by a signal as an exit code that is greater than its number by this.
 _SIGNALLED = 128
@@ -25,7 +23,7 @@ _ENDINGS: dict[int, str] = {
 _LIBRARY_BYTES = 350_000_000
 
 
-def command(function: Function) -> Function:
+def command(function: Callable[..., None]) -> Callable[..., None]:
     """Return a function as a command, with its errors and signals as messages and exit codes."""
 
     @functools.wraps(function)
@@ -39,7 +37,7 @@ def command(function: Function) -> Function:
             refuse_overwriting(kwargs)
             function(*args, **kwargs)
 
-    return cast(Function, wrapped)
+    return wrapped
 
 
 def _prepare_libraries() -> None:

@@ -1,28 +1,28 @@
 """`pdb query`: lookups of boards in databases."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from pdb_core.errors import UnsolvableError
-from tilepdb.commands.board_input import boards_to_look_up
+from tilepdb.commands.board_input import STDIN, read_boards
 from tilepdb.commands.databases import OpenDatabases
 from tilepdb.commands.options import BoardOptions, FormatOption, TableOptions
 from tilepdb.commands.output import Record, message, prepare, write_records
-from tilepdb.commands.process import command
 
 if TYPE_CHECKING:
-    from pdb_core.puzzle import Tiles
-    from pdb_query import Database, Instance
+    from pdb_query import Instance
 
 
-@command
 def query(boards: BoardOptions, tables: TableOptions, output: FormatOption = "text") -> None:
     """Look up boards: lower bounds on their optimal lengths.
 
     Print the distance of each pattern and their sum, for each symmetry, and the maximum of the sums.
     """
     prepare()
-    instances = boards_to_look_up(boards, tables.db)
+    if not boards.boards and boards.instances is None:
+        boards = replace(boards, instances=STDIN)
+    instances = read_boards(boards, tables.db)
     columns = ("id", "board", "goal", "solvable", "h", "sums", "values")
     are_solvable = []
     with tables.open() as databases:
@@ -48,6 +48,13 @@ def _record(instance: "Instance", databases: OpenDatabases, goal_text: str | Non
     except UnsolvableError as error:
         message(str(error))
         return record | {"solvable": False, "h": None, "sums": [], "values": [], "costs": [], "symmetries": []}
+    # A catalogue has a sum for each partition and symmetry.
+    sums = [
+        (database.cost, mapping.name)
+        for database in tables
+        for mapping in database.mappings(goal)
+        for _ in database.partition.sums
+    ]
     return record | {
         "solvable": True,
         "h": max(probe.h for probe in probes),
@@ -58,17 +65,9 @@ def _record(instance: "Instance", databases: OpenDatabases, goal_text: str | Non
             for values in probe.values
             for places in database.partition.sums
         ],
-        "costs": [database.cost for database, _ in _sums(tables, goal)],
-        "symmetries": [symmetry for _, symmetry in _sums(tables, goal)],
+        "costs": [cost for cost, _ in sums],
+        "symmetries": [symmetry for _, symmetry in sums],
     }
-
-
-def _sums(databases: Iterable["Database"], goal: "Tiles") -> Iterator[tuple["Database", str]]:
-    """Yield the database and the symmetry of each sum. A catalogue has a sum for each partition and symmetry."""
-    for database in databases:
-        for mapping in database.mappings(goal):
-            for _ in database.partition.sums:
-                yield database, mapping.name
 
 
 def _text(record: Record) -> Iterator[str]:

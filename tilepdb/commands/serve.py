@@ -5,7 +5,7 @@ import importlib
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -13,13 +13,6 @@ from pdb_core.errors import InputError
 from tilepdb.commands.databases import open_file
 from tilepdb.commands.options import TableOptions, VerifyOption, option_group
 from tilepdb.commands.output import message, prepare
-from tilepdb.commands.process import command
-
-if TYPE_CHECKING:
-    import socket
-
-    from pdb_query import Database
-    from pdb_service.settings import ServiceSettings
 
 _STDERR = 2
 
@@ -101,7 +94,6 @@ class SearchQueueOptions:
     ] = 5.0
 
 
-@command
 def serve(tables: ServedTableOptions, network: NetworkOptions, searches: SearchQueueOptions) -> None:
     """Look up and solve boards over HTTP, with a page at /.
 
@@ -117,9 +109,12 @@ def serve(tables: ServedTableOptions, network: NetworkOptions, searches: SearchQ
     import faulthandler
     import logging
 
+    from pdb_core.puzzle import BoardSize, blank_last
     from pdb_core.resources import available_cores
-    from pdb_service.server import open_socket
-    from pdb_service.settings import ServiceSettings, read_host, read_origin
+    from pdb_service.app import create_app
+    from pdb_service.server import notify_systemd, open_socket, serve as run
+    from pdb_service.settings import ServiceSettings, advice, hosts_of, read_host, read_origin
+    from tilepdb.standard import standard_table
 
     settings = ServiceSettings(
         n_solves=searches.solves or available_cores(),
@@ -137,40 +132,23 @@ def serve(tables: ServedTableOptions, network: NetworkOptions, searches: SearchQ
     logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
     with contextlib.ExitStack() as stack:
         listener = stack.enter_context(open_socket(network.host, network.port))
-        databases = [stack.enter_context(database) for database in _open(tables)]
-        _serve(databases, listener, network.host, settings)
+        paths = tables.db or [
+            standard_table(size, blank_last(size), message) for size in (BoardSize(4, 4), BoardSize(3, 3))
+        ]
+        databases = [stack.enter_context(open_file(path, tables.load, verify=tables.verify)) for path in paths]
+        address, port = listener.getsockname()[:2]
+        url = f"http://{f'[{address}]' if ':' in address else address}:{port}/"
+        message(f"listening on {url}")
+        if (hint := advice(address, settings.allowed_hosts)) is not None:
+            message(hint)
+        settings = replace(settings, allowed_hosts=(*hosts_of(network.host, address), *settings.allowed_hosts))
 
+        def on_ready() -> None:
+            message(f"ready: {url}")
+            notify_systemd()
 
-def _serve(databases: "list[Database]", listener: "socket.socket", host: str, settings: "ServiceSettings") -> None:
-    """Print the address, and answer requests until a signal ends the server."""
-    from pdb_service.app import create_app
-    from pdb_service.server import notify_systemd, serve as run
-    from pdb_service.settings import advice, hosts_of
-
-    address, port = listener.getsockname()[:2]
-    url = f"http://{f'[{address}]' if ':' in address else address}:{port}/"
-    message(f"listening on {url}")
-    if (hint := advice(address, settings.allowed_hosts)) is not None:
-        message(hint)
-    settings = replace(settings, allowed_hosts=(*hosts_of(host, address), *settings.allowed_hosts))
-
-    def on_ready() -> None:
-        message(f"ready: {url}")
-        notify_systemd()
-
-    run(create_app(databases, settings), listener, on_ready)
-    message("stopped")
-
-
-def _open(tables: ServedTableOptions) -> "list[Database]":
-    """Open the databases of --db; by default the standard ones of 4x4 and 3x3, which are built the first time."""
-    from pdb_core.puzzle import BoardSize, blank_last
-    from tilepdb.standard import standard_table
-
-    paths = tables.db or [
-        standard_table(size, blank_last(size), message) for size in (BoardSize(4, 4), BoardSize(3, 3))
-    ]
-    return [open_file(path, tables.load, verify=tables.verify) for path in paths]
+        run(create_app(databases, settings), listener, on_ready)
+        message("stopped")
 
 
 def _read_token(path: Path) -> str:

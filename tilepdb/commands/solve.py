@@ -15,12 +15,10 @@ from tilepdb.commands.options import (
     SolveClusterOptions,
     TableOptions,
 )
-from tilepdb.commands.process import command
 from tilepdb.commands.solvers import APPROXIMATE, Method, frontier_bytes, parse_method
 from tilepdb.commands.solving import answer_boards
 
 
-@command
 def solve(
     boards: SolveBoardOptions,
     tables: TableOptions,
@@ -44,6 +42,8 @@ def _check_cluster(cluster: SolveClusterOptions, limits: LimitOptions, method: M
     """Raise `InputError` if options cannot be combined with those of a cluster."""
     cluster.check(limits.threads)
     if cluster.scheduler is None:
+        if cluster.worker_db is not None:
+            raise InputError("--worker-db needs --scheduler; give its address, or leave out --worker-db")
         return
     here = "leave out --scheduler to solve on this machine, with all its cores"
     if method.all_solutions:
@@ -52,7 +52,6 @@ def _check_cluster(cluster: SolveClusterOptions, limits: LimitOptions, method: M
         raise InputError(f"a cluster keeps no nodes near the root; {here}, or leave out --frontier-memory")
 
 
-@command
 def search(
     boards: SolveBoardOptions,
     algorithm: AlgorithmOptions,
@@ -70,7 +69,6 @@ def search(
     answer_boards(method, boards, tables, limits, output, lists=ida_star.list_solutions)
 
 
-@command
 def approximate(
     boards: SolveBoardOptions,
     tables: TableOptions,

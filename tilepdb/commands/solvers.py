@@ -43,9 +43,25 @@ class Method:
 
 
 def parse_method(options: AlgorithmOptions, db: list[Path] | None, ida_star: IdaStarOptions) -> Method:
-    """Return the method of these options. Raises `InputError` if they exclude each other."""
+    """Return the method of these options. Raises `InputError` if they do not fit together."""
     algorithm = options.algorithm
-    _check_options(options, db, ida_star)
+    if algorithm not in ALGORITHMS:
+        raise InputError(f"algorithm {algorithm!r} is not known; give one of {', '.join(ALGORITHMS)}")
+    no_heuristic = f"--algorithm {algorithm} uses no heuristic"
+    only_ida_star = f"it needs --algorithm {IDA_STAR}"
+    is_ida_star, frontier = algorithm == IDA_STAR, ida_star.frontier_memory
+    for is_allowed, option, value, why in (
+        (ALGORITHMS[algorithm].uses_heuristic, "--heuristic", options.heuristic, no_heuristic),
+        (ALGORITHMS[algorithm].uses_heuristic, "--db", db, no_heuristic),
+        (is_ida_star, "--plain", options.plain, only_ida_star),
+        (is_ida_star, "--all", ida_star.all_solutions, only_ida_star),
+        (is_ida_star, "--frontier-memory", frontier, only_ida_star),
+        (not options.plain, "--frontier-memory", frontier, "it cannot be combined with --plain"),
+        (not is_ida_star, "--memory-limit", options.memory_limit, "IDA* stores no nodes"),
+        (algorithm == WEIGHTED_A_STAR, "--weight", options.weight, f"it needs --algorithm {WEIGHTED_A_STAR}"),
+    ):
+        if value and not is_allowed:
+            raise InputError(f"{option} cannot be given here: {why}")
     names: tuple[str, ...] = ()
     if ALGORITHMS[algorithm].uses_heuristic:
         heuristic = options.heuristic or (DATABASES if db else _DEFAULT_HEURISTIC)
@@ -83,28 +99,6 @@ def frontier_bytes(ida_star: IdaStarOptions) -> int | None:
     if ida_star.all_solutions:
         raise InputError("--frontier-memory cannot be combined with --all; leave out one of them")
     return parse_bytes(ida_star.frontier_memory)
-
-
-def _check_options(options: AlgorithmOptions, db: list[Path] | None, ida_star: IdaStarOptions) -> None:
-    """Raise `InputError` for an unknown algorithm, and for options that it does not have."""
-    algorithm = options.algorithm
-    if algorithm not in ALGORITHMS:
-        raise InputError(f"algorithm {algorithm!r} is not known; give one of {', '.join(ALGORITHMS)}")
-    no_heuristic = f"--algorithm {algorithm} uses no heuristic"
-    only_ida_star = f"it needs --algorithm {IDA_STAR}"
-    is_ida_star, frontier = algorithm == IDA_STAR, ida_star.frontier_memory
-    for is_allowed, option, value, why in (
-        (ALGORITHMS[algorithm].uses_heuristic, "--heuristic", options.heuristic, no_heuristic),
-        (ALGORITHMS[algorithm].uses_heuristic, "--db", db, no_heuristic),
-        (is_ida_star, "--plain", options.plain, only_ida_star),
-        (is_ida_star, "--all", ida_star.all_solutions, only_ida_star),
-        (is_ida_star, "--frontier-memory", frontier, only_ida_star),
-        (not options.plain, "--frontier-memory", frontier, "it cannot be combined with --plain"),
-        (not is_ida_star, "--memory-limit", options.memory_limit, "IDA* stores no nodes"),
-        (algorithm == WEIGHTED_A_STAR, "--weight", options.weight, f"it needs --algorithm {WEIGHTED_A_STAR}"),
-    ):
-        if value and not is_allowed:
-            raise InputError(f"{option} cannot be given here: {why}")
 
 
 def solvers(method: Method, databases: OpenDatabases, *, n_at_a_time: int) -> "Callable[[BoardSize, Tiles], Any]":

@@ -129,15 +129,12 @@ def search_source(
                 request.board, request.goal, request.size, time_limit=limits.seconds, databases=used
             )
         solver = solver_for(request.size, request.goal)
-        solution: Solution
-        if not is_ida_star:
-            solution = solver.solve(request.board, limits=limits, report=report)
-            return solution
-        how = {"limits": limits, "report": report, "pool": pool, "checkpoint": checkpoint}
+        solve, how = solver.solve, {"limits": limits, "report": report}
+        if is_ida_star:
+            how |= {"goal": request.goal, "pool": pool, "checkpoint": checkpoint}
         if method.all_solutions:
-            how["listed"] = None if listed is None else partial(listed, request.id)
-        solve = solver.solve_all if method.all_solutions else solver.solve
-        solution = solve(request.board, request.goal, **how)
+            solve, how["listed"] = solver.solve_all, None if listed is None else partial(listed, request.id)
+        solution: Solution = solve(request.board, **how)
         return solution
 
     return SingleAnswers(search, n_threads=n_threads, **hooks)

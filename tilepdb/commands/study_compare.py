@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from dataclasses import asdict
-from itertools import islice
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -12,10 +11,11 @@ from pdb_core.messages import shorten
 from solver.algorithms import ALGORITHMS, IDA_STAR, WEIGHTED_A_STAR
 from tilepdb.commands import completion
 from tilepdb.commands.answers import contradiction
-from tilepdb.commands.board_input import read_boards, size_hint
+from tilepdb.commands.board_input import read_boards
 from tilepdb.commands.options import (
     AlgorithmOptions,
     BoardGoalOption,
+    BoardOptions,
     FormatOption,
     IdaStarOptions,
     InstancesOption,
@@ -30,7 +30,6 @@ from tilepdb.commands.options import (
 )
 from tilepdb.commands.output import Record, message, plural, prepare, print_line, write_records
 from tilepdb.commands.plots import PlotOption, check_plot, write_plot
-from tilepdb.commands.process import command
 from tilepdb.commands.solvers import DATABASES, Method, parse_method
 from tilepdb.commands.solving import search_source
 from tilepdb.progress import ProgressLine
@@ -39,7 +38,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pdb_query import Instance
-    from pdb_study.compare import Comparison
     from solver.requests import Result
 
 _COLUMNS = (
@@ -107,7 +105,6 @@ class SampleLimitOptions(LimitOptions):
     threads: Annotated[int, typer.Option(min=1, max=1024, metavar="N", help="Number of threads.")] = 1
 
 
-@command
 def compare(
     sample: SampleOptions,
     compared: MethodOptions,
@@ -155,8 +152,14 @@ def compare(
 
         write_records(map(record, methods), output, columns=_COLUMNS, text=_text)
     comparison = Comparison(tuple(rows))
-    _report_gaps(comparison, is_drawn=plot is not None)
-    if n_drawn := len(comparison.whole_rows):
+    n_drawn = len(comparison.whole_rows)
+    if rows[0].n_unsolvable:
+        message(f"{plural(rows[0].n_unsolvable, 'board')} of {len(instances)} cannot be solved by any")
+    if not all(row.is_whole for row in rows):
+        message("boards were given up at a limit; rows that solved fewer have means over fewer, easier boards")
+    if plot is not None and n_drawn < len(rows):
+        message("not drawn: rows that did not solve all boards")
+    if n_drawn:
         write_plot(plot, comparison.draw, width=9, height=1.5 + 0.4 * n_drawn)
 
 
@@ -181,7 +184,8 @@ def _methods(options: MethodOptions, db: "list[Path] | None") -> list[Method]:
 def _boards(sample: SampleOptions, db: "list[Path] | None") -> "list[Instance]":
     """Return the boards that every method solves."""
     if sample.instances is not None:
-        return list(islice(read_boards(None, sample.instances, size_hint(db, sample.size)), sample.boards))
+        options = BoardOptions(instances=sample.instances, n_boards=sample.boards, size=sample.size)
+        return list(read_boards(options, db))
     from pdb_core.puzzle import Board, check_table_size, parse_goal, parse_size, random_boards
     from pdb_query import Instance
 
@@ -203,14 +207,3 @@ def _text(row: Record) -> Iterator[str]:
         f"{start} {row['mean_h']:8.3f} {row['mean_length']:8.3f} {round(row['mean_generated']):>15,} "
         f"{error:>12} {row['mean_seconds']:11.6f} {row['nodes_per_second'] or 0:>13,}"
     )
-
-
-def _report_gaps(comparison: "Comparison", *, is_drawn: bool) -> None:
-    """Report on stderr which boards the means leave out, and which rows a plot does."""
-    first = comparison.rows[0]
-    if first.n_unsolvable:
-        message(f"{plural(first.n_unsolvable, 'board')} of {first.n_boards} cannot be solved by any")
-    if not all(row.is_whole for row in comparison.rows):
-        message("boards were given up at a limit; rows that solved fewer have means over fewer, easier boards")
-    if is_drawn and len(comparison.whole_rows) < len(comparison.rows):
-        message("not drawn: rows that did not solve all boards")

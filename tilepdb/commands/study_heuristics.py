@@ -7,9 +7,8 @@ import typer
 
 from tilepdb.commands import completion
 from tilepdb.commands.options import FormatOption, GoalOption, SeedOption, SizeArgument, TableOptions, ThreadsOption
-from tilepdb.commands.output import message, prepare, print_line, write_records
+from tilepdb.commands.output import message, prepare, write_records
 from tilepdb.commands.plots import PlotOption, check_plot, write_plot
-from tilepdb.commands.process import command
 from tilepdb.progress import ProgressLine
 
 if TYPE_CHECKING:
@@ -30,7 +29,6 @@ HeuristicsOption = Annotated[
 ]
 
 
-@command
 def heuristics(
     tables: TableOptions,
     size: SizeArgument = "3x3",
@@ -74,11 +72,8 @@ def heuristics(
                 f"solving boards to know their distances: {done:,} of {total:,}", done / total
             ),
         )
-    if output == "text":
-        for text in _text(study):
-            print_line(text)
-    else:
-        write_records(_records(study), output, columns=_COLUMNS, text=lambda _: ())
+    records: Any = [study] if output == "text" else _records(study)
+    write_records(records, output, columns=_COLUMNS, text=_text)
     if plot is not None and not study.rows:
         message("nothing to draw: the distances of these boards are not known")
     elif plot is not None:
@@ -90,16 +85,9 @@ def _records(study: "HeuristicStudy") -> Iterator[dict[str, Any]]:
     for row in study.all_rows:
         for name, spread, exceeds in zip(study.names, row.spreads, study.exceeds, strict=True):
             error = study.standard_error(spread, row.n_boards)
-            record: dict[str, Any] = {
-                "distance": row.distance,
-                "boards": row.n_boards,
-                "heuristic": name,
-                "mean": round(spread.mean, 6),
-                "standard_deviation": round(spread.standard_deviation, 6),
-                "minimum": spread.minimum,
-                "maximum": spread.maximum,
-                "standard_error": None if error is None else round(error, 6),
-            }
+            record: dict[str, Any] = {"distance": row.distance, "boards": row.n_boards, "heuristic": name}
+            record |= {key: round(value, 6) for key, value in vars(spread).items()}
+            record["standard_error"] = None if error is None else round(error, 6)
             if row.distance is None:
                 record["larger_than"] = dict(zip(study.names, exceeds, strict=True))
             yield record

@@ -10,7 +10,6 @@ from pdb_core.messages import format_bytes
 from tilepdb.commands.options import FormatOption, GoalOption, SizeArgument, ThreadsOption, parse_bytes
 from tilepdb.commands.output import Record, bar_chart, message, plural, prepare, write_records
 from tilepdb.commands.plots import PlotOption, check_plot, write_plot
-from tilepdb.commands.process import command
 from tilepdb.progress import ProgressLine
 
 if TYPE_CHECKING:
@@ -20,7 +19,6 @@ if TYPE_CHECKING:
 _UNKNOWN_BYTES = 1 << 62
 
 
-@command
 def space(
     size: SizeArgument,
     goal: GoalOption = "blank-last",
@@ -45,7 +43,7 @@ def space(
     """
     check_plot(plot)
     prepare()
-    from pdb_core.resources import available_cores, available_memory
+    from pdb_core.resources import available_memory
     from pdb_study.space import explore_space
 
     # Some of the free memory is left to the interpreter and to other programs.
@@ -57,13 +55,14 @@ def space(
             size,
             goal,
             max_depth=depth,
-            n_threads=threads or available_cores(),
+            n_threads=threads,
             memory_limit_bytes=limit_bytes,
             max_antipodes=antipodes,
             progress=lambda depth, n_reached: line.show(f"depth {depth}: {n_reached:,} boards"),
         )
     record = _record(found)
-    records = _rows(record) if output == "csv" else [record]
+    by_distance = ({**record, "distance": distance, "boards": n} for distance, n in enumerate(found.counts))
+    records = by_distance if output == "csv" else [record]
     write_records(records, output, columns=("size", "goal", "distance", "boards"), text=_text)
     write_plot(plot, found.draw)
     if found.out_of_memory:
@@ -90,12 +89,6 @@ def _record(found: "StateSpace") -> dict[str, Any]:
         "antipodes": [format_board(board, found.size) for board in found.antipodes],
         "seconds": found.seconds,
     }
-
-
-def _rows(record: Record) -> Iterator[Record]:
-    """Yield a record for each distance."""
-    for distance, n in enumerate(record["counts"]):
-        yield {"size": record["size"], "goal": record["goal"], "distance": distance, "boards": n}
 
 
 def _text(record: Record) -> Iterator[str]:

@@ -13,7 +13,6 @@ from tilepdb.commands.databases import digest_progress, open_file
 from tilepdb.commands.options import FormatOption, LoadOption, SeedOption, ThreadsOption, VerifyOption
 from tilepdb.commands.output import Record, bar_chart, joined, message, prepare, write_records
 from tilepdb.commands.plots import PlotOption, check_plot, write_plot
-from tilepdb.commands.process import command
 from tilepdb.progress import ProgressLine
 
 if TYPE_CHECKING:
@@ -60,7 +59,6 @@ def pattern_text(record: Record, entry: Record, contents: str) -> str:
     return f"pattern {joined(entry['tiles'])}: {contents}"
 
 
-@command
 def info(files: FilesArgument, output: FormatOption = "text") -> None:
     """Describe table files: partition, goal and patterns.
 
@@ -111,7 +109,6 @@ def _info_text(record: Record) -> Iterator[str]:
     yield f"  {record['bytes']:,} bytes, header sha256 {record['sha256']}"
 
 
-@command
 def stats(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="Table file, made by pdb build.")],
     boards: Annotated[
@@ -178,7 +175,6 @@ def _stats_text(record: Record) -> Iterator[str]:
         )
 
 
-@command
 def verify(
     files: FilesArgument,
     deep: Annotated[
@@ -271,12 +267,10 @@ def _verify_text(record: Record) -> Iterator[str]:
         f"{sum(entries):,} entries agree"
     )
     for proof in record["proofs"]:
-        contents = (
-            ""
-            if proof["same_as"] is not None
-            else (
+        contents = ""
+        if proof["same_as"] is None:
+            contents = (
                 f"{proof['n_states']:,} zero-aware states, {proof['n_transitions']:,} moves, "
                 f"{proof['n_entries']:,} entries, {proof['seconds']:.1f} s"
             )
-        )
         yield f"  proved: {pattern_text(record, proof, contents)}"
