@@ -53,7 +53,7 @@ class LabelBoardOptions(BoardOptions):
             "move.",
         ),
     ] = None
-    seed: SeedOption = 1
+    seed: SeedOption = 0
     shard: ShardOption = None
 
 

@@ -68,7 +68,7 @@ class SampleOptions:
             f"or {_DEFAULT_BOARDS} random ones.",
         ),
     ] = None
-    seed: SeedOption = 1
+    seed: SeedOption = 0
 
 
 @option_group

@@ -40,7 +40,7 @@ def heuristics(
             min=2, max=1_000_000, metavar="N", help="Number of random boards, for sizes of more than 10 cells."
         ),
     ] = 1000,
-    seed: SeedOption = 1,
+    seed: SeedOption = 0,
     threads: ThreadsOption = None,
     plot: PlotOption = None,
     output: FormatOption = "text",

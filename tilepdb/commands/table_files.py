@@ -114,7 +114,7 @@ def stats(
     boards: Annotated[
         int, typer.Option(min=2, max=100_000_000, metavar="N", help="Number of random boards.")
     ] = 100_000,
-    seed: SeedOption = 1,
+    seed: SeedOption = 0,
     load: LoadOption = "map",
     verify: VerifyOption = False,
     plot: PlotOption = None,

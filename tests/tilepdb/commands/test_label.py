@@ -35,7 +35,7 @@ def test_random_boards_and_walks_of_a_command(tmp_path: Path, small_table: str) 
         "--threads", "1", "--distances-only", code=0,
     )  # fmt: skip
     arrays = loaded(out)
-    assert np.array_equal(arrays["board"], next(RandomWalks(S3, blank_first(S3), 30, 1, (3, 4, 5, 9)).blocks()))
+    assert np.array_equal(arrays["board"], next(RandomWalks(S3, blank_first(S3), 30, 0, (3, 4, 5, 9)).blocks()))
     assert "first_moves" not in arrays
 
 
@@ -79,11 +79,11 @@ def test_command_continues_after_ctrl_c_or_starts_over(
 
     stop()
     other = [*command, "--seed", "2"]
-    refused(pdb(*other), 2, "is of another command: boards seed 1, not 2; .* start over .fresh")
+    refused(pdb(*other), 2, "is of another command: boards seed 0, not 2; .* start over .fresh")
     result = pdb(*command)
     assert "a.npz continues after 40 boards of 400" in result.stderr
-    assert np.array_equal(loaded(out)["board"], next(RandomBoards(S3, blank_last(S3), 400, 1).blocks()))
-    for fresh, seed in ((other, 2), (command, 1)):
+    assert np.array_equal(loaded(out)["board"], next(RandomBoards(S3, blank_last(S3), 400, 0).blocks()))
+    for fresh, seed in ((other, 2), (command, 0)):
         stop()
         assert "continues after" not in pdb(*fresh, "--fresh", code=0).stderr
         assert np.array_equal(loaded(out)["board"], next(RandomBoards(S3, blank_last(S3), 400, seed).blocks()))
