@@ -459,7 +459,7 @@ def _parities(board: Tiles, goal: Tiles, size: BoardSize) -> tuple[bool, bool]:
 
 
 def random_boards(
-    size: SizeLike, goal: BoardLike = "blank-last", n: int = 1000, seed: Seed = 0
+    size: SizeLike, goal: BoardLike = "blank-last", n_boards: int = 1000, seed: Seed = 0
 ) -> npt.NDArray[np.uint8] | npt.NDArray[np.uint16]:
     """Draw solvable boards, uniformly distributed.
 
@@ -469,7 +469,7 @@ def random_boards(
         Size of the boards: "4x3", 4 or (4, 3).
     goal
         A board or a name.
-    n
+    n_boards
         Number of boards.
     seed
         Equal seeds give equal boards.
@@ -477,7 +477,7 @@ def random_boards(
     Returns
     -------
     numpy.ndarray
-        uint8[n, n_cells], or uint16 if a tile is larger than 255.
+        uint8[n_boards, n_cells], or uint16 if a tile is larger than 255.
 
     Raises
     ------
@@ -486,13 +486,13 @@ def random_boards(
 
     Examples
     --------
-    >>> random_boards("4x4", n=10).shape
+    >>> random_boards("4x4", n_boards=10).shape
     (10, 16)
     """
-    size, n, seed = as_size(size), as_count(n, "n", 0, _MOST_RANDOM), as_seed(seed)
+    size, n_boards, seed = as_size(size), as_count(n_boards, "n_boards", 0, _MOST_RANDOM), as_seed(seed)
     goal = as_goal(goal, size)
     tiles = np.arange(size.n_cells, dtype=np.uint8 if size.n_cells <= 256 else np.uint16)
-    boards = np.random.default_rng(seed).permuted(np.tile(tiles, (n, 1)), axis=1)
+    boards = np.random.default_rng(seed).permuted(np.tile(tiles, (n_boards, 1)), axis=1)
     places = np.argsort(np.array(goal))[boards]
     odd = np.array([permutation_is_odd(row.tolist()) for row in places], dtype=bool)
     dark = np.array([size.is_dark(cell) for cell in range(size.n_cells)])

@@ -8,7 +8,7 @@
     find_suboptimal_solution(board)   boards up to 32x32
 
     build("663")                      a table file; open_database(path): Database.probe, probe_batch
-    random_boards(4, n=1000)          boards; read_instances("korf100")
+    random_boards(4, n_boards=1000)   boards; read_instances("korf100")
     label(RandomBoards(4), solver)    boards with exact labels; label_by_distance
     compare, study_heuristics, explore_space    studies
     Client(url)                       the HTTP service

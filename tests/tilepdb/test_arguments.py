@@ -32,7 +32,7 @@ def arguments(folder: Path, table: str) -> tuple[dict[str, Any], dict[str, dict[
         "algorithm": "a-star", "board": BOARD, "boards": [BOARD], "cell": 0, "cells": [0, 1, 2], "chunk": 2,
         "column": 0, "database": database, "databases": database, "default": None, "frontier_bytes": 10**6,
         "height": 3, "heuristic": "manhattan", "heuristics": "manhattan", "index": 0, "lengths": 3, "max_depth": 2,
-        "max_distance": 2, "memory_limit_bytes": 10**8, "n": 3, "n_boards": 3, "n_each": 2, "n_threads": 1,
+        "max_distance": 2, "memory_limit_bytes": 10**8, "n_boards": 3, "n_each": 2, "n_threads": 1,
         "n_workers": 1, "nodes": 10, "out": folder / "a.npz", "partition": "auto", "path": table, "paths": "none.h5",
         "plan": plan, "pruned": ["UD"], "row": 0, "seconds": 1, "seed": 0, "size": 3, "solver": solver,
         "solvers": {"a": solver}, "source": source, "task": lambda: None, "text": "3x3", "threads": 1, "tile": 7,
@@ -98,9 +98,9 @@ def test_arguments_are_converted_or_refused(tmp_path: Path, small_table: str, mo
 
 
 def test_arguments_are_converted(small_table: str) -> None:
-    same = tilepdb.random_boards(3, n=4)
+    same = tilepdb.random_boards(3, n_boards=4)
     for size in ((3, 3), [3, 3], "3x3", np.int64(3), tilepdb.BoardSize(3, 3)):
-        assert np.array_equal(tilepdb.random_boards(size, n=4), same)
+        assert np.array_equal(tilepdb.random_boards(size, n_boards=4), same)
     assert tilepdb.Board("1 2 3 4 5 0", (3, 2)).size == tilepdb.BoardSize(3, 2)
     for path in (small_table, Path(small_table)):
         with tilepdb.Solver(path) as solver:

@@ -100,7 +100,7 @@ def test_heuristics_are_evaluated_and_searched_with() -> None:
 
 
 def test_time_limit_and_ctrl_c_end_a_search() -> None:
-    board = tilepdb.random_boards(6, n=1)[0].tolist()
+    board = tilepdb.random_boards(6, n_boards=1)[0].tolist()
     limited = tilepdb.solve(board, heuristic="manhattan", time_limit=0.2)
     assert limited.length is None
     for algorithm in ("ida-star", "a-star"):
