@@ -44,8 +44,8 @@ class Client(ServiceCalls):
         Address of the service, such as http://127.0.0.1:8015.
     db : str, optional
         Id of the database, see `databases`. The default is the first for boards of `size`, or the first of all.
-    size : BoardSize, optional
-        Size of the boards.
+    size : optional
+        Size of the boards, such as "4x4" or 4.
     token : str, optional
         Token of the service, if it needs one. Plain http sends it unencrypted.
     timeout_s : float
@@ -54,7 +54,7 @@ class Client(ServiceCalls):
     Raises
     ------
     InputError
-        If the address, the token or the time is invalid.
+        If the address, the size, the token or the time is invalid.
     UnknownDatabaseError
         If the service has no such database.
     ServiceError, TokenError, BusyError

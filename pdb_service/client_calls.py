@@ -18,10 +18,10 @@ import numpy.typing as npt
 from pydantic import ValidationError
 
 from pdb_core import errors
-from pdb_core.arguments import as_count, as_number
+from pdb_core.arguments import as_count, as_number, check_functions, shown
 from pdb_core.errors import PROBLEM_TYPE, InputError, PdbError, ServiceError, UnknownDatabaseError, UnsolvableError
-from pdb_core.messages import as_typed, shorten
-from pdb_core.puzzle import Board, BoardLike, BoardSize, Tiles, as_goal, format_board, parse_size
+from pdb_core.messages import as_typed
+from pdb_core.puzzle import Board, BoardLike, BoardSize, SizeLike, Tiles, as_goal, as_size, format_board, parse_size
 from pdb_query.database import Probe
 from pdb_service.answers import (
     Answer,
@@ -38,6 +38,8 @@ from pdb_service.requests import HINT_S, clearest_error
 
 JSON, BINARY, EVENTS = "application/json", "application/octet-stream", "text/event-stream"
 _MAX_SENTENCE = 800
+# Longer times do not fit the clocks of all systems.
+_MOST_S = 1e6
 
 Model = TypeVar("Model", bound=Answer)
 SomeAnswer = TypeVar("SomeAnswer", bound=BoardAnswer)
@@ -77,17 +79,15 @@ class ServiceCalls:
         url: str,
         *,
         db: str | None = None,
-        size: BoardSize | None = None,
+        size: SizeLike | None = None,
         token: str | None = None,
         timeout_s: float = 30.0,
     ) -> None:
-        self.url, self._timeout_s = url.rstrip("/"), timeout_s
-        self._wanted = db, None if size is None else str(size)
-        if not timeout_s > 0:
-            raise InputError(f"timeout_s is {timeout_s}; give a number of seconds greater than 0")
-        if token is not None and re.fullmatch(r"[!-~]+", token) is None:
-            raise InputError("the token has other characters than printable ASCII without whitespace; check it")
         address = _read_address(url)
+        self.url, self._timeout_s = str(url).rstrip("/"), as_number(timeout_s, "timeout_s", 0.001, _MOST_S)
+        self._wanted = db, None if size is None else str(as_size(size))
+        if token is not None and not (isinstance(token, str) and re.fullmatch(r"[!-~]+", token)):
+            raise InputError("the token has other characters than printable ASCII without whitespace; check it")
         self._options: dict[str, Any] = {
             "base_url": address,
             "headers": {} if token is None else {"Authorization": f"Bearer {token}"},
@@ -137,6 +137,7 @@ class ServiceCalls:
     ) -> Call[SolveAnswer]:
         """Return a request for events, also without `report`: between them, a dead server is noticed."""
         checked = Board(board, self.size)
+        check_functions(report=report)
         results: list[SolveAnswer] = []
 
         def watch(received: bytearray) -> None:
@@ -184,7 +185,7 @@ class ServiceCalls:
                 self._longest_search_s = limits.solve_seconds_limit
                 self._batch_rows = max(1, min(limits.batch_boards_limit, limits.body_bytes_limit // self.size.n_cells))
                 return
-        wanted = ("" if db is None else f" {shorten(db, 40)!r}") + ("" if size is None else f" for {size} boards")
+        wanted = ("" if db is None else f" {shown(db)}") + ("" if size is None else f" for {size} boards")
         listed = ", ".join(f"{database.id} ({database.size})" for database in answer.databases)
         raise UnknownDatabaseError(f"{self.url} has no database{wanted}; it has {as_typed(listed) or 'none'}")
 
@@ -262,6 +263,6 @@ def _read_address(url: str) -> httpx.URL:
         address = httpx.URL(url)
         if address.scheme in ("http", "https") and address.host and not address.userinfo and not address.query:
             return address
-    except (ValueError, httpx.InvalidURL) as error:
+    except (TypeError, ValueError, httpx.InvalidURL) as error:
         reason = str(error)
-    raise InputError(f"{as_typed(url)!r} is not the address of a service: {as_typed(reason)}; write http://HOST:PORT")
+    raise InputError(f"{shown(url)} is not the address of a service: {as_typed(reason)}; write http://HOST:PORT")

@@ -7,17 +7,19 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import httpx
 import numpy as np
 import pytest
 
 import tilepdb
 from tests import ROOT
+from tests.pdb_service.app_requests import ask, ready_app
 
 BOARD = "1 2 3/4 5 6/0 7 8"
 WRONG: tuple[Any, ...] = (None, -3, 1.5, float("nan"), "", "a\nb", object(), [], 10**30, 10**5000, b"x", [[1], [2, 3]])
-# Records, which users are given, and clients, which tests/pdb_service tests.
+# Records, which users are given, and the client for asyncio, which has the parameters of `Client`.
 RECORDS = """
-AsyncClient BatchProbe BoardLike BoardSource BuildPlan BuildProgress BuildResult Client Comparison Database
+AsyncClient BatchProbe BoardLike BoardSource BuildPlan BuildProgress BuildResult Comparison Database
 HeuristicStudy Instance Iteration LabelledBoards Probe Solution SolvedBoards StateSpace
 """
 HIDDEN = "offer withdraw resume finish_threshold finish_subtrees subtrees views contradicts"
@@ -36,7 +38,7 @@ def arguments(folder: Path, table: str) -> tuple[dict[str, Any], dict[str, dict[
         "n_workers": 1, "nodes": 10, "out": folder / "a.npz", "partition": "auto", "path": table, "paths": "none.h5",
         "plan": plan, "pruned": ["UD"], "row": 0, "seconds": 1, "seed": 0, "size": 3, "solver": solver,
         "solvers": {"a": solver}, "source": source, "task": lambda: None, "text": "3x3", "threads": 1, "tile": 7,
-        "time_limit": 0.01, "width": 3, "fresh": True, "force": True, "goal": "blank-last",
+        "time_limit": 0.01, "url": "http://localhost", "width": 3, "fresh": True, "force": True, "goal": "blank-last",
     }, {
         "a_star": {"heuristic": lambda _board: 0}, "build": {"size": 2}, "explore_space": {"size": 2},
         "ida_star": {"heuristic": lambda _board: 0}, "parse_goal": {"text": "snail"}, "plan_build": {"size": 2},
@@ -69,13 +71,22 @@ def failures(function: Callable[..., Any], given: dict[str, Any], where: str) ->
     return found
 
 
+def answered(app: Any, request: httpx.Request) -> httpx.Response:
+    """Return the answer of an app, without a server."""
+    path, kind = request.url.raw_path.decode(), request.headers["Accept"]
+    reply = ask(app, path, ("Accept", kind), ("Content-Type", kind), method=request.method, body=request.content)
+    return httpx.Response(reply.status, content=reply.body)
+
+
 def test_arguments_are_converted_or_refused(tmp_path: Path, small_table: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     given, of_functions = arguments(tmp_path, small_table)
+    app = ready_app(given["database"])
+    monkeypatch.setattr(httpx.HTTPTransport, "handle_request", lambda _, request: answered(app, request))
     objects = [
         tilepdb.Board(BOARD), tilepdb.BoardSize(3, 3), given["solver"], given["database"], tilepdb.Checkpoint(),
         given["solver"].solve(BOARD), tilepdb.HeuristicSolver(3), tilepdb.GraphSolver(3), tilepdb.WorkerPool(1),
-        tilepdb.RandomWalks(3, n_boards=5), given["source"],
+        tilepdb.RandomWalks(3, n_boards=5), given["source"], tilepdb.Client(given["url"]),
     ]  # fmt: skip
     calls = {
         f"{type(each).__name__}.{name}": method
