@@ -126,27 +126,16 @@ def stats(
     """
     check_plot(plot)
     prepare()
+    from pdb_query import random_board_statistics
     from pdb_study.histograms import Histograms
 
     with open_file(file, load, verify=verify) as database:
-        record = _stats_record(database, boards, seed)
-    columns = (
-        "file", "partition", "size", "mean_sum", "mean_sum_error", "mean_h", "mean_h_error", "boards",
-        "seed",
-    )  # fmt: skip
-    write_records([record], output, columns=columns, text=_stats_text)
-    write_plot(plot, Histograms(database).draw)
-
-
-def _stats_record(database: "Database", n_boards: int, seed: int) -> dict[str, Any]:
-    from pdb_query import random_board_statistics
-
-    sample = random_board_statistics(database, n_boards=n_boards, seed=seed)
-    record = header_record(database.path, database.header)
+        sample = random_board_statistics(database, n_boards=boards, seed=seed)
+        record = header_record(file, database.header)
     for entry, pattern in zip(record["patterns"], database.header.patterns, strict=True):
         entry["histogram"] = list(pattern.histogram)
-    return record | {
-        "boards": n_boards,
+    record |= {
+        "boards": boards,
         "seed": seed,
         "mean_sum": sample.sums[0][0],
         "mean_sum_error": sample.sums[0][1],
@@ -154,6 +143,12 @@ def _stats_record(database: "Database", n_boards: int, seed: int) -> dict[str, A
         "mean_h_error": sample.h[1],
         "sums": len(sample.sums),
     }
+    columns = (
+        "file", "partition", "size", "mean_sum", "mean_sum_error", "mean_h", "mean_h_error", "boards",
+        "seed",
+    )  # fmt: skip
+    write_records([record], output, columns=columns, text=_stats_text)
+    write_plot(plot, Histograms(database).draw)
 
 
 def _stats_text(record: Record) -> Iterator[str]:
@@ -193,7 +188,7 @@ def verify(
     prepare()
     failures: list[TableFileError] = []
     write_records(
-        (_verify_or_fail(path, deep, threads, failures) for path in files),
+        (_verify(path, deep, threads, failures) for path in files),
         output,
         columns=("file", "deep", "ok", "sha256", "seconds"),
         text=_verify_text,
@@ -202,30 +197,26 @@ def verify(
         raise SystemExit(failures[0].exit_code)
 
 
-def _verify_or_fail(path: Path, deep: bool, threads: int | None, failures: list[TableFileError]) -> dict[str, Any]:
+def _verify(path: Path, deep: bool, threads: int | None, failures: list[TableFileError]) -> dict[str, Any]:
     """Return the record of one file. A file that is not sound is reported on stderr, and added to `failures`."""
+    from pdb_query import open_database
+
+    start = time.perf_counter()
     try:
-        return _verify_file(path, deep, threads)
+        with open_database(path) as database, ProgressLine(message) as line:
+            database.verify(digest_progress(line, path))
+            n_patterns = len(database.header.patterns) if deep else 0
+            return header_record(path, database.header) | {
+                "deep": deep,
+                "ok": True,
+                "proofs": [_prove(database, index, threads, line) for index in range(n_patterns)],
+                "seconds": round(time.perf_counter() - start, 3),
+            }
     except TableFileError as error:
         message(str(error))
         failures.append(error)
         nothing: dict[str, Any] = {"sha256": None, "proofs": [], "seconds": None}
         return {"file": str(path), "deep": deep, "ok": False, "error": str(error)} | nothing
-
-
-def _verify_file(path: Path, deep: bool, threads: int | None) -> dict[str, Any]:
-    from pdb_query import open_database
-
-    start = time.perf_counter()
-    with open_database(path) as database, ProgressLine(message) as line:
-        database.verify(digest_progress(line, path))
-        n_patterns = len(database.header.patterns) if deep else 0
-        return header_record(path, database.header) | {
-            "deep": deep,
-            "ok": True,
-            "proofs": [_prove(database, index, threads, line) for index in range(n_patterns)],
-            "seconds": round(time.perf_counter() - start, 3),
-        }
 
 
 def _prove(database: "Database", index: int, threads: int | None, line: ProgressLine) -> dict[str, Any]:
