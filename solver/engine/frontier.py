@@ -51,7 +51,7 @@ _CHUNK = 1024
 # A node is expanded some 20 times as fast depth first.
 _SLOWNESS = 16
 # Nodes that a thread expands at a time, before their children are added.
-_RANGE = 1024
+_RANGE = 4096
 # Nodes that are ordered at a time, some 20 ms.
 _PART = 1 << 20
 # Seconds that a thread waits for the work of others.
