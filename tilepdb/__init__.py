@@ -33,10 +33,8 @@ After `pdb build 8 663`:
 31
 """
 
-import ast
 import importlib
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pdb_core import errors
@@ -125,14 +123,35 @@ if TYPE_CHECKING:
         solve as solve,
     )
 
-# The module of each name above, which is imported when the name is first used: all of them together take long.
-_MODULE_OF = {
-    name.name: str(node.module)
-    for node in ast.walk(ast.parse(Path(__file__).read_bytes()))
-    if isinstance(node, ast.ImportFrom)
-    for name in node.names
-    if name.asname
-} | {name: "pdb_core.errors" for name, item in vars(errors).items() if isinstance(item, type)}
+# The names of each module. The package is imported in a fraction of the time of all of them.
+_NAMES = {
+    "pdb_build": ("BuildPlan", "BuildProgress", "BuildResult", "build_database", "plan_build"),
+    "pdb_core": ("__version__",),
+    "pdb_core.errors": tuple(name for name, item in vars(errors).items() if isinstance(item, type)),
+    "pdb_core.puzzle": (
+        "Board", "BoardLike", "BoardSize", "format_board", "parse_goal", "parse_size", "random_boards",
+    ),
+    "pdb_study.labels": (
+        "BoardSource", "GivenBoards", "LabelledBoards", "RandomBoards", "RandomWalks", "label",
+        "label_by_distance", "write_labels",
+    ),
+    "pdb_query": (
+        "BatchProbe", "Database", "Instance", "Probe", "instance_sets", "open_database", "random_board_statistics",
+        "read_instances",
+    ),
+    "pdb_service.client": ("AsyncClient", "Client"),
+    "pdb_study.compare": ("Comparison", "compare"),
+    "pdb_study.heuristics": ("HeuristicStudy", "study_heuristics"),
+    "pdb_study.histograms": ("Histograms",),
+    "pdb_study.space": ("StateSpace", "explore_space"),
+    "solver": (
+        "ALGORITHMS", "Checkpoint", "GraphSolver", "HeuristicSolver", "Iteration", "Limits", "Solution",
+        "SolvedBoards", "WorkerPool", "a_star", "find_suboptimal_solution", "h", "ida_star",
+    ),
+    "tilepdb.named_build": ("build",),
+    "tilepdb.solver": ("Solver", "solve"),
+}  # fmt: skip
+_MODULE_OF = {name: module for module, names in _NAMES.items() for name in names}
 
 __all__ = sorted(_MODULE_OF)
 
