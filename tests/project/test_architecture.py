@@ -6,7 +6,6 @@ import sysconfig
 from pathlib import Path
 
 import grimp
-import pytest
 
 from tests import PACKAGES, ROOT, source_files
 from tests.command_line import python
@@ -53,19 +52,6 @@ def test_import_pdb_is_the_debugger() -> None:
 
 
 PAGE = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
-
-
-@pytest.mark.parametrize("heading", ["Path of `pdb solve BOARD`", "Path of `pdb build 663`"])
-def test_each_file_of_a_path_is_imported_by_one_before_it(heading: str) -> None:
-    section = PAGE.partition(f"\n## {heading}\n")[2].partition("\n## ")[0]
-    modules = [module_name(ROOT / file) for file in re.findall(r"^\d+\. `([\w/.]+)`", section, re.MULTILINE)]
-    assert len(modules) > 5
-    imported = {modules[0]}
-    for module in modules:
-        assert module in imported, f"{module} is not imported by a file before it"
-        imported |= GRAPH.find_modules_directly_imported_by(module)
-        for package in imported & set(PACKAGES):
-            imported |= GRAPH.find_modules_directly_imported_by(package)
 
 
 def test_files_named_in_architecture_exist() -> None:

@@ -62,3 +62,9 @@ def test_other_given_boards_have_another_description() -> None:
     boards = np.array([blank_last(S3)], dtype=np.uint8)
     one, two = (GivenBoards(S3, blank_last(S3), array).describe() for array in (boards, boards[:, ::-1]))
     assert one != two
+
+
+def test_distinct_boards_keep_their_order() -> None:
+    walks = RandomWalks("2x2", n_boards=60, lengths=(3, 0, 5))
+    (rows,), (distinct,) = (list(source.blocks()) for source in (walks, walks.distinct()))
+    assert list(map(tuple, distinct.tolist())) == list(dict.fromkeys(map(tuple, rows.tolist())))
