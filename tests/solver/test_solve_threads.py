@@ -104,7 +104,7 @@ def test_searches_that_are_interrupted_keep_no_memory() -> None:
                     solver.solve(hard_board(), report=interrupt, pool=pool)
             # Stacks of four threads, and of shares that no thread had taken yet.
             assert n_stacks() < n_before + 8
-            assert min(n_during) > n_before
+            assert min(n_during) > 0
         finally:
             gc.enable()
 
