@@ -115,8 +115,7 @@ class Frontier:
     Threads expand different nodes at the same time. One thread at a time adds their children, in the order of the
     parents, so the nodes do not depend on the threads.
 
-    nodes     uint32[capacity, n_columns], see `expand_nodes`: the first is not used, the second is the root
-    subtrees  below the complete frontier, after `go_on` has made them
+    nodes  uint32[capacity, n_columns], see `expand_nodes`: the first is not used, the second is the root
     """
 
     def __init__(
@@ -147,8 +146,9 @@ class Frontier:
         self.is_complete = False
 
     def expand(self, stack: Stack, pause_at: int, max_nodes: int) -> tuple[int, int]:
-        """Expand nodes near the root, until a limit of generated nodes, or to the end, or until there is only work of
-        other threads to wait for. The stack is empty. Returns the nodes generated and expanded.
+        """Expand nodes near the root, to the end or to a limit of generated nodes. The stack is empty.
+
+        If other threads have all the work, wait for a short time. Returns the nodes generated and expanded.
         """
         generated = expanded = 0
         while generated < min(pause_at, max_nodes) and not self.is_complete:
@@ -220,9 +220,10 @@ class Frontier:
         return generated, expanded
 
     def ordered(self) -> Generator[None, None, tuple[npt.NDArray[np.uint32], Int64s]]:
-        """Return the indices of the nodes to search below, those with the least h first, uint32[m], and where those of
-        each h end, int64[largest h + 1]. Yield every few milliseconds. The frontier must be complete; what finds
-        duplicates is dropped.
+        """Return the indices of the nodes to search below, uint32[m], and where those of each h end, int64[h + 1].
+
+        Nodes with the least h come first. The frontier must be complete, and its table of duplicates is dropped. Yields
+        every few dozen milliseconds, so that the caller can act on limits and signals.
         """
         self._slots, self._ready, self._spare = self._slots[:0].copy(), {}, []
         n_nodes, n_seen = int(self._counters[NODES]), int(self._counters[NEXT])
@@ -241,8 +242,9 @@ class Frontier:
     def subtrees(
         self, stacks: StackPool, threshold: int, growth: float, checkpoint: Checkpoint | None
     ) -> Generator[None, None, SubtreeList]:
-        """Return the subtrees below the complete frontier, in groups that are put on a stack at once. Yield every few
-        milliseconds. `growth` is the ratio of a threshold's nodes to the nodes of the threshold before.
+        """Return the subtrees below the complete frontier, in groups that are put on a stack at once.
+
+        `growth` is the ratio of a threshold's nodes to the nodes of the threshold before. Yields as `ordered` does.
         """
         roots, ends = yield from self.ordered()
         links, digest = self.nodes[:, mem.LINK], hashlib.sha256()
