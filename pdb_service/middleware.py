@@ -115,9 +115,10 @@ class Gate:
         Such a page cannot read the answer, but it would take the place of a search. Browsers name the site in all
         requests by HTTPS or to this machine, and the origin in all requests by POST; other programs name neither.
         """
-        origin, site = headers.get(b"origin", b"").decode("latin-1"), headers.get(b"sec-fetch-site")
-        if not origin and site is None:
+        given, site = headers.get(b"origin"), headers.get(b"sec-fetch-site")
+        if given is None and site is None:
             return
+        origin = (given or b"").decode("latin-1")
         if origin in self._settings.cors_origins or "*" in self._settings.cors_origins:
             return
         # Behind a proxy the host may have another port than the page. The browser itself knows the site.
