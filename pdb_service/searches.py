@@ -124,7 +124,7 @@ class Searches:
 
     @property
     def is_stopping(self) -> bool:
-        """Whether `stop` was called."""
+        """Whether the service is stopping, so that new searches are refused."""
         return self._end < math.inf
 
     def check_open(self, seconds: float) -> None:

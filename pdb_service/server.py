@@ -68,7 +68,8 @@ async def _serve(app: Starlette, listener: socket.socket, on_ready: Callable[[],
     )
     server.listener = listener
     loop = asyncio.get_running_loop()
-    serving, stopping = asyncio.create_task(server.serve()), loop.create_future()
+    serving = asyncio.create_task(server.serve())
+    stopping = loop.create_future()  # a signal cancels it
     loading = asyncio.wrap_future(service.loaded)
     with _handling_signals(lambda *_: loop.call_soon_threadsafe(stopping.cancel)):
         try:

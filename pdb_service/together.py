@@ -15,7 +15,8 @@ _MOST_BOARDS = 64
 class Together(Generic[Result]):
     """Boards of requests that wait at the same time, answered by one call. For the event loop.
 
-    answer     returns the results of the first of some boards, or of all; a call for one board may return none
+    answer     returns the results of boards in their order; it may stop before any of them. That board gets no result,
+               and those after it wait for the next call
     n_at_once  calls of `answer` that may run at the same time
     """
 
@@ -25,7 +26,7 @@ class Together(Generic[Result]):
         self._tasks: set[asyncio.Task[None] | None] = set()
 
     async def ask(self, board: Board, served: Served) -> Result | None:
-        """Return the result of a board, or None if `answer` returned none although the board came first."""
+        """Return the result of a board; None if a call of `answer` stopped before this board."""
         result: asyncio.Future[Result | None] = asyncio.get_running_loop().create_future()
         self._waiting.setdefault(served, []).append((board, result))
         if len(self._tasks) < self._n_at_once:
