@@ -40,7 +40,7 @@ def _sections(paths: Schema, schemas: Schema) -> Iterator[str]:
             if answer is not None:
                 yield f"## {method.upper()} {path}\n\n{route['summary']}"
                 for title, rows in (("Parameters", _parameters(route)), ("Body", _body(route))):
-                    if table := list(rows):
+                    if table := sorted(rows, key=lambda row: "required" not in row[2]):
                         yield f"{title}:\n\n{_markdown(parameter_head, table)}"
                 yield f"Answer:\n\n{_markdown(answer_head, _answer_rows(schemas, answer['schema']))}"
     yield f"## Problem\n\n{_markdown(answer_head, _answer_rows(schemas, schemas['Problem']))}"
