@@ -9,8 +9,14 @@ from typing import Any
 import pytest
 
 ROOT = Path(__file__).parent.parent
-_PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-PACKAGES: tuple[str, ...] = tuple(_PROJECT["tool"]["importlinter"]["root_packages"])
+
+
+def text_of(name: str) -> str:
+    """Return the text of a file of the project."""
+    return (ROOT / name).read_text(encoding="utf-8")
+
+
+PACKAGES: tuple[str, ...] = tuple(tomllib.loads(text_of("pyproject.toml"))["tool"]["importlinter"]["root_packages"])
 
 
 def rows(table: str) -> list[list[str]]:

@@ -72,7 +72,7 @@ def _differs(name: str, run: Run, whole: Run) -> str | None:
 
 
 def _build_loss(run: Run, whole: Run) -> str | None:
-    reports = [json.loads((each.folder / "t.build.json").read_text(encoding="utf-8")) for each in (run, whole)]
+    reports = [json.loads((each.folder / "t.build.json").read_text()) for each in (run, whole)]
     digests = [[table["sha256"] for table in report["tables"]] for report in reports]
     return _differs("t.h5", run, whole) if digests[0] == digests[1] else "another report"
 
@@ -84,10 +84,10 @@ def _solve_loss(run: Run, whole: Run) -> str | None:
         return "other answers on stdout"
     for answer in found:
         check_solution(tuple(answer["board"]), answer["moves"], tuple(answer["goal"]), BoardSize(4, 4))
-    logged = [json.loads(line) for line in (run.folder / "log").read_text(encoding="utf-8").splitlines()[1:]]
+    logged = [json.loads(line) for line in (run.folder / "log").read_text().splitlines()[1:]]
     if sorted((line["board"], line["moves"]) for line in logged) != sorted((a["board"], a["moves"]) for a in found):
         return "other answers in the log"
-    lengths = re.findall(r"^\d+$", (run.folder / "answers").read_text(encoding="utf-8"), re.MULTILINE)
+    lengths = re.findall(r"^\d+$", (run.folder / "answers").read_text(), re.MULTILINE)
     return None if lengths == [str(answer["length"]) for answer in found] else "other answers in the file"
 
 

@@ -3,7 +3,7 @@
 import tomllib
 from dataclasses import dataclass
 
-from tests import ROOT
+from tests import ROOT, text_of
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class Mutant:
     @property
     def problem(self) -> str | None:
         """Reason why the mutant cannot be tried, or None."""
-        n_found = (ROOT / self.file).read_text(encoding="utf-8").count(self.old) if (ROOT / self.file).exists() else 0
+        n_found = text_of(self.file).count(self.old) if (ROOT / self.file).exists() else 0
         missing = [test for test in self.tests if not (ROOT / test.partition("::")[0]).exists()]
         if n_found != 1 or missing or self.old == self.new:
             return f"{self.name}: the old text occurs {n_found} times in {self.file}; missing tests: {missing}"
@@ -33,5 +33,5 @@ class Mutant:
 
 def all_mutants() -> list[Mutant]:
     """Return the mutants of mutants.toml."""
-    listed = tomllib.loads((ROOT / "tests/mutants/mutants.toml").read_text(encoding="utf-8"))["mutant"]
+    listed = tomllib.loads(text_of("tests/mutants/mutants.toml"))["mutant"]
     return [Mutant(**{**fields, "tests": tuple(fields["tests"])}) for fields in listed]

@@ -56,12 +56,12 @@ def main() -> None:
 def _killer(mutant: Mutant, folder: Path) -> str | None:
     """Return the test that fails with a mutant, None if all pass."""
     path = folder / "copy" / mutant.file
-    status, text = path.stat(), path.read_text(encoding="utf-8")
-    path.write_text(text.replace(mutant.old, mutant.new), encoding="utf-8")
+    status, text = path.stat(), path.read_text()
+    path.write_text(text.replace(mutant.old, mutant.new))
     try:
         code, output = _run_tests(mutant, folder)
     finally:
-        path.write_text(text, encoding="utf-8")
+        path.write_text(text)
         # Kernels that are compiled for a file are used again only if its time is the same.
         os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
     if code == 0:
@@ -97,7 +97,7 @@ def _run_tests(mutant: Mutant, folder: Path) -> tuple[int | None, str]:
         if tests.poll() is None:
             os.killpg(tests.pid, signal.SIGKILL)
             tests.wait()
-    return code, output.read_text(encoding="utf-8")
+    return code, output.read_text()
 
 
 if __name__ == "__main__":

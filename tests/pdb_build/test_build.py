@@ -72,7 +72,7 @@ def test_full_or_broken_disk_of_the_bits_ends_the_build(
 @pytest.mark.tiny
 def test_report_describes_the_build(tmp_path: Path) -> None:
     result = build_database(small_plan(tmp_path / "a.h5"))
-    report = json.loads(result.report.read_text(encoding="utf-8"))
+    report = json.loads(result.report.read_text())
     assert report["file"] == "a.h5"
     assert report["header_sha256"] == result.header.digest()
     assert set(report["versions"]) == {"tile-pdb", "python", "numpy", "numba", "h5py", "hdf5"}
@@ -101,10 +101,10 @@ def test_interrupted_build_leaves_what_was_there(tmp_path: Path, when: int) -> N
 )
 def test_files_of_others_are_replaced_only_by_force(tmp_path: Path, name: str, content: str) -> None:
     path, plan = tmp_path / name, small_plan(tmp_path / "a.h5")
-    path.write_text(content, encoding="utf-8")
+    path.write_text(content)
     with pytest.raises(OutputError, match=rf"{name} is no .* of pdb build and would be replaced; .* by force"):
         build_database(plan)
-    assert path.read_text(encoding="utf-8") == content
+    assert path.read_text() == content
     assert list(tmp_path.iterdir()) == [path]
     pdb("build", SMALL, "--size", "3x3", "--out", "a.h5", "--force", code=0, cwd=tmp_path)
     build_database(plan)  # replaces its own files
@@ -201,7 +201,7 @@ def test_planned_memory_is_that_of_the_build(tmp_path: Path, encoding: Encoding,
     """The build runs in a new process, so that the peak is that of the build."""
     result = started_pdb("build", partition, "--size", "4x4", "--encoding", encoding, "--out", "a.h5", cwd=tmp_path)
     assert result.returncode == 0, result.stderr
-    report = json.loads((tmp_path / "a.build.json").read_text(encoding="utf-8"))
+    report = json.loads((tmp_path / "a.build.json").read_text())
     assert 0.6 * report["planned_memory_bytes"] < report["peak_memory_bytes"] < 1.1 * report["planned_memory_bytes"]
 
 

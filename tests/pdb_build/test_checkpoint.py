@@ -87,7 +87,7 @@ def test_build_stopped_again_and_again_makes_the_same_file(tmp_path: Path, expec
         except KeyboardInterrupt:
             assert not plan.out.exists()
     assert result.n_runs == n_runs > 5
-    assert json.loads(result.report.read_text(encoding="utf-8"))["runs"] == n_runs
+    assert json.loads(result.report.read_text())["runs"] == n_runs
     assert f"{plan.out} continues from level 3 of pattern 2 of 3" in places
     assert plan.out.read_bytes() == expected
 

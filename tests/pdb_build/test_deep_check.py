@@ -14,30 +14,29 @@ from pdb_build.deep_check_space import Bytes, state_space
 from pdb_core.encoding import UNREACHED, Cost, Encoding
 from pdb_core.errors import TableFileDamagedError, WrongAnswerError
 from pdb_core.pattern import Pattern
-from pdb_core.puzzle import Tiles, blank_last, parse_size
+from pdb_core.puzzle import blank_last, parse_goal, parse_size
 from pdb_core.table_spec import TableSpec
+from tests import rows
 from tests.naive import boards_and_tables as naive
 from tests.pdb_build.test_search import KINDS, Kind, naive_search
 
-LAST_23 = (1, 2, 3, 4, 5, 0)
-LAST_33 = (1, 2, 3, 4, 5, 6, 7, 8, 0)
-MIDDLE_33 = (1, 2, 3, 8, 0, 4, 7, 6, 5)
+# Size | goal | tiles of the pattern.
+CASES = rows("""
+3x3 | blank-last | 6
+2x3 | blank-last | 2 4
+2x3 | blank-last | 1 2 3 4 5
+3x2 | blank-first | 1 3 4 5
+4x2 | 7 3 0 5 1 6 2 4 | 2 5 7
+3x3 | blank-last | 5 6 8
+3x3 | snail | 2 4 8
+3x4 | 1 2 3 4 0 5 6 7 8 9 10 11 | 1 5
+""")
 # Every wrong value of this table is tried, of other tables some.
-SMALLEST = ("2x3", LAST_23, (2, 4))
-CASES = [
-    ("3x3", LAST_33, (6,)),
-    SMALLEST,
-    ("2x3", LAST_23, (1, 2, 3, 4, 5)),
-    ("3x2", (0, 1, 2, 3, 4, 5), (1, 3, 4, 5)),
-    ("4x2", (7, 3, 0, 5, 1, 6, 2, 4), (2, 5, 7)),
-    ("3x3", LAST_33, (5, 6, 8)),
-    ("3x3", MIDDLE_33, (2, 4, 8)),
-    ("3x4", (1, 2, 3, 4, 0, 5, 6, 7, 8, 9, 10, 11), (1, 5)),
-]
+SMALLEST = CASES[1]
 
 
-def spec_of(size: str, goal: Tiles, tiles: tuple[int, ...], kind: Kind = ("bits", "additive")) -> TableSpec:
-    return TableSpec(parse_size(size), goal, Pattern(tiles), *kind)
+def spec_of(size: str, goal: str, tiles: str, kind: Kind = ("bits", "additive")) -> TableSpec:
+    return TableSpec(parse_size(size), parse_goal(goal, size), Pattern(tuple(map(int, tiles.split()))), *kind)
 
 
 def prove(spec: TableSpec, table: Bytes, **options: Any) -> Proof:
@@ -52,19 +51,18 @@ def wrong_distances(right: int) -> set[int]:
 @pytest.mark.tiny
 @pytest.mark.parametrize("kind", KINDS, ids=" ".join)
 @pytest.mark.parametrize(("size", "goal", "tiles"), CASES)
-def test_right_tables_are_proved_and_wrong_ones_refused(
-    size: str, goal: Tiles, tiles: tuple[int, ...], kind: Kind
-) -> None:
+def test_right_tables_are_proved_and_wrong_ones_refused(size: str, goal: str, tiles: str, kind: Kind) -> None:
     spec = spec_of(size, goal, tiles, kind)
-    content, _, states = naive_search(spec.size, goal, tiles, kind)
+    given = (spec.size, spec.goal, spec.pattern.tiles)
+    content, _, states = naive_search(*given, kind)
     table = np.frombuffer(bytearray(content), dtype=np.uint8)
     proof = prove(spec, table)
     assert (proof.n_reached, proof.max_distance) == (len(states), max(states))
     assert (proof.n_entries, proof.n_transitions) == (spec.n_entries, spec.n_transitions * spec.n_orders)
     if spec.cost == "additive" and proof.n_reached == proof.n_states:
-        distances = naive.naive_pattern_distances(spec.size, goal, tiles)
+        distances = naive.naive_pattern_distances(*given)
         assert proof.n_transitions == sum(len(naive.naive_pattern_moves(state, spec.size)) for state in distances)
-    step = 1 if (size, goal, tiles) == SMALLEST else len(table) // 4 + 1
+    step = 1 if [size, goal, tiles] == SMALLEST else len(table) // 4 + 1
     for at in {*range(0, len(table), step), len(table) - 1}:
         right = int(table[at])
         is_bits = spec.encoding == "bits"
@@ -82,7 +80,7 @@ def test_right_tables_are_proved_and_wrong_ones_refused(
 @pytest.mark.slow
 def test_complete_5x2_puzzle_has_its_published_size_and_diameter() -> None:
     # Nine tiles have more arrangements than 16 bits count. 55 moves: OEIS A090036 and A151944.
-    spec = spec_of("5x2", blank_last(parse_size("5x2")), tuple(range(1, 10)))
+    spec = spec_of("5x2", "blank-last", "1 2 3 4 5 6 7 8 9")
     proof = prove(spec, search_pattern(spec, n_threads=2).table)
     assert (proof.n_reached, proof.max_distance) == (math.factorial(10) // 2, 55)
 
@@ -108,7 +106,7 @@ def test_required_memory_is_estimated(
 @pytest.mark.tiny
 def test_progress_rises_to_the_end_of_every_stage_and_can_be_interrupted() -> None:
     seen: dict[str, list[float]] = {}
-    spec = spec_of("3x3", LAST_33, (1, 2))
+    spec = spec_of("3x3", "blank-last", "1 2")
     table = search_pattern(spec, n_threads=2).table
     prove(spec, table, progress=lambda stage, fraction: seen.setdefault(stage, []).append(fraction))
     assert [stage.split()[0] for stage in seen] == ["listing", "searching", "proving", "comparing"]
@@ -132,9 +130,10 @@ def test_progress_rises_to_the_end_of_every_stage_and_can_be_interrupted() -> No
 class Spoiled:
     """Deep check of a table in bits, whose search returns spoiled distances."""
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch, size: str, goal: Tiles, tiles: tuple[int, ...]) -> None:
-        self.spec = spec_of(size, goal, tiles)
-        self.goal_state = state_space(self.spec.size, len(tiles)).state_of(goal, tiles)
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, *given: str) -> None:
+        self.spec = spec_of(*given)
+        tiles = self.spec.pattern.tiles
+        self.goal_state = state_space(self.spec.size, len(tiles)).state_of(self.spec.goal, tiles)
         self._table = search_pattern(self.spec, n_threads=2).table
         self.distances = deep_check.zero_aware_distances(self.spec, n_threads=2, progress=lambda *_: None).table
         self.distances = self.distances.reshape(-1, self.spec.n_orders)
@@ -150,16 +149,16 @@ class Spoiled:
 @pytest.mark.tiny
 def test_distances_to_either_of_two_goals_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     # Smooth everywhere, with a second 0: only the count of zeros gives it away. The other goal has the same parity.
-    one = Spoiled(monkeypatch, "3x3", LAST_33, (5, 6, 8))
-    other = Spoiled(monkeypatch, "3x3", (6, 5, 3, 4, 1, 2, 7, 8, 0), (5, 6, 8))
+    one = Spoiled(monkeypatch, "3x3", "blank-last", "5 6 8")
+    other = Spoiled(monkeypatch, "3x3", "6 5 3 4 1 2 7 8 0", "5 6 8")
     assert one.distances[other.goal_state] % 2 == 0
     one.refuses(np.minimum(one.distances, other.distances))
 
 
 @pytest.mark.tiny
 def test_second_component_with_distances_of_its_own_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    one = Spoiled(monkeypatch, "2x3", LAST_23, (1, 2, 3, 4, 5))
-    other = Spoiled(monkeypatch, "2x3", (2, 1, 3, 4, 5, 0), (1, 2, 3, 4, 5)).distances
+    one = Spoiled(monkeypatch, "2x3", "blank-last", "1 2 3 4 5")
+    other = Spoiled(monkeypatch, "2x3", "2 1 3 4 5 0", "1 2 3 4 5").distances
     assert ((other == UNREACHED) != (one.distances == UNREACHED)).all()
     one.refuses(other)
     for change in (0, 1, 2):
@@ -168,11 +167,9 @@ def test_second_component_with_distances_of_its_own_is_refused(monkeypatch: pyte
 
 
 # With five tiles, half of the states are unreached.
-@pytest.mark.parametrize(("tiles", "step"), [((2, 4), 1), ((1, 2, 3, 4, 5), 13)])
-def test_every_single_wrong_distance_is_refused(
-    monkeypatch: pytest.MonkeyPatch, tiles: tuple[int, ...], step: int
-) -> None:
-    check = Spoiled(monkeypatch, "2x3", LAST_23, tiles)
+@pytest.mark.parametrize(("tiles", "step"), [("2 4", 1), ("1 2 3 4 5", 13)])
+def test_every_single_wrong_distance_is_refused(monkeypatch: pytest.MonkeyPatch, tiles: str, step: int) -> None:
+    check = Spoiled(monkeypatch, "2x3", "blank-last", tiles)
     distances = check.distances.reshape(-1)
     for at in range(0, len(distances), step):
         right = int(distances[at])

@@ -24,7 +24,7 @@ def test_cgroup_limits_are_counted(
     tmp_path: Path, line: str, folder: str, limit_name: str, usage_name: str, no_limit: str
 ) -> None:
     membership = tmp_path / "cgroup"
-    membership.write_text(f"4:cpu,cpuacct:/job\n{line}\n", encoding="utf-8")
+    membership.write_text(f"4:cpu,cpuacct:/job\n{line}\n")
     group = tmp_path / "fs" / folder
     group.mkdir(parents=True)
 

@@ -14,11 +14,11 @@ from pdb_core.encoding import ENCODINGS, UNREACHED
 from pdb_core.pattern import MAX_CATALOGUE_PATTERNS, MAX_PARTITIONS
 from pdb_core.ranking import INDEX_FUNCTION
 from pdb_query import open_database, read_table_header
-from tests import ROOT
+from tests import text_of
 from tests.pdb_query.test_table_file import CATALOGUE, SAMPLES, SHARED, sample
 from tests.tables import SMALL, table_file
 
-TEXT = (ROOT / "docs" / "format.md").read_text(encoding="utf-8")
+TEXT = text_of("docs/format.md")
 
 pytestmark = pytest.mark.tiny
 

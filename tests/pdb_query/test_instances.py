@@ -121,7 +121,7 @@ def test_sources_without_boards_are_refused(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     Path("binary.dat").write_bytes(b"\x80\xff\x00\x01")
-    Path("empty.dat").write_text("\n# nothing\n", encoding="utf-8")
+    Path("empty.dat").write_text("\n# nothing\n")
     with pytest.raises(InstanceError, match=match):
         list(read_instances(source, None))
 

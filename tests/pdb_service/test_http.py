@@ -17,8 +17,8 @@ from pdb_service.openapi import openapi
 from pdb_service.responses import STATUS, status_of
 from pdb_service.settings import ServiceSettings
 from scripts.figures.code_tables import fields_page
+from tests import text_of
 from tests.pdb_service.app_requests import ask, metrics, ready_app
-from tests.project.test_docs import page
 
 BOARD = "8+6+7/2+5+4/3+0+1"
 
@@ -30,7 +30,7 @@ def app(database: Database) -> Starlette:
 
 def sections() -> dict[str, str]:
     """Return the text below each heading."""
-    _, *parts = re.split(r"^## (.*)\n", page("docs/http.md"), flags=re.MULTILINE)
+    _, *parts = re.split(r"^## (.*)\n", text_of("docs/http.md"), flags=re.MULTILINE)
     return dict(zip(parts[::2], parts[1::2], strict=True))
 
 
@@ -48,7 +48,7 @@ def test_routes_are_those_of_openapi(app: Starlette) -> None:
 
 def test_page_of_fields_has_every_field_of_the_examples() -> None:
     fields = set(re.findall(r"^\| `(?:[\w.]|\[\])*?(\w+)` \|", fields_page(), re.MULTILINE))
-    answers = "".join(re.findall(r"^\{.*?^```", page("docs/http.md"), re.DOTALL | re.MULTILINE))
+    answers = "".join(re.findall(r"^\{.*?^```", text_of("docs/http.md"), re.DOTALL | re.MULTILINE))
     sizes_and_answers = set(re.findall(r'"(\w+)":', answers))
     assert {name for name in sizes_and_answers - fields if not name[0].isdigit()} == set()
     assert len(sizes_and_answers) > 40

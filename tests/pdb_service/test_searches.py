@@ -15,6 +15,7 @@ from starlette.applications import Starlette
 
 from pdb_query import Database, open_database
 from solver import Iteration
+from tests import text_of
 from tests.pdb_service.app_requests import (
     BOARDS,
     GOAL,
@@ -32,7 +33,6 @@ from tests.pdb_service.app_requests import (
     running_app,
     until,
 )
-from tests.project.test_docs import page
 from tests.tables import table_file
 
 # The third client reads no events.
@@ -122,7 +122,7 @@ async def test_full_queue_refuses_new_searches_but_not_short_ones(solvers: HeldS
 @in_event_loop
 async def test_events_report_the_nodes_of_all_thresholds_or_the_searches_ahead(solvers: HeldSolvers) -> None:
     """The names in their data are those of docs/http.md."""
-    documented = re.findall(r"^\| (queued|progress) \| (.*) \|$", page("docs/http.md"), re.MULTILINE)
+    documented = re.findall(r"^\| (queued|progress) \| (.*) \|$", text_of("docs/http.md"), re.MULTILINE)
     names = {name: set(re.findall(r'"(\w+)":', shown)) for name, shown in documented}
     counts = ((10, 200), (12, 50), (12, 400), (14, 10))
     solvers.reports = tuple(Iteration(at, generated, generated // 2, 0.1) for at, generated in counts)

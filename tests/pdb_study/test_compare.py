@@ -22,12 +22,12 @@ def test_every_pair_has_a_row_and_optimal_lengths_agree(tmp_path: Path) -> None:
     assert min(optimal) <= weighted <= 1.5 * min(optimal)
     # The complete table of 3x2 knows every distance.
     assert rows["db", "a-star"]["mean_h"] == min(optimal)
-    assert "<svg" in plot.read_text(encoding="utf-8")
+    assert "<svg" in plot.read_text()
 
 
 def test_boards_without_a_solution_are_counted(tmp_path: Path) -> None:
     path = tmp_path / "boards.txt"
-    path.write_text(f"{UNSOLVABLE}\n{BOARD}\n1 2 3/4 5 6/7 0 8\n", encoding="utf-8")
+    path.write_text(f"{UNSOLVABLE}\n{BOARD}\n1 2 3/4 5 6/7 0 8\n")
     limited = (*MANHATTAN, "--instances", str(path), "--max-nodes", "100")
     (row,) = records(*limited)
     assert (row["boards"], row["unsolvable"], row["solved"]) == (3, 1, 1)
@@ -44,7 +44,7 @@ def test_lengths_are_compared_with_those_of_the_instance_file(tmp_path: Path) ->
         (3, "1 2 3 4 5 6 7 0 8", "ida-star", 1),
         (31, BOARD, "greedy", 0),  # a longer, suboptimal solution
     ):
-        path.write_text(f"id,goal,optimal_length,board\na,blank-last,{known},{board}\n", encoding="utf-8")
+        path.write_text(f"id,goal,optimal_length,board\na,blank-last,{known},{board}\n")
         command = (*MANHATTAN, "--instances", str(path), "--algorithm", algorithm)
         assert ("the instance file says 3" in pdb(*command).stderr) == (code == 1)
         rows = records(*command, code=code)

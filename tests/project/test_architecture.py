@@ -7,7 +7,7 @@ from pathlib import Path
 
 import grimp
 
-from tests import PACKAGES, ROOT, source_files
+from tests import PACKAGES, ROOT, source_files, text_of
 from tests.command_line import python
 
 GRAPH = grimp.build_graph(*PACKAGES, cache_dir=None)
@@ -31,7 +31,7 @@ def test_kernels_are_in_files_of_their_own() -> None:
     """Only kernels call inlined kernels: these have no wrapper for Python, so a call from Python would crash."""
     inlined, imported = set(), set()
     for path in source_files():
-        nodes = list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
+        nodes = list(ast.walk(ast.parse(path.read_text())))
         imports = {
             (node.module, item.name) for node in nodes if isinstance(node, ast.ImportFrom) for item in node.names
         }
@@ -51,7 +51,7 @@ def test_import_pdb_is_the_debugger() -> None:
     assert Path(python("import pdb; print(pdb.__file__)").stdout.strip()).parent == Path(sysconfig.get_path("stdlib"))
 
 
-PAGE = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+PAGE = text_of("docs/architecture.md")
 
 
 def test_files_named_in_architecture_exist() -> None:

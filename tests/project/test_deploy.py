@@ -17,13 +17,12 @@ import pytest
 import typer.main
 
 from pdb_service.client import Client
-from tests import ROOT
+from tests import PACKAGES, ROOT, text_of
 from tests.command_line import pdb, python, refused, start
 from tests.pdb_service.server import serving
 from tests.tables import table_file
 from tilepdb.commands.main import app
 
-DEPLOY = ROOT / "deploy"
 # As systemd does: the socket becomes descriptor 3, and LISTEN_PID names the process.
 _HANDED = (
     "import os, sys; os.dup2(int(sys.argv.pop(1)), 3, inheritable=False); "
@@ -38,11 +37,11 @@ def parsed_unit(text: str) -> configparser.ConfigParser:
 
 
 def unit(name: str) -> configparser.ConfigParser:
-    return parsed_unit((DEPLOY / name).read_text(encoding="utf-8"))
+    return parsed_unit(text_of(f"deploy/{name}"))
 
 
 def container_lines(word: str) -> list[str]:
-    text = (DEPLOY / "Containerfile").read_text(encoding="utf-8")
+    text = text_of("deploy/Containerfile")
     return re.findall(rf"^{word} (.*)$", text, re.MULTILINE)
 
 
@@ -74,7 +73,7 @@ def test_service_unit_runs_commands_that_exist() -> None:
 
 @pytest.mark.tiny
 def test_unit_of_a_build_runs_a_command_that_exists() -> None:
-    page = (ROOT / "docs" / "how-to" / "long-runs.md").read_text(encoding="utf-8")
+    page = text_of("docs/how-to/long-runs.md")
     (text,) = re.findall(r"```ini\n(.*?)```", page, re.DOTALL)
     shown = parsed_unit(text)
     words = shlex.split(shown["Service"]["ExecStart"])
@@ -87,16 +86,14 @@ def test_containerfile_names_existing_files_and_options() -> None:
     copied = [line.split() for line in container_lines("COPY") if not line.startswith("--from")]
     sources = {source for *names, _target in copied for source in names}
     assert all((ROOT / source).exists() for source in sources)
-    project = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
-    packages, *_ = re.findall(r"^packages = (.*)$", project, re.MULTILINE)
-    assert {*json.loads(packages), "pyproject.toml", "README.md", "data/instances"} <= sources
+    assert {*PACKAGES, "pyproject.toml", "README.md", "data/instances"} <= sources
     (entry,) = container_lines("ENTRYPOINT")
     check_command(json.loads(entry))
     for line in container_lines("RUN"):
         for command in re.findall(r"\bpdb \w+[^&;]*", line):
             check_command(command.split())
     (port,) = container_lines("EXPOSE")
-    assert f":{port}/readyz" in (DEPLOY / "is_ready.py").read_text(encoding="utf-8")
+    assert f":{port}/readyz" in text_of("deploy/is_ready.py")
 
 
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="the level is one of x86-64")
@@ -113,25 +110,15 @@ def test_container_keeps_its_kernels_on_another_processor() -> None:
 
 
 @pytest.mark.tiny
-def test_readme_of_deploy_names_existing_files_and_options() -> None:
-    text = (DEPLOY / "README.md").read_text(encoding="utf-8")
-    targets = [DEPLOY / target for target in re.findall(r"\]\(([^)#]+)\)", text)]
-    targets += [ROOT / target for target in re.findall(r"\bdeploy/[\w.-]+", text)]
-    assert [target for target in targets if not target.exists()] == []
-    others = {"--init", "--format", "--rm", "--now", "--read-only", "--build-arg"}
-    assert set(re.findall(r"(?<![\w-])--[a-z-]+", text)) - others <= options_of(*COMMANDS)
-
-
-@pytest.mark.tiny
 def test_sample_proxies_hide_metrics() -> None:
-    text = (DEPLOY / "README.md").read_text(encoding="utf-8")
+    text = text_of("deploy/README.md")
     nginx, caddy = (re.findall(rf"```{name}\n(.*?)```", text, re.DOTALL)[0] for name in ("nginx", "caddy"))
     assert re.search(r"location = /metrics \{\s+return 404;", nginx)
     assert re.search(r"respond /metrics 404\n.*reverse_proxy", caddy)
 
 
 def test_is_ready_exits_with_0_when_the_service_is_ready() -> None:
-    program = (DEPLOY / "is_ready.py").read_text(encoding="utf-8")
+    program = text_of("deploy/is_ready.py")
     with serving(table_file("8", "3x3")) as server:
         program = program.replace("http://127.0.0.1:8015", server.url)
         assert python(program).returncode == 0

@@ -12,36 +12,31 @@ import typer.main
 from pdb_core import errors
 from pdb_core.puzzle import random_boards
 from pdb_query import instance_sets, open_database
-from tests import PACKAGES, ROOT
+from tests import PACKAGES, text_of
 from tests.pdb_query.test_table_file import SAMPLES
 from tests.tables import table_file
 from tilepdb.commands.main import app
 
 
-def page(name: str) -> str:
-    """Return the text of a page."""
-    return (ROOT / name).read_text(encoding="utf-8")
-
-
 def test_page_lists_every_exit_code() -> None:
-    section = page("docs/files.md").partition("## Exit codes\n")[2].partition("### Exceptions")[0]
+    section = text_of("docs/files.md").partition("## Exit codes\n")[2].partition("### Exceptions")[0]
     listed = map(int, re.findall(r"^\| (\d+) \|", section, re.MULTILINE))
     of_errors = {item.exit_code for item in vars(errors).values() if isinstance(item, type)}
     assert set(listed) == of_errors | {0, 129, 130, 143}
 
 
 def test_readme_lists_every_command_and_set_of_boards() -> None:
-    text = page("README.md")
+    text = text_of("README.md")
     commands = typer.main.get_command(app).commands  # type: ignore[attr-defined]
     assert {name for name in commands if f"pdb {name}" not in text} == set()
-    assert {name for name in instance_sets() if f"`{name}`" not in page("data/README.md")} == set()
+    assert {name for name in instance_sets() if f"`{name}`" not in text_of("data/README.md")} == set()
 
 
 @pytest.mark.parametrize("sample", SAMPLES)
 def test_reader_of_the_format_page_agrees_with_the_library(sample: tuple[Any, ...]) -> None:
     """Read tables of both encodings and costs, shared tables and a catalogue, without importing this project."""
     (reader,) = (
-        code for code in re.findall(r"```python\n(.*?)```", page("docs/format.md"), re.DOTALL) if "def " in code
+        code for code in re.findall(r"```python\n(.*?)```", text_of("docs/format.md"), re.DOTALL) if "def " in code
     )
     assert len(reader.splitlines()) <= 60
     assert not {*PACKAGES} & {*re.findall(r"^(?:import|from) (\w+)", reader, re.MULTILINE)}

@@ -7,11 +7,11 @@ import pytest
 from scripts.figures import store
 from scripts.figures.pages import files, pages, with_figures
 from scripts.figures.tables import program_rows
-from tests import ROOT
+from tests import ROOT, text_of
 
 FIGURES = store.load()
-PAGES = {path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8") for path in pages()}
-README = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
+PAGES = {path.relative_to(ROOT).as_posix(): path.read_text() for path in pages()}
+README = " ".join(text_of("README.md").split())
 # How far a figure in README.md may be from the measured one.
 _TOLERANCE = 0.15
 # Text of README.md around a figure; the section, the row and the column of the figure; and the unit of the text.
@@ -51,7 +51,7 @@ def test_figures_of_the_readme_are_rounded_from_the_data_file() -> None:
 
 def test_charts_and_files_have_the_figures_of_the_data_file() -> None:
     for path, text in files(FIGURES).items():
-        assert path.read_text(encoding="utf-8") == text, f"{path}: run scripts/measure pages"
+        assert path.read_text() == text, f"{path}: run scripts/measure pages"
 
 
 def test_changed_figures_change_the_page() -> None:

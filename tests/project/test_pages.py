@@ -56,7 +56,7 @@ def blocks(path: Path) -> list[Block]:
     found, inside, begin = [], [], 0
     language: str | None = None
     before = ""
-    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
+    for number, line in enumerate(path.read_text().splitlines(), start=1):
         fence = re.fullmatch(r" *```(\S*)", line)
         if fence and language is None:
             language, inside, begin = fence[1], [], number

@@ -50,7 +50,7 @@ def test_log_of_another_search_or_version_is_refused(small_table: str, tmp_path:
     log, old = tmp_path / "log", tmp_path / "old"
     pdb("solve", "--db", small_table, BOARD, "--log", str(log), code=0)
     refused(pdb("search", "--db", small_table, BOARD, "--plain", "--log", str(log)), 2, "plain false, not true")
-    old.write_text('{"log": "tile-pdb solve log", "version": 2}\n', encoding="utf-8")
+    old.write_text('{"log": "tile-pdb solve log", "version": 2}\n')
     refused(pdb("solve", BOARD, "--log", str(old)), 2, r"old is not a log of pdb solve \(format 4\); choose")
 
 

@@ -9,28 +9,33 @@ import pytest
 
 from pdb_core.encoding import Encoding
 from pdb_core.pattern import parse_partition
-from pdb_core.puzzle import BoardSize, blank_last
+from pdb_core.puzzle import blank_last, parse_size
 from pdb_core.table_spec import most_pattern_tiles
 from pdb_query import open_database
 from solver import GraphSolver, Solver, replay
+from tests import marked_rows
 from tests.naive.boards_and_tables import naive_layers, naive_moves
 from tests.solving import walked
 from tests.sparse_tables import boards_read, descends, sparse_table_file
 from tests.tables import table_file
 
+# Size | most tiles of a pattern; 7 are one less | encoding.
+LARGEST = """
+6x6 | 7 | bytes |
+6x6 | 8 | bytes |
+3x6 | 10 | bits |
+5x5 | 9 | bytes |
+4x6 | 9 | bits |
+4x5 | 10 | bytes |
+6x6 | 7 | bits | slow
+"""
 
-@pytest.mark.parametrize(
-    ("size", "n_tiles", "encoding"),
-    [
-        (BoardSize(6, 6), 7, "bytes"), (BoardSize(6, 6), 8, "bytes"), (BoardSize(3, 6), 10, "bits"),
-        (BoardSize(5, 5), 9, "bytes"), (BoardSize(4, 6), 9, "bits"), (BoardSize(4, 5), 10, "bytes"),
-        pytest.param(BoardSize(6, 6), 7, "bits", marks=pytest.mark.slow),
-    ],
-    ids=str,
-)  # fmt: skip
+
+@pytest.mark.parametrize(("sides", "number", "encoding"), marked_rows(LARGEST))
 def test_boards_are_solved_with_the_largest_patterns(
-    size: BoardSize, n_tiles: int, encoding: Encoding, tmp_path: Path
+    sides: str, number: str, encoding: Encoding, tmp_path: Path
 ) -> None:
+    size, n_tiles = parse_size(sides), int(number)
     assert n_tiles == most_pattern_tiles(size) - (n_tiles == 7)
     tiles = list(map(str, range(1, size.n_cells)))
     patterns = [",".join(tiles[first : first + n_tiles]) for first in range(0, len(tiles), n_tiles)]
@@ -58,7 +63,7 @@ def test_boards_of_6x6_are_solved_with_a_catalogue() -> None:
     partitions = (
         [",".join(tiles[max(0, first) : first + 3]) for first in range(start, len(tiles), 3)] for start in (0, -2)
     )
-    size = BoardSize(6, 6)
+    size = parse_size("6x6")
     path = table_file("+".join(map("/".join, partitions)), "6x6", encoding="bits")
     generator = np.random.default_rng(1)
     with open_database(path) as database:

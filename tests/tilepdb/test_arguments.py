@@ -125,5 +125,5 @@ def test_messages_of_the_library_name_no_options() -> None:
     packages = ("pdb_core", "pdb_build", "pdb_query", "solver", "pdb_study", "pdb_cluster")
     files = [path for package in packages for path in (ROOT / package).rglob("*.py")]
     for path in [*files, *(ROOT / "tilepdb").glob("*.py")]:
-        lines = [line for line in path.read_text(encoding="utf-8").splitlines() if not line.strip().startswith("#")]
+        lines = [line for line in path.read_text().splitlines() if not line.strip().startswith("#")]
         assert not [line for line in lines if re.search(r"[\s(\"'`]--[a-z]", line)], path

@@ -146,7 +146,7 @@ def test_labels_by_distance_are_exact_and_distinct() -> None:
 @pytest.mark.parametrize("name", ["learn_values", "puzzle_env"])
 def test_examples_of_learning_run_without_their_packages(name: str) -> None:
     path = ROOT / "docs" / "examples" / f"{name}.py"
-    assert len(path.read_text(encoding="utf-8").splitlines()) <= 60
+    assert len(path.read_text().splitlines()) <= 60
     example = runpy.run_path(str(path))
     with tilepdb.Solver.standard(3) as solver:
         if name == "learn_values":

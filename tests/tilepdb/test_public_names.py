@@ -26,7 +26,7 @@ def test_import_is_fast_and_loads_neither_numba_nor_extras() -> None:
 
 
 def test_names_for_type_checkers_are_those_at_run_time() -> None:
-    source = Path(inspect.getfile(tilepdb)).read_text(encoding="utf-8")
+    source = Path(inspect.getfile(tilepdb)).read_text()
     declared = re.findall(r"^        (\w+) as \1,$|^    from \S+ import (\w+) as \2$", source, re.MULTILINE)
     of_errors = {name for name, item in vars(errors).items() if isinstance(item, type)}
     assert sorted({first or second for first, second in declared} | of_errors) == tilepdb.__all__ == dir(tilepdb)

@@ -41,7 +41,7 @@ def test_random_boards_and_walks_of_a_command(tmp_path: Path, small_table: str) 
 
 def test_given_boards_of_a_command(tmp_path: Path, small_table: str) -> None:
     (tmp_path / "a.pkl").write_bytes(pickled([[1, 2, 3, 4, 5, 6, 7, 0, 8]]))
-    (tmp_path / "a.csv").write_text("board,optimal_length\n1 2 3/4 5 6/0 7 8,2\n", encoding="utf-8")
+    (tmp_path / "a.csv").write_text("board,optimal_length\n1 2 3/4 5 6/0 7 8,2\n")
     out = tmp_path / "out.npz"
     result = pdb(
         "label", "--db", small_table, str(tmp_path / "a.pkl"), BOARD, UNSOLVABLE, "--instances",

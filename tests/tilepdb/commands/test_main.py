@@ -52,7 +52,7 @@ def test_examples_of_the_help_are_valid(example: str) -> None:
 
 
 def test_scripts_are_for_the_debugger(tmp_path: Path) -> None:
-    (tmp_path / "script").write_text("print()", encoding="utf-8")
+    (tmp_path / "script").write_text("print()")
     for name in ("script.py", "script"):
         refused(started_pdb(name, cwd=tmp_path), 2, f"python -m pdb {name}")
 

@@ -95,8 +95,8 @@ def test_control_characters_in_names_and_files_are_escaped(words: str, tmp_path:
     name = "a\x1b[31m\nb\x07\x9b"
     table, other, boards = (tmp_path / f"{name}{end}" for end in (".h5", ".txt", ".csv"))
     table.write_bytes(Path(small_table).read_bytes())
-    other.write_text("no table", encoding="utf-8")
-    boards.write_text(f'id,board\n"{name}",{BOARD}\n"{name}2",{UNSOLVABLE}\n', encoding="utf-8")
+    other.write_text("no table")
+    boards.write_text(f'id,board\n"{name}",{BOARD}\n"{name}2",{UNSOLVABLE}\n')
     places = {"TABLE": str(table), "OTHER": str(other), "BOARDS": str(boards)}
     result = pdb(*(re.sub("[A-Z]{5,}", lambda at: places[at[0]], word) for word in words.split()))
     shown = (result.stdout + result.stderr).replace("\n", "")

@@ -27,7 +27,7 @@ def test_optimal_algorithms(search: str, heuristic: str | None) -> None:
 
 def test_memory_limit_ends_a_search_with_exit_code_5(tmp_path: Path) -> None:
     path = tmp_path / "boards.txt"
-    path.write_text("15 14 13 12/11 10 9 8/7 6 5 4/3 1 2 0\n1 2 3 4/5 6 7 8/9 10 11 12/13 14 0 15\n", encoding="utf-8")
+    path.write_text("15 14 13 12/11 10 9 8/7 6 5 4/3 1 2 0\n1 2 3 4/5 6 7 8/9 10 11 12/13 14 0 15\n")
     command = ("search", "--instances", str(path), "--algorithm", "a-star", "--memory-limit", "20M")
     assert "raise the memory limit" in pdb(*command).stderr
     given_up, solved = records(*command, code=5)
@@ -40,7 +40,7 @@ def test_memory_limit_ends_a_search_with_exit_code_5(tmp_path: Path) -> None:
 @pytest.mark.parametrize("search", [("greedy",), ("weighted-a-star", "--weight", "5")])
 def test_longer_solution_is_no_error_of_suboptimal_algorithms(search: tuple[str, ...], tmp_path: Path) -> None:
     path = tmp_path / "boards.csv"
-    path.write_text("id,goal,optimal_length,board\na,,31,8 6 7 2 5 4 3 0 1\nb,,1,1 2 3 4 0 6 7 5 8\n", encoding="utf-8")
+    path.write_text("id,goal,optimal_length,board\na,,31,8 6 7 2 5 4 3 0 1\nb,,1,1 2 3 4 0 6 7 5 8\n")
     result = pdb("search", "--instances", str(path), "--heuristic", "manhattan", "--algorithm", *search, code=1)
     assert re.search(r"^a: 4\d moves, .*the optimal length is at least", result.stdout)
     assert "board a" not in result.stderr

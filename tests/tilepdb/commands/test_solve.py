@@ -90,7 +90,7 @@ def test_worst_board_sets_the_exit_code_and_all_are_answered(names: str, code: i
         "W": ("3,1 2 3 4/5 6 7 8/9 10 11 12/13 14 0 15", "1 move, optimal"),
     }
     lines = [f"{name},{boards[name][0]}\n" for name in names]
-    (tmp_path / "a.csv").write_text("id,optimal_length,board\n" + "".join(lines), encoding="utf-8")
+    (tmp_path / "a.csv").write_text("id,optimal_length,board\n" + "".join(lines))
     command = ["solve", "--db", str(table_file("555", "4x4")), "--instances", str(tmp_path / "a.csv")]
     for limits in (["--max-nodes", "50"], ["--time-limit", "0", "--threads", "1"]):
         shown = [line for line in pdb(*command, *limits, code=code).stdout.splitlines() if line[0] in names]
@@ -132,7 +132,7 @@ def write_boards(path: Path, *sizes: BoardSize) -> None:
             first, second = (board.index(1), board.index(2))
             board[first], board[second] = 2, 1
         lines.append(f"{name},{format_board(goal if number % 13 == 0 else board, size)}")
-    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    path.write_text("\n".join(lines) + "\n")
 
 
 def untimed(*arguments: str, **environment: str) -> list[dict[str, Any]]:
@@ -175,7 +175,7 @@ def test_batches_of_several_sizes(own_cache: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("n_threads", ["1", "2"])
 def test_boards_before_a_line_that_is_no_board_are_answered(n_threads: str, small_table: str, tmp_path: Path) -> None:
     path = tmp_path / "boards.txt"
-    path.write_text(f"{BOARD.replace('/', ' ')}\n" * 3 + f"{UNSOLVABLE}\n1 2 3\n", encoding="utf-8")
+    path.write_text(f"{BOARD.replace('/', ' ')}\n" * 3 + f"{UNSOLVABLE}\n1 2 3\n")
     result = pdb("solve", "--db", small_table, "--instances", str(path), "--threads", n_threads, code=2)
     assert "line 5" in result.stderr.splitlines()[-1]
     assert result.stdout.count("31 moves") == 3
@@ -239,7 +239,7 @@ def test_closed_terminal_saves_a_checkpoint(tmp_path: Path) -> None:
 def test_arguments_are_files_or_boards(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     for name in ("boards.txt", "7"):
-        Path(name).write_text("", encoding="utf-8")
+        Path(name).write_text("")
     arguments = ["a.dat", "boards.txt", "none.txt", "7 b.dat", "7.dat", "7", "1 2/3 0", "x" * 5000, "\0"]
     assert split_arguments(arguments) == (
         [Path("a.dat"), Path("boards.txt"), Path("none.txt"), Path("7 b.dat"), Path("7.dat")],
@@ -249,10 +249,10 @@ def test_arguments_are_files_or_boards(tmp_path: Path, monkeypatch: pytest.Monke
 
 @pytest.mark.parametrize("command", ["approximate", "solve"])
 def test_file_is_solved_into_a_file(command: str, tmp_path: Path) -> None:
-    (tmp_path / "in.dat").write_text("3\n1 2 3\n4 0 5\n7 8 6\n\n3\n2 1 3\n4 5 6\n7 8 0\n", encoding="utf-8")
-    (tmp_path / "out.ans").write_text("old", encoding="utf-8")
+    (tmp_path / "in.dat").write_text("3\n1 2 3\n4 0 5\n7 8 6\n\n3\n2 1 3\n4 5 6\n7 8 0\n")
+    (tmp_path / "out.ans").write_text("old")
     assert pdb(command, "in.dat", NEAR, "--out", "out.ans", code=3, cwd=tmp_path).stdout == ""
-    assert (tmp_path / "out.ans").read_text(encoding="utf-8") == (
+    assert (tmp_path / "out.ans").read_text() == (
         "2\n1 2 3\n4 0 5\n7 8 6\n\n1 2 3\n4 5 0\n7 8 6\n\n1 2 3\n4 5 6\n7 8 0\n\nNO SOLUTION\n\n"
         "1\n1 2 3\n4 5 6\n7 0 8\n\n1 2 3\n4 5 6\n7 8 0\n"
     )
@@ -264,16 +264,16 @@ def test_file_is_solved_into_a_file(command: str, tmp_path: Path) -> None:
 def test_board_that_was_given_up_has_no_answer_in_the_file(small_table: str, tmp_path: Path) -> None:
     out = tmp_path / "out.ans"
     pdb("solve", "--db", small_table, BOARD, "1 2 3/4 5 6/7 8 0", "--max-nodes", "1", "--out", str(out), code=5)
-    assert out.read_text(encoding="utf-8") == "NO ANSWER\n\n0\n1 2 3\n4 5 6\n7 8 0\n"
+    assert out.read_text() == "NO ANSWER\n\n0\n1 2 3\n4 5 6\n7 8 0\n"
 
 
 def test_file_that_cannot_be_completed_leaves_the_old_one(tmp_path: Path) -> None:
-    (tmp_path / "in.txt").write_text(f"{NEAR}\n1 2 3\n", encoding="utf-8")
-    (tmp_path / "old").write_text("old", encoding="utf-8")
+    (tmp_path / "in.txt").write_text(f"{NEAR}\n1 2 3\n")
+    (tmp_path / "old").write_text("old")
     (tmp_path / "folder").mkdir()
     for out, match in (("old", "line 2"), ("folder", "Is a directory"), ("none/a", "No such file or directory")):
         assert match in pdb("approximate", "in.txt", "--out", out, code=2, cwd=tmp_path).stderr
-    assert (tmp_path / "old").read_text(encoding="utf-8") == "old"
+    assert (tmp_path / "old").read_text() == "old"
     assert sorted(entry.name for entry in tmp_path.iterdir()) == ["folder", "in.txt", "old"]
 
 
@@ -287,7 +287,7 @@ def test_processes_with_one_id_write_one_file(tmp_path: Path) -> None:
             last.write("last")
     finally:
         os.umask(mask)
-    assert path.read_text(encoding="utf-8") == "last"
+    assert path.read_text() == "last"
     assert path.stat().st_mode & 0o777 == 0o640
     assert [entry.name for entry in tmp_path.iterdir()] == ["out.ans"]
 
@@ -313,7 +313,7 @@ def test_device_or_link_is_written_to_and_not_replaced(tmp_path: Path) -> None:
 def test_csv_has_the_fields_of_ndjson(small_table: str, tmp_path: Path) -> None:
     """Also if they hold commas and quotation marks, as names of boards and thresholds do."""
     path = tmp_path / "boards.csv"
-    path.write_text(f'id,board\n"a,""b",{BOARD}\n', encoding="utf-8")
+    path.write_text(f'id,board\n"a,""b",{BOARD}\n')
     command = ["solve", "--db", small_table, "--instances", str(path)]
     (record,) = records(*command)
     (row,) = csv.DictReader(pdb(*command, "--format", "csv").stdout.splitlines())

@@ -42,7 +42,7 @@ def test_words_become_the_numbers_of_the_goal_and_words_again(blank: str) -> Non
 )
 def test_files_of_words_are_read(goal: str, text: str, boards: list[str], tmp_path: Path) -> None:
     path = tmp_path / "in.dat"
-    path.write_text(text, encoding="utf-8")
+    path.write_text(text)
     found = [format_board(i.board, i.size) for i in read_instances(path, tile_number=TileNames(goal).number)]
     assert found == boards
 
@@ -56,6 +56,6 @@ def test_command_answers_in_letters(command: str, tmp_path: Path) -> None:
     (record,) = records(*arguments, "--out", "out.ans", cwd=tmp_path)
     assert record["moves"] == ["g", "h"]
     assert record["goal"] == [*"abcdefgh", "_"]
-    assert (tmp_path / "out.ans").read_text(encoding="utf-8") == (
+    assert (tmp_path / "out.ans").read_text() == (
         "2\na b c\nd e f\n_ g h\n\na b c\nd e f\ng _ h\n\na b c\nd e f\ng h _\n"
     )
