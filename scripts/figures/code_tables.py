@@ -1,4 +1,4 @@
-"""Tables that are made from the code, in Markdown: errors, and the parameters, bodies and answers of HTTP."""
+"""Tables that are made from the code, in Markdown: errors, and the page of the fields of HTTP."""
 
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -13,14 +13,10 @@ Row = tuple[str, ...]
 
 
 def code_table(name: str) -> str:
-    """Return the table `errors`, or `parameters` with those of all routes. Raises `KeyError` for an unknown name."""
-    if name == "errors":
-        return _markdown(("code", "exceptions"), _error_rows())
-    if name != "parameters":
+    """Return the table `errors`. Raises `KeyError` for another name."""
+    if name != "errors":
         raise KeyError(name)
-    routes = [route for path in openapi(create_app([]).routes)["paths"].values() for route in path.values()]
-    found = {row[0]: row for route in routes for row in (*_parameters(route), *_body(route)) if row[3]}
-    return _markdown(("name", "limits", "meaning"), ((at[0], at[2], at[3]) for _, at in sorted(found.items())))
+    return _markdown(("code", "exceptions"), _error_rows())
 
 
 def fields_page() -> str:

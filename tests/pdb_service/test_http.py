@@ -1,6 +1,6 @@
 """docs/http.md against the service: routes, answers, events, limits, metrics, problems.
 
-tests/project/test_pages.py runs the examples, and test_figures.py compares the table of parameters with the code.
+tests/project/test_pages.py runs the examples.
 """
 
 import dataclasses
