@@ -1,8 +1,9 @@
 """Boards in pickle files of DeepCubeA, read without importing what a pickle names. Used by `instances`.
 
 Such a file holds a dict. Its `states` are a list of objects of the class `environments.n_puzzle.NPuzzleState`; the
-attribute `tiles` of each is a NumPy array of one dimension, 0 for the blank. The goal is 1 2 ... n 0. Everything else
-in the dict is ignored, also `solutions`: DeepCubeA writes solutions that are not optimal under the same name.
+attribute `tiles` of each is a NumPy array of one dimension, 0 for the blank. The goal is 1 2 ... n 0. If there are
+`solutions`, a list of the moves of each state, only their lengths are read: DeepCubeA writes solutions of its network,
+which need not be optimal, and solutions of an optimal solver under the same name. Everything else is ignored.
 
 The unpickler knows the few names of such files, each by a stand-in of this file, and refuses all others.
 """
@@ -85,8 +86,10 @@ class _Unpickler(pickle.Unpickler):
         return _NAMES[f"{module}.{name}"]
 
 
-def read_board_pickle(file: BinaryIO, shown: str) -> list[list[int]]:
-    """Return the tiles of each state in a file, unchecked. `shown` names the file in messages.
+def read_board_pickle(file: BinaryIO, shown: str) -> list[tuple[list[int], int | None]]:
+    """Return the tiles of each state in a file, unchecked, and the length of its solution, if the file has solutions.
+
+    `shown` names the file in messages.
 
     Raises
     ------
@@ -97,11 +100,12 @@ def read_board_pickle(file: BinaryIO, shown: str) -> list[list[int]]:
         raise InstanceError(f"{shown} has more than {_MAX_BYTES // 10**6} MB; split it")
     file.seek(0)
     try:
-        states = _Unpickler(file).load()["states"]
-        boards = [state.tiles.tiles for state in states]
+        content = _Unpickler(file).load()
+        boards = [state.tiles.tiles for state in content["states"]]
         if not all(board.ndim == 1 and board.dtype.kind in "ui" for board in boards):
             raise ValueError("tiles of another dtype or shape than integers in one dimension")
-        return [board.tolist() for board in boards]
+        lengths = list(map(len, content["solutions"])) if content.get("solutions") else [None] * len(boards)
+        return [(board.tolist(), length) for board, length in zip(boards, lengths, strict=True)]
     except Exception as error:  # pickle raises errors of many kinds
         fault = str(error) if type(error) is ValueError else "no states, or it is damaged"
         raise InstanceError(

@@ -30,15 +30,17 @@ TileNumber = Callable[[str], str]
 class Instance:
     """Board of an instance set or of a file.
 
-    id              the id in the file; without one, the number of the board in the file, from 1 on
-    goal            the text in the file, a name or a board; None if the file has none
-    optimal_length  the published number of moves; None if the file has none
+    id                the id in the file; without one, the number of the board in the file, from 1 on
+    goal              the text in the file, a name or a board; None if the file has none
+    optimal_length    the optimal number of moves; None if the file has none
+    published_length  the number of moves of a known solution, which need not be optimal; None if the file has none
     """
 
     id: str
     board: Board
     goal: str | None = None
     optimal_length: int | None = None
+    published_length: int | None = None
 
     @property
     def size(self) -> BoardSize:
@@ -121,8 +123,9 @@ def _read_file(path: Path, source: str, size: BoardSize | None, tile_number: Til
     try:
         with path.open("rb") as file:
             if path.suffix in SUFFIXES:
-                for number, tiles in enumerate(read_board_pickle(file, shown), start=1):
-                    yield Instance(str(number), _board(tiles, f"{shown} board {number}", size), "blank-last")
+                for number, (tiles, length) in enumerate(read_board_pickle(file, shown), start=1):
+                    board = _board(tiles, f"{shown} board {number}", size)
+                    yield Instance(str(number), board, "blank-last", published_length=length)
             else:
                 yield from _parse(_lines(file, shown), size, tile_number)
     except FileNotFoundError:
@@ -213,19 +216,24 @@ def _parse_rows(
         yield _instance(row, str(number), _board(board, where, size), where)
 
 
-def _instance(row: dict[str, str], number: str, board: Board, where: str) -> Instance:
-    length = row.get("optimal_length", "")
-    if length and not (length.isascii() and length.isdigit() and len(length) <= 6):
+def _length(row: dict[str, str], column: str, where: str) -> int | None:
+    text = row.get(column, "")
+    if text and not (text.isascii() and text.isdigit() and len(text) <= 6):
         raise InstanceError(
-            f"{where}: optimal_length {shorten(length, 40)!r} is not a number of moves; leave it empty if unknown"
+            f"{where}: {column} {shorten(text, 40)!r} is not a number of moves; leave it empty if unknown"
         )
+    return int(text) if text else None
+
+
+def _instance(row: dict[str, str], number: str, board: Board, where: str) -> Instance:
+    optimal, published = (_length(row, column, where) for column in ("optimal_length", "published_length"))
     goal = row.get("goal") or None
     if goal is not None:
         try:
             parse_goal(goal, board.size)
         except GoalError as error:
             raise GoalError(f"{where}: {error}") from None
-    return Instance(row.get("id") or number, board, goal, int(length) if length else None)
+    return Instance(row.get("id") or number, board, goal, optimal, published)
 
 
 def _board(board: "str | list[int]", where: str, size: BoardSize | None) -> Board:

@@ -201,6 +201,8 @@ def _awaited(
 
     @wraps(described)
     async def method(self: "AsyncClient", /, *args: Given.args, **named: Given.kwargs) -> Result:
+        if not hasattr(self, "database"):
+            raise RuntimeError("the client is not open; write `async with AsyncClient(...) as client:`")
         return await self._send(make(self, *args, **named))
 
     return method

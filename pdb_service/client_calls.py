@@ -3,7 +3,6 @@
 Nothing is sent here: both clients send a `Call`, and let it read the answer.
 """
 
-import re
 import ssl
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -35,6 +34,7 @@ from pdb_service.answers import (
     SolveProgress,
 )
 from pdb_service.requests import HINT_S, clearest_error
+from pdb_service.settings import is_token
 
 JSON, BINARY, EVENTS = "application/json", "application/octet-stream", "text/event-stream"
 _MAX_SENTENCE = 800
@@ -86,7 +86,7 @@ class ServiceCalls:
         address = _read_address(url)
         self.url, self._timeout_s = str(url).rstrip("/"), as_number(timeout_s, "timeout_s", 0.001, _MOST_S)
         self._wanted = db, None if size is None else str(as_size(size))
-        if token is not None and not (isinstance(token, str) and re.fullmatch(r"[!-~]+", token)):
+        if token is not None and not (isinstance(token, str) and is_token(token)):
             raise InputError("the token has other characters than printable ASCII without whitespace; check it")
         self._options: dict[str, Any] = {
             "base_url": address,
@@ -102,7 +102,8 @@ class ServiceCalls:
         """Connect, if that can be done without waiting in an event loop."""
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__} {self.database.partition} {self.size} {self.url}>"
+        about = f"{self.database.partition} {self.size} " if hasattr(self, "database") else ""
+        return f"<{type(self).__name__} {about}{self.url}>"
 
     # Requests
 

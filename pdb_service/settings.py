@@ -17,6 +17,7 @@ from pdb_core.messages import as_typed
 LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
 _HOST = re.compile(r"([a-z0-9._-]+|\[[0-9a-f:.]+\])(?::[0-9]+)?", re.ASCII | re.IGNORECASE)
 _PATTERN = re.compile(r"(\*\.)?[a-z0-9_-]+(\.[a-z0-9_-]+)*", re.ASCII)
+_TOKEN = re.compile(r"[!-~]+")
 _ORIGIN = re.compile(r"[a-z][a-z0-9+.-]*://[^/?#@\s]+", re.ASCII)
 
 
@@ -82,6 +83,11 @@ def advice(address: str, allowed_hosts: Collection[str]) -> str | None:
         f"only requests for {', '.join(LOOPBACK)} are answered. Name the hosts that clients use with "
         "--allowed-host NAME; '*' allows all"
     )
+
+
+def is_token(text: str) -> bool:
+    """Return whether a text can be a token: printable ASCII without whitespace."""
+    return _TOKEN.fullmatch(text) is not None
 
 
 def read_host(text: str) -> str:

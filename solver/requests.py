@@ -17,14 +17,16 @@ Result = Solution | UnsolvableError | MemoryLimitError
 class Request:
     """Board to be solved for a goal.
 
-    id              name of the board in messages, progress and results
-    optimal_length  published number of moves, which an answer must not contradict; None if it is not known
+    id                name of the board in messages, progress and results
+    optimal_length    known number of moves, which an answer must not contradict; None if it is not known
+    published_length  number of moves of a known solution, which an answer may improve; None if there is none
     """
 
     id: str
     board: Board
     goal: Tiles
     optimal_length: int | None = None
+    published_length: int | None = None
 
     @property
     def size(self) -> BoardSize:

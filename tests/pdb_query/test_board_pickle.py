@@ -29,7 +29,7 @@ def test_boards_of_every_protocol_and_dtype_are_read(protocol: int, dtype: str, 
     content = pickled(B3, dtype, protocol, solutions=[["L"], ["U", "D"]], times=[np.float64(1)])
     assert boards_in(content, tmp_path) == B3
     (found, *_) = read_instances(str(tmp_path / "data_0.pkl"), None)
-    assert (found.id, found.goal, found.optimal_length, found.size) == ("1", "blank-last", None, BoardSize(3, 3))
+    assert (found.id, found.goal, found.optimal_length, found.published_length) == ("1", "blank-last", None, 1)
 
 
 @pytest.mark.parametrize("protocol", [2, 3, 4])

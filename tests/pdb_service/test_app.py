@@ -16,7 +16,7 @@ from pdb_query import Database
 from pdb_service import server
 from pdb_service.app import create_app
 from pdb_service.server import open_socket
-from pdb_service.settings import LOOPBACK, ServiceSettings, advice, hosts_of, read_origin
+from pdb_service.settings import LOOPBACK, ServiceSettings, advice, hosts_of, read_host, read_origin
 from tests import rows
 from tests.pdb_service.app_requests import (
     BOARDS,
@@ -175,7 +175,7 @@ def test_app_below_a_path_of_another_app_needs_the_token(database: Database) -> 
 
 
 def test_all_hosts_and_origins_can_be_allowed(database: Database) -> None:
-    app = ready_app(database, cors_origins=("*",), allowed_hosts=("*",))
+    app = ready_app(database, cors_origins=(read_origin("*"),), allowed_hosts=(read_host("*"),))
     assert (
         ask(app, LOOKUP, ("Host", "anything.example"), ("Sec-Fetch-Site", "cross-site"), ("Origin", "null")).status
         == 200
@@ -325,7 +325,7 @@ def test_invalid_address_to_listen_on_is_refused() -> None:
 
 
 def test_origins_are_read() -> None:
-    assert [read_origin(text) for text in ("HTTPS://Example.org", "*")] == [ORIGIN, "*"]
+    assert read_origin("HTTPS://Example.org") == ORIGIN
 
 
 def test_server_answers_for_its_own_addresses_and_advises_hosts_for_all_addresses() -> None:

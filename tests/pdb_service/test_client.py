@@ -65,6 +65,10 @@ def test_client_describes_the_database(client: Client, database: Database, serve
     assert client.get(HARDEST_8, None) == database.probe(HARDEST_8)
     with Client(server.url, db=first.id) as named, Client(server.url + "/") as unnamed:
         assert named.database == unnamed.database == first
+    closed = AsyncClient(server.url)
+    with pytest.raises(RuntimeError, match="`async with"):
+        asyncio.run(closed.probe(HARDEST_8))
+    assert repr(closed) == f"<AsyncClient {server.url}>"
 
 
 def outcomes(server: Server, method: str, *given: Any, **named: Any) -> list[Any]:

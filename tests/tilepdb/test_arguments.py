@@ -1,5 +1,6 @@
 """Arguments of every public function and constructor are converted, or refused with one printable line."""
 
+import asyncio
 import inspect
 import re
 from collections.abc import Callable
@@ -17,9 +18,9 @@ from tests.pdb_service.app_requests import ask, ready_app
 
 BOARD = "1 2 3/4 5 6/0 7 8"
 WRONG: tuple[Any, ...] = (None, -3, 1.5, float("nan"), "", "a\nb", object(), [], 10**30, 10**5000, b"x", [[1], [2, 3]])
-# Records, which users are given, and the client for asyncio, which has the parameters of `Client`.
+# Records, which users are given.
 RECORDS = """
-AsyncClient BatchProbe BoardLike BoardSource BuildPlan BuildProgress BuildResult Comparison Database
+BatchProbe BoardLike BoardSource BuildPlan BuildProgress BuildResult Comparison Database
 HeuristicStudy Instance Iteration LabelledBoards Probe Solution SolvedBoards StateSpace
 """
 HIDDEN = "offer withdraw resume finish_threshold finish_subtrees subtrees views contradicts"
@@ -51,6 +52,8 @@ def bound(function: Callable[..., Any], given: dict[str, Any]) -> Any:
     parameters = inspect.signature(function).parameters
     rest = [name for name, each in parameters.items() if each.kind is each.VAR_POSITIONAL]
     result = function(*(given[name] for name in rest), **{k: v for k, v in given.items() if k not in rest})
+    if inspect.isawaitable(result):
+        return asyncio.run(result)
     return list(result) if inspect.isgenerator(result) else result
 
 
@@ -83,10 +86,14 @@ def test_arguments_are_converted_or_refused(tmp_path: Path, small_table: str, mo
     given, of_functions = arguments(tmp_path, small_table)
     app = ready_app(given["database"])
     monkeypatch.setattr(httpx.HTTPTransport, "handle_request", lambda _, request: answered(app, request))
+    monkeypatch.setattr(
+        httpx.AsyncHTTPTransport, "handle_async_request", lambda _, request: asyncio.to_thread(answered, app, request)
+    )
     objects = [
         tilepdb.Board(BOARD), tilepdb.BoardSize(3, 3), given["solver"], given["database"], tilepdb.Checkpoint(),
         given["solver"].solve(BOARD), tilepdb.HeuristicSolver(3), tilepdb.GraphSolver(3), tilepdb.WorkerPool(1),
         tilepdb.RandomWalks(3, n_boards=5), given["source"], tilepdb.Client(given["url"]),
+        asyncio.run(tilepdb.AsyncClient(given["url"]).__aenter__()),
     ]  # fmt: skip
     calls = {
         f"{type(each).__name__}.{name}": method

@@ -38,7 +38,7 @@ class AnswerWriter:
         self._method, self._names, self._has_log = method, names, has_log
         self._word: Callable[[int], str] = str if names is None else names.word
         self._start = time.perf_counter()
-        self._n_boards = self._n_solved = self._generated = 0
+        self._n_boards = self._n_solved = self._generated = self._n_published = self._n_longer = 0
         self.worst: PdbError | None = None
 
     def record(self, answer: "Answer") -> dict[str, Any]:
@@ -62,6 +62,8 @@ class AnswerWriter:
             )
         self._generated += solution.generated
         self._n_solved += solution.length is not None
+        if request.published_length is not None and solution.length is not None:
+            self._compare(request, request.published_length, solution.length)
         if error := contradiction(answer):
             message(str(error))
             self._remember(error)
@@ -74,6 +76,13 @@ class AnswerWriter:
         if self._method.algorithm == APPROXIMATE:  # it counts no nodes
             record |= dict.fromkeys(_NODE_COUNTS)
         return record
+
+    def _compare(self, request: "Request", published: int, length: int) -> None:
+        """Report a published solution that is longer."""
+        self._n_published += 1
+        if published > length:
+            self._n_longer += 1
+            message(f"board {request.id}: the published solution is longer, {published} moves instead of {length}")
 
     def _report_unsolvable(self, request: "Request") -> None:
         from pdb_core.messages import shorten
@@ -113,13 +122,18 @@ class AnswerWriter:
                 f"{plural(self._n_boards, 'board')}, {self._n_solved:,} solved, {seconds:.2f} s, "
                 f"{self._generated:,} nodes generated{rate}"
             )
+        if self._n_published:
+            message(f"{self._n_longer:,} of {self._n_published:,} published solutions are longer")
         if self.worst is not None:
             raise self.worst
 
 
 def contradiction(answer: "Answer") -> WrongAnswerError | None:
-    """Return the error if a solution or its lower bound contradicts the known optimal length."""
-    solution, optimal = _solution_of(answer.result), answer.request.optimal_length
+    """Return the error if a solution or its lower bound contradicts the known optimal length or a known solution."""
+    solution, request = _solution_of(answer.result), answer.request
+    optimal, published = request.optimal_length, request.published_length
+    if solution is not None and optimal is None and published is not None and published < solution.lower_bound:
+        optimal = published
     if solution is None or optimal is None or not solution.contradicts(optimal):
         return None
     found = f"no solution has less than {solution.lower_bound} moves"
@@ -127,7 +141,7 @@ def contradiction(answer: "Answer") -> WrongAnswerError | None:
         kind = "optimal solution" if solution.optimal else "solution found"
         found = f"the {kind} has {solution.length} moves"
     return WrongAnswerError(
-        f"board {answer.request.id}: {found}, the instance file says {optimal}; if that is the optimal length, please "
+        f"board {request.id}: {found}, the instance file says {optimal}; if that is the optimal length, please "
         "report this board"
     )
 

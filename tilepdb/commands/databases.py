@@ -55,7 +55,8 @@ class OpenDatabases:
         """Return the request to solve `instance`. Raises `GoalError`."""
         from solver.requests import Request
 
-        return Request(instance.id, instance.board, self.goal_of(instance, goal), instance.optimal_length)
+        known = (instance.optimal_length, instance.published_length)
+        return Request(instance.id, instance.board, self.goal_of(instance, goal), *known)
 
     def size(self) -> "BoardSize | None":
         """Return the board size of the tables of --db, if given."""

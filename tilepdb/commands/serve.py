@@ -153,10 +153,12 @@ def serve(tables: ServedTableOptions, network: NetworkOptions, searches: SearchQ
 
 def _read_token(path: Path) -> str:
     """Return the token in a file. Raises `InputError` if there is none."""
+    from pdb_service.settings import is_token
+
     try:
         token = path.read_text(encoding="ascii").strip()
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"cannot read a token from {path}: {error}; name a text file with --token-file") from None
-    if not token or any(not "!" <= character <= "~" for character in token):
+    if not is_token(token):
         raise InputError(f"{path} has no valid token; write one line of printable ASCII characters without whitespace")
     return token

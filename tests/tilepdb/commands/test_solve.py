@@ -16,6 +16,7 @@ import pytest
 from pdb_core.durable_files import written_safely
 from pdb_core.puzzle import BoardSize, blank_first, blank_last, format_board
 from tests.command_line import BOARD, UNSOLVABLE, on_terminal, pdb, records, refused, start
+from tests.pdb_study.labels.deepcubea import pickled
 from tests.solving import S3, solvable_boards
 from tests.tables import table_file
 from tilepdb.commands.board_input import split_arguments
@@ -106,6 +107,18 @@ def test_all_solutions_are_counted_and_listed() -> None:
     assert answer["all_solutions"] is True
     assert tuple(answer["moves"]) in solutions
     assert pdb(*command, NEAR).stdout.startswith("1: 1 move, optimal, the only one; ")
+
+
+def test_published_solutions_that_are_longer_are_named(small_table: str, tmp_path: Path) -> None:
+    hardest, near = (list(map(int, text.replace("/", " ").split())) for text in (BOARD, NEAR))
+    for solutions, code, told in (
+        ([["U"] * 33, ["R"]], 0, "board data_0.pkl:1: the published solution is longer, 33 moves instead of 31"),
+        ([["U"] * 31, []], 1, "board data_0.pkl:2: the optimal solution has 1 moves, the instance file says 0"),
+    ):
+        (tmp_path / "data_0.pkl").write_bytes(pickled([hardest, near], solutions=solutions))
+        result = pdb("solve", "--db", small_table, str(tmp_path / "data_0.pkl"), code=code)
+        assert told in result.stderr
+        assert f"{1 - code} of 2 published solutions are longer" in result.stderr
 
 
 def test_answers_of_a_shard(small_table: str) -> None:
