@@ -2,8 +2,8 @@
 
 Such a file holds a dict. Its `states` are a list of objects of the class `environments.n_puzzle.NPuzzleState`; the
 attribute `tiles` of each is a NumPy array of one dimension, 0 for the blank. The goal is 1 2 ... n 0. If there are
-`solutions`, a list of the moves of each state, only their lengths are read: DeepCubeA writes solutions of its network,
-which need not be optimal, and solutions of an optimal solver under the same name. Everything else is ignored.
+`solutions`, a list with a list of moves for each state, only their lengths are read: under this name, DeepCubeA writes
+optimal solutions and those of its network, which need not be optimal. Everything else is ignored.
 
 The unpickler knows the few names of such files, each by a stand-in of this file, and refuses all others.
 """
@@ -104,8 +104,13 @@ def read_board_pickle(file: BinaryIO, shown: str) -> list[tuple[list[int], int |
         boards = [state.tiles.tiles for state in content["states"]]
         if not all(board.ndim == 1 and board.dtype.kind in "ui" for board in boards):
             raise ValueError("tiles of another dtype or shape than integers in one dimension")
-        lengths = list(map(len, content["solutions"])) if content.get("solutions") else [None] * len(boards)
-        return [(board.tolist(), length) for board, length in zip(boards, lengths, strict=True)]
+        solutions = content.get("solutions")
+        if not (isinstance(solutions, list) and len(solutions) == len(boards)):
+            solutions = [None] * len(boards)
+        return [
+            (board.tolist(), len(moves) if isinstance(moves, list) else None)
+            for board, moves in zip(boards, solutions, strict=True)
+        ]
     except Exception as error:  # pickle raises errors of many kinds
         fault = str(error) if type(error) is ValueError else "no states, or it is damaged"
         raise InstanceError(

@@ -32,6 +32,11 @@ def test_boards_of_every_protocol_and_dtype_are_read(protocol: int, dtype: str, 
     assert (found.id, found.goal, found.optimal_length, found.published_length) == ("1", "blank-last", None, 1)
 
 
+@pytest.mark.parametrize("solutions", [None, 3, [["L"]], [None, np.zeros(2)]])
+def test_solutions_of_other_kinds_are_ignored(solutions: Any, tmp_path: Path) -> None:
+    assert boards_in(pickled(B3, solutions=solutions), tmp_path) == B3
+
+
 @pytest.mark.parametrize("protocol", [2, 3, 4])
 def test_files_of_numpy_1_are_read(protocol: int, tmp_path: Path) -> None:
     content = pickled(B3, "u1", protocol)
