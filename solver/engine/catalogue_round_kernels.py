@@ -1,4 +1,4 @@
-"""One round of the search with additive tables in bits, many partitions of them, for boards of up to 28 cells.
+"""One round of the search with additive tables in bits, many partitions of them, for boards of up to 26 cells.
 
 A node holds its board, the cell of each tile, and two bits of each unit's distance, in planes: bit 0 of all units, then
 bit 1. Each unit is looked up at most once for a child, whatever the number of sums it belongs to:

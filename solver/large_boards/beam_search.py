@@ -11,8 +11,8 @@ from solver.progress import Iteration, Report
 
 # Cells copied between two checks of the time limit.
 _SLICE_CELLS = 10_000_000
-# Recent boards that are recognised as duplicates: at least 2 ** _SEEN_BITS, and more than three layers of children.
-_SEEN_BITS, _SEEN_PER_BOARD = 16, 16
+# Recent boards that are recognised as duplicates: at least 2 ** _SEEN_BITS, and more than a layer of children.
+_SEEN_BITS, _SEEN_PER_BOARD = 16, 4
 
 
 def find_path(
@@ -20,36 +20,46 @@ def find_path(
 ) -> list[int] | None:
     """Return a path of at most `limit` moves to a goal of `aim`, or None if a beam of a width finds none.
 
-    The search also ends when `time.perf_counter()` passes `end`. `report` is called with the depth every fraction of a
-    second; an exception from it ends the search.
+    The beam becomes narrower where it would not reach `limit` before `time.perf_counter()` passes `end`. `report` is
+    called with the depth every fraction of a second; an exception from it ends the search.
     """
     if time.perf_counter() > end:
         return None
     n = len(pieces.cells)
-    beam = Beam(
-        boards=np.empty((2, width, n), dtype=np.uint16),
-        places=np.empty((2, width, n), dtype=np.uint16),
+    beam = new_beam(n, width, limit)
+    start_beam(beam, pieces.cells, pieces.blank_cell)
+    depth, narrower, now = 0, width, time.perf_counter()
+    while beam.state[0] > 0 and depth < limit and now < end:
+        to_depth = min(depth + max(1, _SLICE_CELLS // (width * n)), limit)
+        found = grow_beam(beam, aim, narrower, to_depth)
+        if found >= 0:
+            return _trace(beam, aim, pieces.blank_cell, int(beam.state[1]), found)
+        begun, now = now, time.perf_counter()
+        boards_until_end = narrower * (to_depth - depth) * (end - now) / (now - begun)
+        depth = to_depth
+        narrower = int(min(width, max(1, boards_until_end / max(1, limit - depth))))
+        if report is not None:
+            report(Iteration(threshold=depth, generated=0, expanded=0, seconds=0.0))
+    return None
+
+
+def new_beam(n_cells: int, width: int, limit: int) -> Beam:
+    """Return the arrays of a beam."""
+    return Beam(
+        boards=np.empty((2, width, n_cells), dtype=np.min_scalar_type(n_cells)),
+        places=np.empty((2, width, n_cells), dtype=np.min_scalar_type(n_cells)),
         blanks=np.empty((2, width), dtype=np.int32),
-        scores=np.empty((2, width), dtype=np.int64),
+        scores=np.empty((2, width), dtype=np.int32),
         keys=np.empty((2, width), dtype=np.uint64),
         parents=np.empty((limit + 1, width), dtype=np.int32),
         seen=np.zeros(1 << max(_SEEN_BITS, (_SEEN_PER_BOARD * width).bit_length()), dtype=np.uint64),
         state=np.zeros(2, dtype=np.int64),
-        child_scores=np.empty(N_MOVES * width, dtype=np.int64),
+        child_scores=np.empty(N_MOVES * width, dtype=np.int32),
         child_keys=np.empty(N_MOVES * width, dtype=np.uint64),
-        child_ranks=np.empty(N_MOVES * width, dtype=np.int64),
+        child_ranks=np.empty(N_MOVES * width, dtype=np.int32),
         child_links=np.empty(N_MOVES * width, dtype=np.int32),
+        unsorted=np.empty(N_MOVES * width, dtype=np.int32),
     )
-    start_beam(beam, aim, pieces.cells, pieces.blank_cell)
-    step = max(1, _SLICE_CELLS // (width * n))
-    while beam.state[0] > 0 and beam.state[1] < limit and time.perf_counter() < end:
-        found = grow_beam(beam, aim, min(int(beam.state[1]) + step, limit))
-        depth = int(beam.state[1])
-        if found >= 0:
-            return _trace(beam, aim, pieces.blank_cell, depth, found)
-        if report is not None:
-            report(Iteration(threshold=depth, generated=0, expanded=0, seconds=0.0))
-    return None
 
 
 def _trace(beam: Beam, aim: Aim, here: int, depth: int, index: int) -> list[int]:

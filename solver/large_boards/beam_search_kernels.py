@@ -1,20 +1,20 @@
 """Kernels of beam search, which keeps only the best boards of each layer.
 
 Boards consist of pieces, as in `line_by_line_kernels`. The goal is any board with the pieces of the *focus* on their
-goal cells. The score of a board is the sum of the weighted Manhattan distances of its pieces, and of the fitted values
-of its pieces and pairs of pieces (see `fitted_values`). To the score, its rank adds the distance of the blank from the
-nearest misplaced piece of the focus, and a random number below `NOISE`. Without fitted values and the random number, a
-beam fills with near copies of one board. Boards of equal rank keep the order of their parents.
+goal cells. Scores are relative to the first board. A move changes the score by the weighted Manhattan distance of the
+piece, or by the fitted values of the piece and of its pairs (see `fitted_values`). To the score, the rank adds the
+distance of the blank from the nearest misplaced piece of the focus, and a random number below `NOISE`. Without fitted
+values and the random number, a beam fills with near copies of one board.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from pdb_core.jit import kernel
+from pdb_core.jit import inlined_kernel, kernel
 from solver.board_arrays import N_MOVES
-from solver.large_boards.fitted_values_kernels import FittedValues, value_change, value_of_board
+from solver.large_boards.fitted_values_kernels import FittedValues
 from solver.large_boards.line_by_line_kernels import NOT_FOUND, Geometry, Int32s, distance
 
 Int64s = npt.NDArray[np.int64]
@@ -30,8 +30,8 @@ class Aim(NamedTuple):
     """Goal and ranking of a beam search.
 
     geometry  cells, whose neighbours are without those that are locked
-    weights   int32[n]  cost of each cell between a piece and its goal cell
-    fitted    values of the pieces and of their pairs
+    weights   int32[n]  cost of each cell between a piece and its goal cell, without fitted values
+    fitted    changes of the fitted values
     focus     int32[k]  the pieces that must reach their goal cells
     pull      cost of each cell between the blank and the nearest misplaced piece of the focus
     """
@@ -46,32 +46,35 @@ class Aim(NamedTuple):
 class Beam(NamedTuple):
     """Two layers of a beam search of width b, the children of a layer, and the path to each board of all layers.
 
-    The layer at an even depth is at index 0, the next one at 1. Other arrays of children are like those of boards.
+    The layer at an even depth is at index 0, the next one at 1. Other arrays of children are like those of boards, and
+    all of them have at least 4 * b entries.
 
-    boards      uint16[2, b, n]  pieces on cells
-    places      uint16[2, b, n]  cells of pieces
+    boards      uint8[2, b, n]   pieces on cells; uint16 for more than 255 cells
+    places      uint8[2, b, n]   cells of pieces, as `boards`; without a pull, those of the first board
     blanks      int32[2, b]      the blank's cell
-    scores      int64[2, b]
+    scores      int32[2, b]
     keys        uint64[2, b]     hashes of the boards
     parents     int32[m, b]      by depth: 4 * (index in the layer before) + the move from there
     seen        uint64[2**k]     keys of recent boards
     state       int64[2]         the boards of the last layer, its depth
-    child_ranks int64[4 * b]
-    child_links int32[4 * b]     as `parents`
+    child_ranks int32[4 * b]
+    child_links int32[4 * b]     as `parents`, by the piece and edge of the move if there are fitted values
+    unsorted    int32[4 * b]     the links, in the order of the parents
     """
 
-    boards: npt.NDArray[np.uint16]
-    places: npt.NDArray[np.uint16]
+    boards: npt.NDArray[Any]
+    places: npt.NDArray[Any]
     blanks: Int32s
-    scores: Int64s
+    scores: Int32s
     keys: UInt64s
     parents: Int32s
     seen: UInt64s
     state: Int64s
-    child_scores: Int64s
+    child_scores: Int32s
     child_keys: UInt64s
-    child_ranks: Int64s
+    child_ranks: Int32s
     child_links: Int32s
+    unsorted: Int32s
 
 
 @kernel
@@ -84,59 +87,97 @@ def mixed(number: int) -> np.uint64:
 
 
 @kernel
-def start_beam(beam: Beam, aim: Aim, cells: Int32s, blank_cell: int) -> None:
-    """Make the first layer of one board."""
+def start_beam(beam: Beam, cells: Int32s, blank_cell: int) -> None:
+    """Make the first layer of one board. Beams of different widths get different random numbers."""
     n = len(cells)
-    score = value_of_board(aim.fitted, cells, blank_cell)
-    key = mixed(n * n)
+    key = mixed(n * n * beam.boards.shape[1])
     for cell in range(n):
         piece = cells[cell]
         beam.boards[0, 0, cell], beam.places[0, 0, piece] = piece, cell
         if cell != blank_cell:
-            score += aim.weights[piece] * distance(aim.geometry, cell, piece)
             key ^= mixed(piece * n + cell)
-    beam.blanks[0, 0], beam.scores[0, 0], beam.keys[0, 0] = blank_cell, score, key
+    beam.blanks[0, 0], beam.scores[0, 0], beam.keys[0, 0] = blank_cell, 0, key
     beam.state[0], beam.state[1] = 1, 0
 
 
 @kernel
 def list_children(beam: Beam, aim: Aim) -> int:
-    """List the children of the last layer. Returns how many; only the moved piece changes the score."""
-    n, depth = beam.boards.shape[2], beam.state[1]
-    now = depth & 1
-    astray = np.empty(len(aim.focus), dtype=np.int32)
+    """List the links of the children of the last layer. Returns how many."""
+    now, depth = beam.state[1] & 1, beam.state[1]
+    edge_of, n_edges = aim.fitted.edge_of, aim.fitted.singles.shape[1]
+    counts = np.zeros(len(edge_of) * n_edges + 2, dtype=np.int32)
     n_children = 0
     for i in range(beam.state[0]):
         here = beam.blanks[now, i]
         undoing = N_MOVES - 1 - (beam.parents[depth, i] & 3) if depth > 0 else -1
-        n_astray = 0
-        for q in range(len(aim.focus) if aim.pull > 0 else 0):
-            if beam.places[now, i, aim.focus[q]] != aim.focus[q]:
-                astray[n_astray] = beam.places[now, i, aim.focus[q]]
-                n_astray += 1
         for move in range(N_MOVES):
             near = aim.geometry.neighbours[here, move]
-            if near < 0 or move == undoing:
-                continue
-            piece = np.int64(beam.boards[now, i, near])
-            change = distance(aim.geometry, piece, here) - distance(aim.geometry, piece, near)  # type: ignore[arg-type]
-            score = beam.scores[now, i] + aim.weights[piece] * change
-            score += value_change(aim.fitted, beam.boards[now, i], piece, near, here)
-            key = beam.keys[now, i] ^ mixed(piece * n + near) ^ mixed(piece * n + here)
-            rank = score + np.int64((key >> np.uint64(40)) % np.uint64(NOISE))
-            nearest = n if n_astray > 0 else 0
-            for q in range(n_astray):
-                # The piece that moves may be one of them.
-                nearest = min(nearest, distance(aim.geometry, near, here if astray[q] == near else astray[q]))
-            beam.child_scores[n_children], beam.child_keys[n_children] = score, key
-            beam.child_ranks[n_children] = rank + aim.pull * nearest
-            beam.child_links[n_children] = i * N_MOVES + move
-            n_children += 1
+            if near >= 0 and move != undoing:
+                beam.unsorted[n_children] = i * N_MOVES + move
+                group = np.int64(beam.boards[now, i, near]) * n_edges + edge_of[here, move] if n_edges > 0 else 0
+                counts[group + 1] += 1
+                n_children += 1
+    # The changes of one piece along one edge fit into the fastest cache.
+    for group in range(len(counts) - 1):
+        counts[group + 1] += counts[group]
+    for k in range(n_children):
+        i, move = beam.unsorted[k] >> 2, beam.unsorted[k] & 3
+        here = beam.blanks[now, i]
+        piece = np.int64(beam.boards[now, i, aim.geometry.neighbours[here, move]])
+        group = piece * n_edges + edge_of[here, move] if n_edges > 0 else 0
+        beam.child_links[counts[group]] = beam.unsorted[k]
+        counts[group] += 1
     return n_children
 
 
 @kernel
-def sort_children(ranks: Int64s) -> Int32s:
+def rate_children(beam: Beam, aim: Aim, n_children: int) -> None:
+    """Compute the scores, keys and ranks of the listed children. Only the piece that moves changes the score."""
+    # Views of arrays inside the loop would double its time.
+    boards, fitted, n, now = beam.boards, aim.fitted, beam.boards.shape[2], beam.state[1] & 1
+    for k in range(n_children):
+        i, move = beam.child_links[k] >> 2, beam.child_links[k] & 3
+        here = beam.blanks[now, i]
+        near = aim.geometry.neighbours[here, move]
+        piece = np.int64(boards[now, i, near])
+        if len(fitted.edge_of) > 0:
+            edge = fitted.edge_of[here, move]
+            change = np.int32(fitted.singles[piece, edge])
+            for cell in range(n):
+                change += np.int32(fitted.pairs[piece, edge, cell, boards[now, i, cell]])
+            # The pair with the blank has no value.
+            change -= np.int32(fitted.pairs[piece, edge, here, boards[now, i, here]])
+            # Moves of the blank to the right and down start at the first cell of the edge, where the piece arrives.
+            if move >= N_MOVES // 2:
+                change = -change
+        else:
+            change = aim.weights[piece] * np.int32(
+                distance(aim.geometry, piece, here) - distance(aim.geometry, piece, near)  # type: ignore[arg-type]
+            )
+        score = beam.scores[now, i] + change
+        key = beam.keys[now, i] ^ mixed(piece * n + near) ^ mixed(piece * n + here)
+        rank = score + np.int32((key >> np.uint64(40)) % np.uint64(NOISE))
+        if aim.pull > 0:
+            rank += np.int32(aim.pull * nearest_astray(aim, beam.places[now, i], near, here))
+        beam.child_scores[k], beam.child_keys[k], beam.child_ranks[k] = score, key, rank
+
+
+@inlined_kernel
+def nearest_astray(aim: Aim, places: Any, near: int, here: int) -> int:
+    """Return the distance of the blank from the nearest misplaced piece of the focus, after its move from `here` to
+    `near`; 0 without one before the move."""
+    nearest = -1
+    for q in range(len(aim.focus)):
+        place = np.int64(places[aim.focus[q]])
+        if place != aim.focus[q]:
+            # The piece that moves may be one of them.
+            away = distance(aim.geometry, near, here if place == near else place)  # type: ignore[arg-type]
+            nearest = away if nearest < 0 else min(nearest, away)
+    return max(nearest, 0)
+
+
+@kernel
+def sort_children(ranks: Int32s) -> Int32s:
     """Return the indices of children by rank, by counting sort. All that are far from the best share the last class."""
     least = ranks.min() if len(ranks) > 0 else 0
     counts, order = np.zeros(N_CLASSES + 1, dtype=np.int64), np.empty(len(ranks), dtype=np.int32)
@@ -151,25 +192,26 @@ def sort_children(ranks: Int64s) -> Int32s:
     return order
 
 
-@kernel
-def is_goal(aim: Aim, cells: npt.NDArray[np.uint16]) -> bool:
+@inlined_kernel
+def is_goal(aim: Aim, boards: Any, layer: int, i: int) -> bool:
     """Return whether all pieces of the focus are on their goal cells."""
     q = 0
-    while q < len(aim.focus) and cells[aim.focus[q]] == aim.focus[q]:
+    while q < len(aim.focus) and boards[layer, i, aim.focus[q]] == aim.focus[q]:
         q += 1
     return q == len(aim.focus)
 
 
 @kernel
-def grow_beam(beam: Beam, aim: Aim, to_depth: int) -> int:
+def grow_beam(beam: Beam, aim: Aim, width: int, to_depth: int) -> int:
     """Grow the beam to the depth `to_depth`, or until it reaches the goal.
 
-    Returns the index of the goal in the last layer, or NOT_FOUND. A layer has the best children, the best first, each
-    board once, without recent boards. If it is empty, state[0] is 0.
+    Returns the index of the goal in the last layer, or NOT_FOUND. A layer has the best `width` children, the best
+    first, each board once, without recent boards. If it is empty, state[0] is 0.
     """
-    width, mask = beam.boards.shape[1], np.uint64(len(beam.seen) - 1)
+    boards, places, n, mask = beam.boards, beam.places, beam.boards.shape[2], np.uint64(len(beam.seen) - 1)
     while beam.state[1] < to_depth and beam.state[0] > 0:
         n_children = list_children(beam, aim)
+        rate_children(beam, aim, n_children)
         now, depth = beam.state[1] & 1, beam.state[1] + 1
         after = 1 - now
         n_after = 0
@@ -181,16 +223,20 @@ def grow_beam(beam: Beam, aim: Aim, to_depth: int) -> int:
             i, move = beam.child_links[child] >> 2, beam.child_links[child] & 3
             here = beam.blanks[now, i]
             near = aim.geometry.neighbours[here, move]
-            cells, places = beam.boards[after, n_after], beam.places[after, n_after]
-            for cell in range(len(cells)):
-                cells[cell], places[cell] = beam.boards[now, i, cell], beam.places[now, i, cell]
-            cells[here], cells[near] = cells[near], cells[here]
-            places[cells[here]], places[cells[near]] = here, near
+            for cell in range(n):
+                boards[after, n_after, cell] = boards[now, i, cell]
+            boards[after, n_after, here] = boards[now, i, near]
+            boards[after, n_after, near] = boards[now, i, here]
+            if aim.pull > 0:
+                for piece in range(n):
+                    places[after, n_after, piece] = places[now, i, piece]
+                places[after, n_after, boards[now, i, near]] = here
+                places[after, n_after, boards[now, i, here]] = near
             beam.blanks[after, n_after], beam.keys[after, n_after] = near, key
             beam.scores[after, n_after] = beam.child_scores[child]
             beam.parents[depth, n_after] = beam.child_links[child]
             n_after += 1
-            if is_goal(aim, cells):
+            if is_goal(aim, boards, after, n_after - 1):
                 beam.state[0], beam.state[1] = n_after, depth
                 return n_after - 1
             if n_after == width:

@@ -1,4 +1,4 @@
-"""Kernels of fitted values: the values of boards and of moves."""
+"""Kernels of fitted values: the values of all pairs from those of their classes, or from those of a smaller board."""
 
 from typing import Any, NamedTuple
 
@@ -6,46 +6,84 @@ import numpy as np
 import numpy.typing as npt
 
 from pdb_core.jit import kernel
+from solver.large_boards.line_by_line_kernels import Int32s
 
+Int8s = npt.NDArray[np.int8]
 Int16s = npt.NDArray[np.int16]
+
+_UNKNOWN = np.int16(-(2**15))
 
 
 class FittedValues(NamedTuple):
-    """Values of pieces and of pairs of pieces. A piece is the number of its goal cell.
+    """Changes of the estimate when a piece moves along an edge, from its first cell to its second. All are 0 without
+    edges. A piece is the number of its goal cell.
 
-    singles  int16[n, n]        of piece p on cell c
-    pairs    int16[n, n, n, n]  of piece p on cell c and piece q on cell d, at [p, c, d, q]; 0 if p == q or c == d, and
-                                if q is the blank. Empty if there are no values: then every value is 0.
+    edge_of  int32[n, 4]       the edge from each cell above, left, right and below, else -1
+    singles  int16[n, m]       of piece p along edge e, for the piece alone
+    pairs    int8[n, m, n, n]  of piece p along edge e, with piece q on cell d, at [p, e, d, q]; 0 if q == p
     """
 
+    edge_of: Int32s
     singles: Int16s
-    pairs: Int16s
+    pairs: Int8s
 
 
 @kernel
-def value_of_board(fitted: FittedValues, cells: Any, blank_cell: int) -> int:
-    """Return the value of the board `cells`: the sum over its pieces without the blank, and over all pairs of them."""
-    value = 0
-    if len(fitted.pairs) == 0:
-        return value
-    for c in range(len(cells)):
-        if c != blank_cell:
-            value += fitted.singles[cells[c], c]
-            for d in range(c):
-                if d != blank_cell:
-                    value += fitted.pairs[cells[c], c, d, cells[d]]
-    return value
+def unfold(classes: Int16s, smaller: Int16s, images: Int32s) -> Int16s:
+    """Return the value of piece p on cell c and piece q on cell d, at [p, c, q, d].
+
+    Two pairs are in one class if a symmetry of the square board, an exchange of goal cells and cells, or an exchange of
+    the pieces takes one to the other. `classes` has their values, in the order of their first pairs. If it is empty,
+    they are means of `smaller`, see `mean_of_smaller`. Entries of two pieces on one cell, and of one piece on two
+    cells, are 0. If p == q and c == d, the value is that of the piece alone; with `classes`, 0.
+
+    images  int32[k, n]  the cell that each symmetry takes each cell to
+    """
+    n = images.shape[1]
+    values = np.full((n, n, n, n), _UNKNOWN, dtype=np.int16)
+    n_classes = 0
+    for p in range(n):
+        for c in range(n):
+            for q in range(n):
+                for d in range(n):
+                    if values[p, c, q, d] != _UNKNOWN:
+                        continue
+                    value = np.int16(0)
+                    if len(classes) == 0:
+                        if (p == q) == (c == d):
+                            value = np.int16(mean_of_smaller(smaller, (p, c, q, d)))
+                    elif p != q and c != d:
+                        value = classes[n_classes]
+                        n_classes += 1
+                    for image in images:
+                        a, b, x, y = image[p], image[c], image[q], image[d]
+                        values[a, b, x, y] = values[b, a, y, x] = value
+                        values[x, y, a, b] = values[y, x, b, a] = value
+    return values
 
 
 @kernel
-def value_change(fitted: FittedValues, cells: Any, piece: Any, near: int, here: int) -> Any:
-    """Return the change of the board's value when `piece` moves from the cell `near` to the blank on `here`."""
-    if len(fitted.pairs) == 0:
-        return 0
-    after, before = fitted.pairs[piece, here], fitted.pairs[piece, near]
-    change = np.int64(fitted.singles[piece, here]) - np.int64(fitted.singles[piece, near])
-    for cell in range(len(cells)):
-        # Entries of the piece itself are 0.
-        change += np.int64(after[cell, cells[cell]]) - np.int64(before[cell, cells[cell]])
-    # The pair with the blank, which has no value.
-    return change - (np.int64(after[here, cells[here]]) - np.int64(before[here, cells[here]]))
+def mean_of_smaller(smaller: Int16s, cells: Any) -> float:
+    """Return the mean value over all ways to take a row and a column off the board in which none of the four cells is,
+    rounded to an integer."""
+    side = np.int64(np.sqrt(len(smaller))) + 1
+    a, b, x, y = cells
+    total = ways = 0
+    for row in range(side):
+        if row in (a // side, b // side, x // side, y // side):
+            continue
+        for column in range(side):
+            if column in (a % side, b % side, x % side, y % side):
+                continue
+            p, c = _without(a, row, column, side), _without(b, row, column, side)
+            q, d = _without(x, row, column, side), _without(y, row, column, side)
+            total += smaller[p, c, q, d]
+            ways += 1
+    return np.rint(total / ways)  # type: ignore[no-any-return]
+
+
+@kernel
+def _without(cell: Any, row: int, column: int, side: Any) -> Any:
+    """Return the number of a cell on the board without a row and a column."""
+    above, left = cell // side, cell % side
+    return (above - (above > row)) * (side - 1) + left - (left > column)

@@ -2,9 +2,9 @@
 
 1. Solve the board line by line.                                                     line_by_line.py
 2. Until the time is up, solve it line by line with beams of growing width: each     beam_search.py
-   part of a line by beam search, until a rest of at most 6x6 is left, which is
+   part of a line by beam search, until a rest of at most 8x8 is left, which is
    searched from the board and from the goal, ranked by fitted values. Boards up     fitted_values.py
-   to 6x6 are such a rest.
+   to 8x8 are such a rest.
 3. Replay the solution, move by move.                                                solution.py
 
 A path is the list of cells that the blank moves to.
@@ -14,6 +14,7 @@ import math
 import time
 from collections.abc import Sequence
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 
@@ -26,10 +27,10 @@ from solver.engine.worker_pool import in_parallel
 from solver.large_boards.beam_search import find_path
 from solver.large_boards.beam_search_kernels import Aim
 from solver.large_boards.fitted_values import (
-    FITTED_SIZE,
-    MOVE_UNITS,
+    LAST_SIDE,
     Embedding,
     embedding,
+    fitted_side,
     fitted_values,
     no_fitted_values,
 )
@@ -55,11 +56,11 @@ _PART_WEIGHT, _LINE_WEIGHT, _WEIGHT_DROP = 32, 16, 8
 _PULL = 32
 # Estimated moves per cell of Manhattan distance, to compare paths that end at different boards.
 _MOVES_A_CELL = 2.0
-_FIRST_WIDTH, _MAX_WIDTH = 24, 50_000
+_FIRST_WIDTH, _MAX_WIDTH = 24, 100_000
 # Width of the beams for a rest, for each board of the beams for parts.
 _REST_FACTOR = 4
 # Longer paths for a rest are not searched for.
-_REST_MOVES = 400
+_REST_MOVES = 700
 
 
 def default_time_limit(size: BoardSize) -> float:
@@ -132,7 +133,8 @@ def find_suboptimal_solution(
     check_solvable(board, goal, size)
     seconds = default_time_limit(size) if time_limit is None else as_number(time_limit, "time_limit")
     opened = as_databases(databases)
-    _compile_kernels()
+    _compile_kernels(np.min_scalar_type(size.n_cells))
+    fitted_values(min(LAST_SIDE, fitted_side(size.height, size.width)))
     pieces = in_pieces(board, goal)
     h = bound = lower_bound(board, goal, size, opened, pieces)
     start = time.perf_counter()
@@ -142,14 +144,14 @@ def find_suboptimal_solution(
         # A* has searched the whole board: the path is optimal.
         bound = len(path)
     width, next_width = 0, _FIRST_WIDTH
-    # Beams that are no wider find nothing new.
-    while len(path) > bound and next_width > width and (begun := time.perf_counter()) < end:
+    # Beams of the same width find the same path.
+    while len(path) > bound and next_width != width and (begun := time.perf_counter()) < end:
         width = next_width
         path = min(path, without_loops(pieces, solve_by_lines(pieces, size, width, end, len(path) - 2)), key=len)
         now = time.perf_counter()
         # Eight times as wide, or as wide as the time allows if wider ones would not fit after that.
-        growth = 0.8 * (end - now) / (now - begun)
-        next_width = min(_MAX_WIDTH, int(width * (growth if growth < 20 else 8)))
+        growth = (end - now) / (now - begun)
+        next_width = max(1, min(_MAX_WIDTH, int(width * (growth if growth < 20 else 8))))
     tiles = tiles_on_path(board, path)
     check_solution(board, tiles, goal, size)
     return Solution(
@@ -168,12 +170,15 @@ def find_suboptimal_solution(
     )
 
 
-@lru_cache(maxsize=1)
-def _compile_kernels() -> None:
-    """Solve a small board with every kernel and the fitted values, so that time limits do not include loading them."""
-    size = BoardSize(FITTED_SIZE.width + 1, FITTED_SIZE.height)
-    goal = blank_last(size)
-    solve_by_lines(in_pieces(one_move_away(goal, size), goal), size, width=1, end=math.inf)
+@lru_cache(maxsize=2)
+def _compile_kernels(cell_type: np.dtype[Any]) -> None:
+    """Search a small rest, and place a part of a board whose cells have this type, so that time limits do not include
+    the compilation."""
+    for size in (BoardSize(3, 2), BoardSize(16, 16) if cell_type.itemsize > 1 else BoardSize(LAST_SIDE + 1, 2)):
+        pieces = in_pieces(one_move_away(blank_last(size), size), blank_last(size))
+        for part in plan_lines(size, pieces.blank).parts[:1]:
+            _place(pieces, size, [part], np.zeros(size.n_cells, dtype=np.uint8), 1, math.inf)
+        _find_rest(pieces, size, np.zeros(size.n_cells, dtype=np.uint8), 1, _REST_MOVES, math.inf)
 
 
 def solve_by_lines(
@@ -181,7 +186,7 @@ def solve_by_lines(
 ) -> list[int]:
     """Return a path to the goal that places one part of a line after another. The board must be solvable.
 
-    Until `end`, parts are placed by beams of this width, and a rest of at most 6x6 is solved by them, if that takes at
+    Until `end`, parts are placed by beams of this width, and a rest of at most 8x8 is solved by them, if that takes at
     most `limit` moves in all.
     """
     plan = plan_lines(size, pieces.blank)
@@ -223,10 +228,10 @@ def _place(pieces: Pieces, size: BoardSize, parts: list[Part], locked: Bytes, wi
 
 
 def _find_rest(pieces: Pieces, size: BoardSize, locked: Bytes, width: int, limit: int, end: float) -> list[int] | None:
-    """Return a path to the goal if the open cells are a rectangle of at most 6x6 and beams find one, else None."""
+    """Return a path to the goal if the open cells are a rectangle of at most 8x8 and beams find one, else None."""
     rows, columns = (np.unique(lines[locked == 0]).tolist() for lines in geometry(size)[:2])
     n_open = np.count_nonzero(locked == 0)
-    if limit < 1 or max(len(rows), len(columns)) > FITTED_SIZE.width or n_open < len(rows) * len(columns):
+    if limit < 1 or max(len(rows), len(columns)) > LAST_SIDE or n_open < len(rows) * len(columns):
         return None
     rest = embedding(size, rows, columns)
     found = find_from_both_ends(rest.embed(pieces), fitted_aim(rest), _REST_FACTOR * width, limit, end)
@@ -249,9 +254,8 @@ def find_from_both_ends(pieces: Pieces, aim: Aim, width: int, limit: int, end: f
 
 def fitted_aim(embedded: Embedding) -> Aim:
     """Return the aim at the goal of the boards of an embedded rectangle, ranked by fitted values."""
-    n = FITTED_SIZE.n_cells
-    weights = np.full(n, MOVE_UNITS, dtype=np.int32)
-    return Aim(embedded.geometry, weights, fitted_values(), np.arange(n, dtype=np.int32), pull=0)
+    cells = np.arange(embedded.side**2, dtype=np.int32)
+    return Aim(embedded.geometry, np.zeros_like(cells), fitted_values(embedded.side), cells, pull=0)
 
 
 def _aim_of_part(size: BoardSize, plan: Plan, part: Part, locked: Bytes) -> Aim:

@@ -1,5 +1,6 @@
 """Suboptimal solutions of large boards: valid for every size, goal and time limit."""
 
+import itertools
 import json
 import math
 import time
@@ -13,8 +14,10 @@ from pdb_core.errors import BoardError, TableMismatchError, UnsolvableError
 from pdb_core.puzzle import BoardSize, Tiles, blank_last, format_board, snail
 from pdb_query import open_database
 from solver import find_suboptimal_solution, replay
-from solver.large_boards.fitted_values import FITTED_SIZE, embedding
-from solver.large_boards.line_by_line import geometry, in_pieces
+from solver.large_boards.beam_search import new_beam
+from solver.large_boards.beam_search_kernels import list_children, rate_children, start_beam
+from solver.large_boards.fitted_values import MOVE_UNITS, embedding, pair_values
+from solver.large_boards.line_by_line import Pieces, geometry, in_pieces
 from solver.large_boards.lower_bound import linear_conflict_bound, manhattan_distance
 from solver.large_boards.suboptimal import find_from_both_ends, fitted_aim
 from tests.command_line import pdb, records, started_pdb
@@ -52,7 +55,7 @@ def test_first_solution_is_valid(sides: tuple[int, int]) -> None:
 
 @pytest.mark.tiny
 @pytest.mark.filterwarnings("ignore:overflow encountered")  # the hash wraps around, on purpose
-@given(st.integers(2, 7), st.integers(2, 7), st.integers(0, 10**6), st.sampled_from([0.0, 0.05]))
+@given(st.integers(2, 6), st.integers(2, 6), st.integers(0, 10**6), st.sampled_from([0.0, 0.05]))
 @settings(max_examples=len(share(range(25), 5)))
 def test_suboptimal_solution_is_valid(width: int, height: int, seed: int, time_limit: float) -> None:
     size = BoardSize(width, height)
@@ -119,17 +122,52 @@ def test_unsolvable_and_invalid_boards_are_rejected() -> None:
         find_suboptimal_solution((1, *range(1, 99), 0))
 
 
-def test_narrow_beams_find_short_solutions_of_6x6() -> None:
-    goal = blank_last(FITTED_SIZE)
-    aim = fitted_aim(embedding(FITTED_SIZE, range(6), range(6)))
-    lengths = []
-    for board in solvable_boards(FITTED_SIZE, goal, 4, 2):
-        pieces = in_pieces(board, goal)
-        found = find_from_both_ends(pieces, aim, 300, 500, math.inf)
-        assert pieces.after(found).cells.tolist() == list(range(36))
-        lengths.append(len(found))
-    # Any other value of a piece or a pair leads to other lengths. Without fitted values they are 1.6 times as long.
-    assert lengths == [192, 184, 177, 168]
+@pytest.mark.parametrize(("side", "lengths"), [(6, "194 184"), (8, "518 457")])
+def test_narrow_beams_find_short_solutions(side: int, lengths: str) -> None:
+    size = BoardSize(side, side)
+    aim = fitted_aim(embedding(size, range(side), range(side)))
+    found = []
+    for board in solvable_boards(size, blank_last(size), 2, 2):
+        pieces = in_pieces(board, blank_last(size))
+        path = find_from_both_ends(pieces, aim, 300, 700, math.inf)
+        assert pieces.after(path).cells.tolist() == list(range(size.n_cells))
+        found.append(len(path))
+    # Any other value of a piece or a pair leads to other lengths.
+    assert found == list(map(int, lengths.split()))
+
+
+def test_moves_change_the_values_of_whole_boards() -> None:
+    """The values are those of the pieces, and of all pairs."""
+    size, values = BoardSize(7, 7), pair_values(7).astype(int)
+    aim, beam = fitted_aim(embedding(size, range(7), range(7))), new_beam(49, width=1, limit=1)
+
+    def value(cells: list[int], blank: int) -> int:
+        placed = [(piece, cell) for cell, piece in enumerate(cells) if piece != blank]
+        pairs = itertools.combinations_with_replacement(placed, 2)
+        distance = manhattan_distance(Pieces(np.array(cells), blank), geometry(size))
+        return MOVE_UNITS * distance + sum(values[one + other] for one, other in pairs)
+
+    for board in np.random.default_rng(1).permuted(np.tile(np.arange(49, dtype=np.int32), (10, 1)), axis=1):
+        here = int(board[0])
+        start_beam(beam, board, here)
+        rate_children(beam, aim, n_children := list_children(beam, aim))
+        for link, score in list(zip(beam.child_links.tolist(), beam.child_scores, strict=True))[:n_children]:
+            near, after = geometry(size).neighbours[here, link], board.copy()
+            after[[here, near]] = board[[near, here]]
+            assert score == value(after.tolist(), board[here]) - value(board.tolist(), board[here])
+
+
+def test_pairs_of_7x7_have_the_mean_values_of_6x6() -> None:
+    small, large = pair_values(6), pair_values(7)
+    for p, c, q, d in np.random.default_rng(1).permuted(np.tile(np.arange(49), (200, 1)), axis=1)[:, :4].tolist():
+        for cells in ((p, c, q, d), (p, c, p, c)):
+            rows, columns = np.divmod(cells, 7)
+            smaller = [
+                small[tuple((rows - (rows > row)) * 6 + columns - (columns > column))]
+                for row in set(range(7)).difference(rows.tolist())
+                for column in set(range(7)).difference(columns.tolist())
+            ]
+            assert abs(large[cells] - np.mean(smaller)) <= 0.5
 
 
 # pdb approximate

@@ -11,6 +11,7 @@ from pdb_core.errors import InputError
 from solver.algorithms import ALGORITHMS, IDA_STAR, WEIGHTED_A_STAR
 from tilepdb.commands.databases import OpenDatabases
 from tilepdb.commands.options import AlgorithmOptions, IdaStarOptions, parse_bytes
+from tilepdb.commands.output import message
 
 if TYPE_CHECKING:
     from pdb_core.puzzle import BoardSize, Tiles
@@ -20,6 +21,8 @@ APPROXIMATE = "approximate"
 DATABASES = "db"
 _DEFAULT_HEURISTIC = "manhattan"
 _DEFAULT_WEIGHT = 1.5
+# Memory of a search without tables and frontier: mostly Python, kernels and the FSM.
+_PROGRAM_BYTES = 250_000_000
 
 
 @dataclass(frozen=True)
@@ -107,6 +110,7 @@ def solvers(method: Method, databases: OpenDatabases, *, n_at_a_time: int) -> "C
     It is a `Solver`, a `HeuristicSolver` or a `GraphSolver`. `n_at_a_time` boards share the memory limits. The function
     raises `TableMismatchError`, `InputError`.
     """
+    from pdb_core.messages import format_bytes
     from pdb_core.resources import available_memory
     from solver import Solver
 
@@ -120,6 +124,12 @@ def solvers(method: Method, databases: OpenDatabases, *, n_at_a_time: int) -> "C
     @functools.cache
     def of_tables(*tables: "Database") -> Solver:
         """Return the solver for tables, which serve several goals."""
+        if method.frontier_bytes is not None:
+            n_bytes = sum(database.lookup_tables.memory.nbytes for database in tables)
+            message(
+                f"memory: {format_bytes(n_bytes + method.frontier_bytes + _PROGRAM_BYTES)}, "
+                f"{format_bytes(n_bytes)} of it for tables and {format_bytes(method.frontier_bytes)} for the frontier"
+            )
         return Solver(*tables, plain=method.plain, frontier_bytes=frontier)
 
     @functools.cache
