@@ -58,7 +58,7 @@ def new_beam(n_cells: int, width: int, limit: int) -> Beam:
         child_keys=np.empty(N_MOVES * width, dtype=np.uint64),
         child_ranks=np.empty(N_MOVES * width, dtype=np.int32),
         child_links=np.empty(N_MOVES * width, dtype=np.int32),
-        unsorted=np.empty(N_MOVES * width, dtype=np.int32),
+        unsorted_links=np.empty(N_MOVES * width, dtype=np.int32),
     )
 
 

@@ -59,7 +59,7 @@ class Beam(NamedTuple):
     state       int64[2]         the boards of the last layer, its depth
     child_ranks int32[4 * b]
     child_links int32[4 * b]     as `parents`, by the piece and edge of the move if there are fitted values
-    unsorted    int32[4 * b]     the links, in the order of the parents
+    unsorted_links  int32[4 * b]  in the order of the parents
     """
 
     boards: npt.NDArray[Any]
@@ -74,7 +74,7 @@ class Beam(NamedTuple):
     child_keys: UInt64s
     child_ranks: Int32s
     child_links: Int32s
-    unsorted: Int32s
+    unsorted_links: Int32s
 
 
 @kernel
@@ -113,7 +113,7 @@ def list_children(beam: Beam, aim: Aim) -> int:
         for move in range(N_MOVES):
             near = aim.geometry.neighbours[here, move]
             if near >= 0 and move != undoing:
-                beam.unsorted[n_children] = i * N_MOVES + move
+                beam.unsorted_links[n_children] = i * N_MOVES + move
                 group = np.int64(beam.boards[now, i, near]) * n_edges + edge_of[here, move] if n_edges > 0 else 0
                 counts[group + 1] += 1
                 n_children += 1
@@ -121,11 +121,11 @@ def list_children(beam: Beam, aim: Aim) -> int:
     for group in range(len(counts) - 1):
         counts[group + 1] += counts[group]
     for k in range(n_children):
-        i, move = beam.unsorted[k] >> 2, beam.unsorted[k] & 3
+        i, move = beam.unsorted_links[k] >> 2, beam.unsorted_links[k] & 3
         here = beam.blanks[now, i]
         piece = np.int64(beam.boards[now, i, aim.geometry.neighbours[here, move]])
         group = piece * n_edges + edge_of[here, move] if n_edges > 0 else 0
-        beam.child_links[counts[group]] = beam.unsorted[k]
+        beam.child_links[counts[group]] = beam.unsorted_links[k]
         counts[group] += 1
     return n_children
 

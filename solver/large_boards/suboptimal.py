@@ -172,8 +172,10 @@ def find_suboptimal_solution(
 
 @lru_cache(maxsize=2)
 def _compile_kernels(cell_type: np.dtype[Any]) -> None:
-    """Search a small rest, and place a part of a board whose cells have this type, so that time limits do not include
-    the compilation."""
+    """Run every kernel once, so that time limits do not include the compilation.
+
+    `cell_type` is the type of the cells of the board: beams for its parts are compiled for it.
+    """
     for size in (BoardSize(3, 2), BoardSize(16, 16) if cell_type.itemsize > 1 else BoardSize(LAST_SIDE + 1, 2)):
         pieces = in_pieces(one_move_away(blank_last(size), size), blank_last(size))
         for part in plan_lines(size, pieces.blank).parts[:1]:

@@ -70,6 +70,11 @@ def test_goals_of_options_and_of_tables(small_table: str, own_cache: str) -> Non
     assert record_of("--db", of_snail, "1 2 3/8 4 0/7 6 5")["h"] == 1
 
 
+def test_memory_of_a_frontier_is_announced(small_table: str) -> None:
+    said = pdb("solve", "--db", small_table, BOARD, "--frontier-memory", "1G").stderr
+    assert re.search(r"memory: 1\.3 GB, .* for tables and 1\.0 GB for the frontier", said)
+
+
 def test_standard_table_is_built_once_and_replaced_if_damaged(own_cache: str) -> None:
     first, second = (pdb("solve", BOARD, TILE_PDB_CACHE=own_cache) for _ in range(2))
     assert "building 8 for 3x3 once" in first.stderr
