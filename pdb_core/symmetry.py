@@ -32,7 +32,7 @@ class BoardMapping:
 
     def original_tiles(self, tiles: Sequence[int]) -> tuple[int, ...]:
         """Return the tiles of the unmapped board that become these tiles of the mapped one."""
-        return tuple(self.tile_map.index(tile) for tile in tiles)
+        return tuple(map(self.tile_map.index, tiles))
 
 
 @lru_cache(maxsize=32)

@@ -322,12 +322,13 @@ class SolveAnswer(BoardAnswer):
     @classmethod
     def of(cls, board: Board, served: Served, solution: Solution | None) -> "SolveAnswer":
         """Return the answer for a board, without a solution if it cannot be solved."""
-        about = cls.about(board, served)
+        about = cls.about(board, served, solvable=solution is not None)
         if solution is None:
             return cls(
                 **about, length=None, moves=None, optimal=False, h=None, lower_bound=None,
                 generated=0, expanded=0, seconds=0.0, thresholds=(),
             )  # fmt: skip
+        thresholds: Any = tuple({**vars(at), "seconds": round(at.seconds, 6)} for at in solution.thresholds)
         return cls(
             **about,
             length=solution.length,
@@ -338,7 +339,7 @@ class SolveAnswer(BoardAnswer):
             generated=solution.generated,
             expanded=solution.expanded,
             seconds=round(solution.seconds, 6),
-            thresholds=tuple(Threshold(**{**vars(at), "seconds": round(at.seconds, 6)}) for at in solution.thresholds),
+            thresholds=thresholds,
         )
 
 

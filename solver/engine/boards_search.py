@@ -106,10 +106,10 @@ class BoardsSearch:
         if row in self.more:
             return self.more[row].thresholds
         first, seconds_per_node = int(self.roots.thresholds[row]), float(self._seconds_per_node[row])
+        counts = self.counts[row, : np.count_nonzero(self.counts[row, :, 1])].tolist()
         return tuple(
             Iteration(first + 2 * i, generated, expanded, generated * seconds_per_node)
-            for i, (generated, expanded) in enumerate(self.counts[row].tolist())
-            if expanded
+            for i, (generated, expanded) in enumerate(counts)
         )
 
     def result(self, row: int) -> SearchResult:

@@ -10,6 +10,7 @@ import numpy.typing as npt
 from pdb_core.encoding import UNREACHED
 from pdb_core.errors import TableFileDamagedError
 from pdb_core.puzzle import BoardSize
+from pdb_core.ranking import label_bits_of
 from pdb_query.lookup import Int64s, probe_boards
 from solver.engine import search_memory as mem
 from solver.engine.catalogue_tables import catalogue_tables, distinct_units, fill_units, suits_catalogue
@@ -23,7 +24,8 @@ from solver.engine.engine import (
     slack_rows,
 )
 from solver.engine.unit_tables import DatabaseSums, Sum, UnitTables, sums_of, unit_tables
-from solver.engine.vector_tables import lehmer_digits, suits_vectors, vector_tables
+from solver.engine.vector_round_kernels import lehmer_digits
+from solver.engine.vector_tables import suits_vectors, vector_tables
 from solver.engine.wide_tables import columns_of_units, suits_wide, wide_tables
 from solver.move_pruning.move_pruning import PruningFsm
 
@@ -90,7 +92,8 @@ class DatabaseEngine(Engine):
                 nodes[:, first + 2] = value
                 continue
             cells = state & ((1 << self.size.n_cells) - 1)
-            digits = lehmer_digits(state >> self.size.n_cells, int(tables.n_tiles[pattern]))
+            n_tiles, digits = int(tables.n_tiles[pattern]), np.empty_like(state)
+            lehmer_digits(state >> self.size.n_cells, n_tiles, label_bits_of(n_tiles), digits)
             if self.kind == WIDE:
                 nodes[:, column + 2 * unit] = cells
                 nodes[:, column + 2 * unit + 1] = digits | value << mem.VALUE_SHIFT

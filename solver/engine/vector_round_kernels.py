@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pdb_core.bit_kernels import prefetch
-from pdb_core.jit import inlined_kernel
+from pdb_core.jit import inlined_kernel, kernel
 from pdb_query.lookup import Int64s
 from solver.engine import search_memory as mem
 from solver.engine.round_kernels import append, in_list, list_children, of_parents, push_move, rank_of_digits, sort
@@ -47,6 +47,21 @@ class VectorTables(NamedTuple):
     between: int
     sets: int
     jumps: int
+
+
+@kernel
+def lehmer_digits(labels: Any, n_tiles: int, label_bits: int, digits: Any) -> None:
+    """Write the Lehmer digits of packed labels, int64[m] each. A digit counts the smaller labels behind its own."""
+    mask = (1 << label_bits) - 1
+    for i in range(len(labels)):
+        packed = 0
+        for first in range(n_tiles):
+            label = (labels[i] >> (label_bits * first)) & mask
+            smaller = 0
+            for behind in range(first + 1, n_tiles):
+                smaller += ((labels[i] >> (label_bits * behind)) & mask) < label
+            packed |= smaller << (mem.DIGIT_BITS * (mem.MAX_VECTOR_TILES - n_tiles + first))
+        digits[i] = packed
 
 
 @inlined_kernel

@@ -7,7 +7,6 @@ import numpy.typing as npt
 
 from pdb_core.layout import pattern_blocks
 from pdb_core.puzzle import BoardSize
-from pdb_core.ranking import label_bits_of
 from pdb_query import records
 from pdb_query.lookup import Int64s
 from solver.board_arrays import N_MOVES, blank_moves
@@ -106,16 +105,6 @@ def _cell_sets(size: BoardSize, sums: Sequence[Sum]) -> npt.NDArray[np.uint64]:
 def first_digit(n_tiles: int) -> int:
     """Return the bit at which the Lehmer digits of a unit begin: the last one is at the same bit in all units."""
     return mem.DIGIT_BITS * (mem.MAX_VECTOR_TILES - n_tiles)
-
-
-def lehmer_digits(labels: Int64s, n_tiles: int) -> Int64s:
-    """Return the Lehmer digits of packed labels (int64[m]). A digit counts the smaller labels behind its own."""
-    label_bits = label_bits_of(n_tiles)
-    each = (labels[:, np.newaxis] >> (label_bits * np.arange(n_tiles))) & ((1 << label_bits) - 1)
-    is_smaller_behind = np.triu(each[:, np.newaxis, :] < each[:, :, np.newaxis], 1)
-    shifts = first_digit(n_tiles) + mem.DIGIT_BITS * np.arange(n_tiles)
-    digits: Int64s = (is_smaller_behind.sum(axis=2) << shifts).sum(axis=1)
-    return digits
 
 
 def jumps(width: int) -> npt.NDArray[np.uint16]:
