@@ -282,9 +282,9 @@ def _read_sequence(
         if cells.ndim not in (1, 2) or (cells.size and cells.dtype.kind not in "iu"):
             raise ValueError
     except (TypeError, ValueError):  # also of NumPy, for rows of different lengths
-        what, count = ("a board", "integers") if size is None else (f"a {size} board", f"{size.n_cells} integers")
+        integers = "integers" if size is None else f"{size.n_cells} integers"
         raise BoardError(
-            f"{what} is {count}, 0 for the blank; this holds something else, or rows of different lengths"
+            f"board {shown(board)} holds something else than {integers}, or rows of different lengths"
         ) from None
     tiles = tuple(cells.reshape(-1).tolist())
     if size is not None and cells.ndim == 1:

@@ -376,7 +376,7 @@ def board_rows(boards: npt.ArrayLike, size: BoardSize) -> npt.NDArray[np.uint8]:
 
     Beside an array (m, n_cells), `boards` may be an array (m, height, width), or a sequence of strings.
     """
-    if isinstance(boards, Sequence) and len(boards) and isinstance(boards[0], str):
+    if isinstance(boards, Sequence) and not isinstance(boards, str) and len(boards) and isinstance(boards[0], str):
         boards = [Board(board, size) for board in boards]  # type: ignore[arg-type]  # an ArrayLike of strings is no board
     try:
         given = np.asarray(boards)
@@ -387,7 +387,9 @@ def board_rows(boards: npt.ArrayLike, size: BoardSize) -> npt.NDArray[np.uint8]:
     if given.shape[1:] == (size.height, size.width):
         given = given.reshape(len(given), size.n_cells)
     if given.ndim != 2 or given.shape[1] != size.n_cells:
-        raise BoardError(f"boards have the shape {given.shape}; give an array of shape (m, {size.n_cells})")
+        raise BoardError(
+            f"boards have the shape {given.shape}; give an array of shape (m, {size.n_cells}) or a list of boards"
+        )
     if given.dtype.kind not in "iu":
         raise BoardError(f"boards have the type {given.dtype}; give integers")
     if given.dtype != np.uint8:

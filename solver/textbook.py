@@ -6,15 +6,16 @@ and the path to it; g is the length of the path, h the heuristic's lower bound o
 
 import heapq
 import itertools
+import math
 import time
 from collections.abc import Callable, Collection, Iterator
 
-from pdb_core.arguments import as_names, check_kind
+from pdb_core.arguments import as_names, as_number, check_kind
 from pdb_core.puzzle import BLANK, Board, BoardLike, SizeLike, as_goal, unchecked_board
 from solver.progress import Iteration
 from solver.solution import Solution, check_solvable, replay
 
-Heuristic = Callable[[Board], int]
+Heuristic = Callable[[Board], float]
 # Pairs of the blank's moves (up, left, right, down) of which the second undoes the first.
 UNDOING = ("UD", "DU", "LR", "RL")
 
@@ -43,7 +44,7 @@ def a_star(
     board
         Board to solve.
     heuristic
-        Function of a `Board` that returns a lower bound on the moves from there to the goal.
+        Function of a `Board` that returns a lower bound on the moves from there to the goal. Fractions are rounded up.
     goal
         Board to reach, or its name.
     size
@@ -61,12 +62,12 @@ def a_star(
     >>> a_star("1 2 3/4 5 6/0 7 8", misplaced).moves
     (7, 8)
     """
-    board, goal = _checked(board, heuristic, goal, size)
+    board, goal, bound = _checked(board, heuristic, goal, size)
     start = time.perf_counter()
     least_g = {board: 0}
     # The board before, and the tile moved.
     parents: dict[Board, tuple[Board, int]] = {}
-    h = heuristic(board)
+    h = bound(board)
     open_nodes = [(h, h, board)]
     generated = expanded = 0
     while True:
@@ -82,7 +83,7 @@ def a_star(
             if child not in least_g or g + 1 < least_g[child]:
                 least_g[child] = g + 1
                 parents[child] = here, tile
-                h_child = heuristic(child)
+                h_child = bound(child)
                 heapq.heappush(open_nodes, (g + 1 + h_child, h_child, child))
     tiles: list[int] = []
     while here != board:
@@ -109,7 +110,7 @@ def ida_star(
     board
         Board to solve.
     heuristic
-        Function of a `Board` that returns a lower bound on the moves from there to the goal.
+        Function of a `Board` that returns a lower bound on the moves from there to the goal. Fractions are rounded up.
     goal
         Board to reach, or its name.
     size
@@ -129,7 +130,7 @@ def ida_star(
     >>> ida_star("1 2 3/4 5 6/0 7 8", misplaced).moves
     (7, 8)
     """
-    board, goal = _checked(board, heuristic, goal, size)
+    board, goal, bound = _checked(board, heuristic, goal, size)
     pruned = frozenset(as_names(pruned, "pruned"))
     lengths = sorted(set(map(len, pruned)))
     counts = {"generated": 0, "expanded": 0}
@@ -146,12 +147,12 @@ def ida_star(
             tiles.append(tile)
             if child == goal:
                 return True
-            if len(longer) + heuristic(child) <= threshold and search(child, longer, tiles, threshold):
+            if len(longer) + bound(child) <= threshold and search(child, longer, tiles, threshold):
                 return True
             tiles.pop()
         return False
 
-    h = heuristic(board)
+    h = bound(board)
     tiles: list[int] = []
     # Every move takes the blank to a cell of the other colour, so all solutions have lengths of the same parity.
     is_dark = board.size.is_dark
@@ -168,13 +169,20 @@ def ida_star(
     return _solution(board, goal, "ida-star", h, tiles, iterations)
 
 
-def _checked(board: BoardLike, heuristic: object, goal: BoardLike, size: SizeLike | None) -> tuple[Board, Board]:
-    """Return the board and the goal. Raises what the searches raise."""
+def _checked(
+    board: BoardLike, heuristic: Heuristic, goal: BoardLike, size: SizeLike | None
+) -> tuple[Board, Board, Callable[[Board], int]]:
+    """Return the board, the goal and the heuristic in whole numbers. Raises what the searches raise."""
     check_kind(heuristic, Callable, "heuristic", "a function of a board")
     board = Board(board, size)
     goal = as_goal(goal, board.size)
     check_solvable(board, goal, board.size)
-    return board, goal
+
+    def bound(here: Board) -> int:
+        """Round up, because a length is a whole number, except for a rounding error."""
+        return math.ceil(as_number(heuristic(here), "the value of the heuristic", most=1e9) - 1e-9)
+
+    return board, goal, bound
 
 
 def _solution(

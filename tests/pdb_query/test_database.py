@@ -80,10 +80,17 @@ def test_row_that_is_no_board_is_named_or_marked(database: Database) -> None:
 
 @pytest.mark.tiny
 @pytest.mark.parametrize(
-    "boards", [[[1, 2, 3, 4, 5, 6, 7, 8, -256]], [[257, 2, 3, 4, 5, 6, 7, 8, 0]], [1, 2, 3], np.zeros((2, 9))]
+    ("boards", "message"),
+    [
+        ([[1, 2, 3, 4, 5, 6, 7, 8, -256]], "row 0"),
+        ([[257, 2, 3, 4, 5, 6, 7, 8, 0]], "row 0"),
+        ([1, 2, 3], r"shape \(3,\)"),
+        ("1 2 3 4 5 6 7 8 0", r"shape \(\); give an array of shape \(m, 9\) or a list of boards"),
+        (np.zeros((2, 9)), "type float64"),
+    ],
 )
-def test_batch_refuses_invalid_boards(database: Database, boards: Any) -> None:
-    with pytest.raises(BoardError):
+def test_batch_refuses_invalid_boards(database: Database, boards: Any, message: str) -> None:
+    with pytest.raises(BoardError, match=message):
         database.probe_batch(boards)
 
 

@@ -16,14 +16,14 @@ from pdb_core.errors import (
     TableMismatchError,
     UnsolvableError,
 )
-from pdb_core.puzzle import BoardSize, Tiles, blank_last
+from pdb_core.puzzle import Board, BoardSize, Tiles, blank_last
 from solver import GraphSolver, Iteration, Limits, Solution
 from solver.board_arrays import N_MOVES
 from solver.graph_search import node_table
 from solver.graph_search.graph_search import GRAPH_SEARCHES
 from solver.graph_search.node_table import NodeTable, pack, packing_of
 from solver.graph_search.node_table_kernels import KEY_MASK, N_NODES, move_packed, unpack
-from solver.textbook import a_star
+from solver.textbook import a_star, ida_star
 from tests.naive.boards_and_tables import naive_distances, naive_manhattan, naive_moves
 from tests.solving import CENTRE, HARDEST_8, S3, S4, database_for, hard_board
 
@@ -104,6 +104,17 @@ def test_a_star_expands_all_nodes_with_f_below_the_optimum() -> None:
     assert n_must <= found.expanded < n_may
     assert n_must <= textbook.expanded < n_may
     assert found.reopened == 0
+
+
+@pytest.mark.parametrize("search", [a_star, ida_star])
+def test_textbook_takes_heuristics_with_fractions_and_names_a_value_that_is_no_number(search: Any) -> None:
+    board, goal = "2 0 3/4 7 1/8 5 6", blank_last(S3)
+    length = naive_distances(S3, goal)[Board(board)]
+    for part in (0.9, 0.7, 1 / 3):
+        assert search(board, lambda at, part=part: part * naive_manhattan(at, goal, S3)).length == length
+    for value in (None, "3", float("nan"), float("inf")):
+        with pytest.raises(InputError, match=r"the value of the heuristic is .*; give a number"):
+            search(board, lambda _at, value=value: value)
 
 
 @pytest.mark.parametrize(

@@ -126,4 +126,4 @@ def prepare() -> None:
     warnings.showwarning = lambda text, *_args, **_kwargs: message(f"warning: {text}")
     from pdb_core import jit
 
-    jit.announce_compilation(lambda: message("compiling kernels: some seconds, once after each update ..."))
+    jit.announce_compilation(lambda: message("compiling kernels: seconds to minutes, once after each update ..."))
