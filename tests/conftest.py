@@ -7,13 +7,15 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from threading import Thread
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 from hypothesis import HealthCheck, settings
 from xdist.scheduler.loadgroup import LoadGroupScheduling
 
+from pdb_build import BuildPlan
 from pdb_core.jit import cache_home
-from tests.tables import table_file
+from tests.tables import small_plan, table_file
 
 # The same examples in every run, and no deadline: the first call of a kernel compiles it.
 settings.register_profile("suite", deadline=None, derandomize=True, print_blob=True)
@@ -95,16 +97,20 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> _FilesAndGro
 @pytest.fixture(scope="module", autouse=True)
 def same_environment() -> Iterator[None]:
     """Restore the environment after each module: a Dask cluster sets variables in it for its workers."""
-    before = dict(os.environ)
-    yield
-    os.environ.clear()
-    os.environ.update(before)
+    with patch.dict(os.environ):
+        yield
 
 
 @pytest.fixture(scope="session")
 def small_table() -> str:
     """Return the path of a table file of the 8-puzzle with three patterns."""
     return str(table_file("1,2,5/3,4,6/7,8", "3x3"))
+
+
+@pytest.fixture
+def plan(tmp_path: Path) -> BuildPlan:
+    """Return the plan of a build of some milliseconds, which writes `a.h5` in `tmp_path`."""
+    return small_plan(tmp_path / "a.h5")
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ import numpy as np
 from numba import config
 
 from pdb_core.encoding import DEFAULT_COST, Cost, Encoding
-from pdb_core.puzzle import BLANK, BoardSize, Tiles, random_boards
+from pdb_core.puzzle import BLANK, BoardLike, BoardSize, Tiles, random_boards
 from pdb_query import Database, open_database, read_instances
 from solver import Iteration, Solver, replay
 from solver.engine.database_engine import database_engine
@@ -22,9 +22,12 @@ from tests.tables import table_file
 S3, S4 = BoardSize(3, 3), BoardSize(4, 4)
 # The sizes of tables and of optimal searches.
 SIZES = [BoardSize(width, height) for width in range(2, 7) for height in range(2, 7)]
-# A board of the 8-puzzle with an optimal length of 31 moves, and a goal of it.
+# Boards of the 8-puzzle: one with an optimal length of 31 moves, one that cannot be solved, and a goal.
 HARDEST_8: Tiles = (8, 6, 7, 2, 5, 4, 3, 0, 1)
+UNSOLVABLE: Tiles = (2, 1, 3, 4, 5, 6, 7, 8, 0)
 CENTRE: Tiles = (1, 2, 3, 8, 0, 4, 7, 6, 5)
+# Thresholds that grow eightfold.
+FINISHED = tuple(Iteration(40 + 2 * i, 10 * 8**i, 5 * 8**i, 0.5 * i) for i in range(10))
 Item = TypeVar("Item")
 
 
@@ -39,7 +42,7 @@ def solver_for(partition: str, size: str, encoding: Encoding = "bytes", *, front
     return Solver(database_for(partition, size, encoding=encoding), frontier_bytes=frontier_bytes)
 
 
-def solvable_boards(size: BoardSize, goal: Tiles, n: int, seed: int) -> list[Tiles]:
+def solvable_boards(size: BoardSize, n: int, seed: int, goal: BoardLike = "blank-last") -> list[Tiles]:
     return [tuple(row.tolist()) for row in random_boards(size, goal, n, seed)]
 
 

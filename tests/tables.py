@@ -16,9 +16,10 @@ from filelock import FileLock
 
 from pdb_build import BuildPlan, BuildProgress, build_database, plan_build
 from pdb_core.encoding import Cost, Encoding
-from pdb_core.pattern import parse_partition
+from pdb_core.pattern import Pattern, parse_partition
 from pdb_core.puzzle import parse_goal, parse_size
 from pdb_core.schema import user_block_bytes
+from pdb_core.table_spec import TableSpec
 from pdb_query import read_table_header
 
 # The first process makes the folder; the processes that it starts, such as xdist workers, inherit the variable.
@@ -30,16 +31,10 @@ _FOLDER = Path(os.environ[_VARIABLE])
 
 
 def table_file(
-    partition: str,
-    size_text: str,
-    goal_text: str = "blank-last",
-    encoding: Encoding = "bytes",
-    cost: Cost = "additive",
+    partition: str, size_text: str, goal_text: str = "blank-last", encoding: Encoding = "bytes", cost: Cost = "additive"
 ) -> Path:
     """Return the path of a partition's table file, and build the file at the first call."""
-    name = (
-        f"{cost}-{partition}-{size_text}-{goal_text}-{encoding}".replace(",", "_").replace("/", "-").replace(" ", "_")
-    )
+    name = f"{cost}-{partition}-{size_text}-{goal_text}-{encoding}".translate(str.maketrans(",/ ", "_-_"))
     path = _FOLDER / f"{name[:120]}.h5"
     with FileLock(path.with_suffix(".lock")):
         if not path.exists():
@@ -67,6 +62,14 @@ def small_plan(
     return plan_build(size, goal, parsed, out, encoding=encoding, n_threads=n_threads)
 
 
+def spec_of(
+    size_text: str, goal_text: str, tiles: str, encoding: Encoding = "bits", cost: Cost = "additive"
+) -> TableSpec:
+    """Return the facts of one table; `tiles` are those of its pattern, between spaces."""
+    size = parse_size(size_text)
+    return TableSpec(size, parse_goal(goal_text, size), Pattern(tuple(map(int, tiles.split()))), encoding, cost)
+
+
 def interrupt_at(n_calls: int) -> Callable[[BuildProgress], None]:
     """Return a callback that raises KeyboardInterrupt at the n-th report of progress."""
     left = [n_calls]
@@ -89,6 +92,13 @@ def stopped(plan: BuildPlan, n_calls: int = 6) -> Path:
 def copy_of_table(folder: Path, encoding: Encoding = "bytes") -> Path:
     """Return a copy of a table file of the 8-puzzle."""
     return shutil.copyfile(table_file(SMALL, "3x3", encoding=encoding), folder / "copy.h5")
+
+
+def flip(path: Path, at: int, bits: int = 1) -> None:
+    """Flip bits of one byte of a file."""
+    content = bytearray(path.read_bytes())
+    content[at] ^= bits
+    path.write_bytes(content)
 
 
 def rewrite_header(path: Path, change: Callable[[dict[str, Any]], object]) -> None:

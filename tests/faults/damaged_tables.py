@@ -16,7 +16,6 @@ import mmap
 import random
 import warnings
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -77,8 +76,7 @@ class _LostError(Exception):
     """Answer that no damage excuses."""
 
 
-@dataclass(frozen=True)
-class Subject:
+class Subject(NamedTuple):
     """Sound file, a copy of its tables to damage, and the engines that search in this copy.
 
     content   uint8, writable: the tables of the database

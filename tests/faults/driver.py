@@ -15,8 +15,11 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
+
+import psutil
 
 from tests import ROOT
 from tests.command_line import PROGRAM
@@ -57,6 +60,13 @@ def main(attack: Callable[[Tally, argparse.Namespace], None], **defaults: int) -
     sys.exit(1 if any(record["lost"] for record in tally.records.values()) else 0)
 
 
+def _limit(memory_bytes: int | None) -> None:
+    """Let this process write no core, and limit its address space."""
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    if memory_bytes is not None:
+        resource.setrlimit(resource.RLIMIT_AS, (memory_bytes, memory_bytes))
+
+
 def in_child(work: Callable[[], str], *, patience_s: float = 60, memory_bytes: int | None = None) -> str:
     """Return the result of `work` in a fork of this process: what it returns, or "lost: " and an error, crash or hang.
 
@@ -66,10 +76,7 @@ def in_child(work: Callable[[], str], *, patience_s: float = 60, memory_bytes: i
     child = os.fork()
     if child == 0:
         try:
-            resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-            if memory_bytes is not None:
-                in_use = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
-                resource.setrlimit(resource.RLIMIT_AS, (in_use + memory_bytes, in_use + memory_bytes))
+            _limit(memory_bytes and psutil.Process().memory_info().vms + memory_bytes)
             os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
             try:
                 result = work()
@@ -127,12 +134,6 @@ def run(
 
     Its address space has `memory_bytes`.
     """
-
-    def limit() -> None:
-        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-        if memory_bytes is not None:
-            resource.setrlimit(resource.RLIMIT_AS, (memory_bytes, memory_bytes))
-
     start = time.monotonic()
     try:
         done = subprocess.run(
@@ -141,7 +142,7 @@ def run(
             capture_output=True,
             cwd=cwd,
             env={**os.environ, "PYTHONPATH": str(ROOT), **(environment or {})},
-            preexec_fn=limit,
+            preexec_fn=partial(_limit, memory_bytes),
             timeout=patience_s,
             check=False,
         )

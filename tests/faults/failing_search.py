@@ -122,7 +122,7 @@ class Searches:
         self.with_frontier = Solver(weak, frontier_bytes=1 << 20)
         self.with_frontier.ida_star.frontier_limits = FrontierLimits(1 << 20, previous_nodes=300, share=8)
         self.operator_order = HeuristicSolver(S3, weak.goal, ["linear-conflict"], plain=True)
-        self.boards = [HARDEST_8, *solvable_boards(S3, weak.goal, 7, 4)]
+        self.boards = [HARDEST_8, *solvable_boards(S3, 7, 4)]
         self._report = faults.wrap("report", lambda *_: None)
         self._faults = faults
         self.searches: dict[str, Search] = {

@@ -12,11 +12,10 @@ import json
 import random
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory, mkdtemp
-from typing import Any
+from typing import Any, NamedTuple
 
 from pdb_core.puzzle import BoardSize
 from solver.solution import check_solution
@@ -28,8 +27,7 @@ _CHUNK = 10
 _TEMPORARY = re.compile(r"\.(l\.npz|answers)\.[0-9a-f]{16}\.partial")
 
 
-@dataclass(frozen=True)
-class Run:
+class Run(NamedTuple):
     """End of a command, and its folder."""
 
     folder: Path
@@ -39,8 +37,7 @@ class Run:
         return [json.loads(line) for line in self.ended.stdout.splitlines()]
 
 
-@dataclass(frozen=True)
-class Command:
+class Command(NamedTuple):
     """Command whose files are in the current folder.
 
     expected  names of its files

@@ -1,13 +1,12 @@
 """Mutants: wrong changes of the product, each of which a test must catch. `python -m tests.mutants` tries them."""
 
 import tomllib
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from tests import ROOT, text_of
 
 
-@dataclass(frozen=True)
-class Mutant:
+class Mutant(NamedTuple):
     """A change of one file: `old`, which must occur exactly once, becomes `new`.
 
     tests  arguments of pytest: files or folders of tests, of which at least one must fail

@@ -108,16 +108,8 @@ def naive_turned_and_flipped(board: Tiles, size: BoardSize) -> list[Tiles]:
     return result
 
 
-def naive_rank(cells: Placement, n_cells: int) -> int:
-    """Return the entry of tiles on `cells`, the tiles ascending: by their cell set, then by their order on it."""
-    labels = range(len(cells))
-    set_rank = list(itertools.combinations(range(n_cells), len(cells))).index(tuple(sorted(cells)))
-    order = tuple(sorted(labels, key=lambda label: cells[label]))
-    return set_rank * math.factorial(len(cells)) + list(itertools.permutations(labels)).index(order)
-
-
 def naive_unrank(rank: int, n_cells: int, n_tiles: int) -> Placement:
-    """Return the cells of the tiles, ascending, of an entry."""
+    """Return the cells of the tiles, ascending, of an entry: by their cell set, then by their order on it."""
     set_rank, order = divmod(rank, math.factorial(n_tiles))
     cell_set = list(itertools.combinations(range(n_cells), n_tiles))[set_rank]
     labels = list(itertools.permutations(range(n_tiles)))[order]

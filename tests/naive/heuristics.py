@@ -136,8 +136,7 @@ def naive_best_packing(groups: Sequence[tuple[frozenset[int], int]]) -> int:
         return 0
     (tiles, weight), *others = groups
     return max(
-        naive_best_packing(others),
-        weight + naive_best_packing([group for group in others if not group[0] & tiles]),
+        naive_best_packing(others), weight + naive_best_packing([group for group in others if not group[0] & tiles])
     )
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from pdb_build import build_database, check_plan, search, writer
+from pdb_build import BuildPlan, build_database, check_plan, search, writer
 from pdb_core.encoding import ENCODINGS, Cost, Encoding
 from pdb_core.errors import DiskFullError, MemoryLimitError, OutputError
 from pdb_core.schema import pattern_group
@@ -66,12 +66,12 @@ def test_full_or_broken_disk_of_the_bits_ends_the_build(
     monkeypatch.setattr(function, failing(number))
     with pytest.raises(error):
         build_database(small_plan(tmp_path / "a.h5"))
-    assert list(tmp_path.iterdir()) == []
+    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.tiny
-def test_report_describes_the_build(tmp_path: Path) -> None:
-    result = build_database(small_plan(tmp_path / "a.h5"))
+def test_report_describes_the_build(plan: BuildPlan) -> None:
+    result = build_database(plan)
     report = json.loads(result.report.read_text())
     assert report["file"] == "a.h5"
     assert report["header_sha256"] == result.header.digest()
@@ -99,8 +99,8 @@ def test_interrupted_build_leaves_what_was_there(tmp_path: Path, when: int) -> N
     ("name", "content"),
     [("a.h5", "My thesis"), ("a.build.json", '{"targets": ["all"]}'), ("a.build.json", "[1, 2"), ("a.build.json", "7")],
 )
-def test_files_of_others_are_replaced_only_by_force(tmp_path: Path, name: str, content: str) -> None:
-    path, plan = tmp_path / name, small_plan(tmp_path / "a.h5")
+def test_files_of_others_are_replaced_only_by_force(tmp_path: Path, plan: BuildPlan, name: str, content: str) -> None:
+    path = tmp_path / name
     path.write_text(content)
     with pytest.raises(OutputError, match=rf"{name} is no .* of pdb build and would be replaced; .* by force"):
         build_database(plan)
@@ -123,20 +123,19 @@ def test_files_of_others_are_replaced_only_by_force(tmp_path: Path, name: str, c
     ],
     ids=["none", "other version", "damaged", "cut", "HDF5 of 0.1.0", "empty"],
 )
-def test_older_and_damaged_tables_are_replaced(tmp_path: Path, change: Callable[[Path], object]) -> None:
-    path = build_database(small_plan(tmp_path / "a.h5")).path
+def test_older_and_damaged_tables_are_replaced(plan: BuildPlan, change: Callable[[Path], object]) -> None:
+    path = build_database(plan).path
     expected = path.read_bytes()
     change(path)
-    build_database(small_plan(path))
+    build_database(plan)
     assert path.read_bytes() == expected
 
 
 @pytest.mark.tiny
-def test_short_writes_are_continued(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_short_writes_are_continued(plan: BuildPlan, monkeypatch: pytest.MonkeyPatch) -> None:
     real: Callable[..., int] = os.pwrite
     monkeypatch.setattr(writer.os, "pwrite", lambda fd, data, offset: real(fd, data[:100], offset))
-    result = build_database(small_plan(tmp_path / "a.h5"))
-    with open_database(result.path) as database:
+    with open_database(build_database(plan).path) as database:
         database.verify()
 
 
@@ -152,7 +151,7 @@ def test_tables_are_read_back_and_compared(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setattr(search, "digest_of", misread)
     with pytest.raises(OutputError, match="different bytes than were written"):
         build_database(small_plan(tmp_path / "a.h5"))
-    assert list(tmp_path.iterdir()) == []
+    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.tiny

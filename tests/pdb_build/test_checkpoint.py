@@ -13,15 +13,16 @@ from typing import Any
 
 import pytest
 
-from pdb_build import BuildProgress, build_database, checkpoint, search
+from pdb_build import BuildPlan, BuildProgress, build_database, checkpoint, search
 from pdb_build.checkpoint import BuildCheckpoints, refuse_checkpoint
 from pdb_build.partial_folder import PartialFolder
 from pdb_build.search import SearchPosition
 from pdb_core.encoding import Cost, Encoding
 from pdb_core.errors import BuildRunningError, CheckpointMismatchError, OutputError
 from pdb_core.puzzle import blank_last, parse_size
+from tests import rows
 from tests.failing import failing
-from tests.tables import SMALL, interrupt_at, small_plan, stopped
+from tests.tables import flip, interrupt_at, small_plan, stopped
 
 pytestmark = pytest.mark.tiny
 
@@ -40,11 +41,11 @@ def expected(tmp_path_factory: pytest.TempPathFactory) -> bytes:
 
 @pytest.mark.parametrize(
     ("partition", "size", "encoding", "cost"),
-    [
-        (SMALL, "3x3", "bits", "additive"),
-        ("1,2,3/4,5", "2x3", "bits", "every-move"),
-        ("1,2/3,6/4,7/5,8", "3x3", "bytes", "additive"),
-    ],
+    rows("""
+1,2,5/3,4,6/7,8 | 3x3 | bits | additive
+1,2,3/4,5 | 2x3 | bits | every-move
+1,2/3,6/4,7/5,8 | 3x3 | bytes | additive
+"""),
 )
 def test_every_checkpoint_leads_to_the_same_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, partition: str, size: str, encoding: Encoding, cost: Cost
@@ -75,8 +76,7 @@ def test_every_checkpoint_leads_to_the_same_file(
         assert not folder.exists()
 
 
-def test_build_stopped_again_and_again_makes_the_same_file(tmp_path: Path, expected: bytes) -> None:
-    plan = small_plan(tmp_path / "a.h5")
+def test_build_stopped_again_and_again_makes_the_same_file(plan: BuildPlan, expected: bytes) -> None:
     places: list[str] = []
     n_runs = 0
     while True:
@@ -90,12 +90,6 @@ def test_build_stopped_again_and_again_makes_the_same_file(tmp_path: Path, expec
     assert json.loads(result.report.read_text())["runs"] == n_runs
     assert f"{plan.out} continues from level 3 of pattern 2 of 3" in places
     assert plan.out.read_bytes() == expected
-
-
-def flip(path: Path) -> None:
-    content = bytearray(path.read_bytes())
-    content[-100] ^= 4
-    path.write_bytes(content)
 
 
 def cut(path: Path) -> None:
@@ -116,16 +110,15 @@ def change_table(path: Path) -> None:
 @pytest.mark.parametrize(
     ("damage", "consequence"),
     [
-        (flip, "continues from the end of pattern 1 of 3"),
+        (lambda path: flip(path, -100), "continues from the end of pattern 1 of 3"),
         (cut, "continues from the end of pattern 1 of 3"),
         (change_manifest, "starts over: nothing in"),
         (change_table, "starts over: nothing in"),
     ],
 )
 def test_whole_tables_count_if_the_rest_is_damaged(
-    tmp_path: Path, expected: bytes, damage: Callable[[Path], None], consequence: str
+    plan: BuildPlan, expected: bytes, damage: Callable[[Path], None], consequence: str
 ) -> None:
-    plan = small_plan(tmp_path / "a.h5")
     damage(stopped(plan, n_calls=20) / "checkpoint")
     said: list[str] = []
     build_database(plan, say=said.append)
@@ -135,10 +128,9 @@ def test_whole_tables_count_if_the_rest_is_damaged(
 
 @pytest.mark.parametrize("age_s", [10, 100])
 def test_interrupted_level_of_a_long_run_is_finished_and_kept(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, expected: bytes, age_s: int
+    plan: BuildPlan, monkeypatch: pytest.MonkeyPatch, expected: bytes, age_s: int
 ) -> None:
     """A checkpoint is written every 60 s by default, so a run of 10 s is not kept."""
-    plan = small_plan(tmp_path / "a.h5")
     real, calls, later = search.as_completed, itertools.count(1), time.monotonic() + age_s
 
     with monkeypatch.context() as patch:
@@ -159,17 +151,17 @@ def test_interrupted_level_of_a_long_run_is_finished_and_kept(
 
 
 @pytest.mark.parametrize(
-    ("options", "match"),
-    [
-        ({"encoding": "bytes"}, "its encoding is bits, not bytes"),
-        ({"partition": "1,2/3,4,5/6,7,8"}, "its partition is 1,2,5/3,4,6/7,8, not 1,2/3,4,5/6,7,8; its name"),
-        ({"goal_text": "blank-first"}, "its goal is 1 2 3 4 5 6 7 8 0, not 0 1 2"),
-        ({"cost": "every-move"}, "its cost is additive, not every-move"),
-        ({"partition": "1,2,3/4,5", "size_text": "2x3"}, "its size is 3x3, not 2x3"),
-    ],
+    ("words", "match"),
+    rows("""
+encoding=bytes | its encoding is bits, not bytes
+partition=1,2/3,4,5/6,7,8 | its partition is 1,2,5/3,4,6/7,8, not 1,2/3,4,5/6,7,8; its name
+goal_text=blank-first | its goal is 1 2 3 4 5 6 7 8 0, not 0 1 2
+cost=every-move | its cost is additive, not every-move
+partition=1,2,3/4,5 size_text=2x3 | its size is 3x3, not 2x3
+"""),
 )
-def test_checkpoint_of_other_options_is_refused(tmp_path: Path, options: dict[str, Any], match: str) -> None:
-    out = tmp_path / "a.h5"
+def test_checkpoint_of_other_options_is_refused(tmp_path: Path, words: str, match: str) -> None:
+    out, options = tmp_path / "a.h5", dict(word.split("=") for word in words.split())
     folder = stopped(small_plan(out))
     before = {path.name: path.read_bytes() for path in folder.iterdir() if path.name != "lock"}
     with pytest.raises(CheckpointMismatchError, match=f"{match}.*fresh"):
@@ -180,18 +172,17 @@ def test_checkpoint_of_other_options_is_refused(tmp_path: Path, options: dict[st
     assert not folder.exists()
 
 
-def test_checkpoint_of_another_builder_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    stopped(small_plan(tmp_path / "a.h5"))
+def test_checkpoint_of_another_builder_is_refused(plan: BuildPlan, monkeypatch: pytest.MonkeyPatch) -> None:
+    stopped(plan)
     monkeypatch.setattr(checkpoint, "program_version", lambda: ("0.1.0", "0123456789abcdef"))
     with pytest.raises(CheckpointMismatchError, match=r"version of tile-pdb is .*, not .* 0123456789ab\. Give"):
-        build_database(small_plan(tmp_path / "a.h5"))
+        build_database(plan)
     monkeypatch.setattr(checkpoint, "_FORMAT", "tile-pdb checkpoint 4")
     with pytest.raises(CheckpointMismatchError):
-        build_database(small_plan(tmp_path / "a.h5"))
+        build_database(plan)
 
 
-def test_checkpoint_that_cannot_be_read_now_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    plan = small_plan(tmp_path / "a.h5")
+def test_checkpoint_that_cannot_be_read_now_is_kept(plan: BuildPlan, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = stopped(plan)
     with monkeypatch.context() as patch:
         patch.setattr(os, "pread", failing(errno.EIO))
@@ -207,11 +198,10 @@ def test_build_on_a_cluster_refuses_the_checkpoint_of_a_local_one(tmp_path: Path
         with pytest.raises(CheckpointMismatchError, match="which a cluster cannot continue"):
             refuse_checkpoint(folder, fresh=False)
         refuse_checkpoint(folder, fresh=True)
-    assert list(tmp_path.iterdir()) == []
+    assert not list(tmp_path.iterdir())
 
 
-def test_second_builder_of_a_file_gets_the_name_of_the_first(tmp_path: Path) -> None:
-    plan = small_plan(tmp_path / "a.h5")
+def test_second_builder_of_a_file_gets_the_name_of_the_first(tmp_path: Path, plan: BuildPlan) -> None:
     owners = iter([f"process {os.getpid()} on ", "another process; wait"])
 
     def build_too(_progress: BuildProgress) -> None:
@@ -235,10 +225,9 @@ def test_second_builder_of_a_file_gets_the_name_of_the_first(tmp_path: Path) -> 
     ],
 )
 def test_build_continues_without_a_checkpoint_that_cannot_be_written(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, expected: bytes, function: str, patched: Any, reason: str
+    plan: BuildPlan, monkeypatch: pytest.MonkeyPatch, expected: bytes, function: str, patched: Any, reason: str
 ) -> None:
     monkeypatch.setattr(checkpoint, function, patched)
-    plan = small_plan(tmp_path / "a.h5")
     said: list[str] = []
     build_database(plan, say=said.append, checkpoint_every_s=0)
     assert len(said) == 1
@@ -246,7 +235,7 @@ def test_build_continues_without_a_checkpoint_that_cannot_be_written(
     assert plan.out.read_bytes() == expected
 
 
-def test_slow_checkpoints_are_further_apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_slow_checkpoints_are_further_apart(plan: BuildPlan, monkeypatch: pytest.MonkeyPatch) -> None:
     now = [0.0]
     monkeypatch.setattr(checkpoint.time, "monotonic", lambda: now[0])
 
@@ -257,8 +246,8 @@ def test_slow_checkpoints_are_further_apart(tmp_path: Path, monkeypatch: pytest.
 
     written_at: list[float] = []
     monkeypatch.setattr(checkpoint, "_write", write_slowly)
-    with PartialFolder(tmp_path / "a.h5") as folder:
-        build = BuildCheckpoints(folder, small_plan(tmp_path / "a.h5"), 60, pytest.fail, fresh=False)
+    with PartialFolder(plan.out) as folder:
+        build = BuildCheckpoints(folder, plan, 60, pytest.fail, fresh=False)
         for now[0] in (59.0, 60.0, 164.0, 165.0):
             build.of_pattern(0, dict).keep(SearchPosition(), ())
     assert written_at == [60, 165]

@@ -13,12 +13,11 @@ from pdb_build.deep_check import Proof, prove_table, required_bytes
 from pdb_build.deep_check_space import Bytes, state_space
 from pdb_core.encoding import UNREACHED, Cost, Encoding
 from pdb_core.errors import TableFileDamagedError, WrongAnswerError
-from pdb_core.pattern import Pattern
-from pdb_core.puzzle import blank_last, parse_goal, parse_size
 from pdb_core.table_spec import TableSpec
 from tests import rows
 from tests.naive import boards_and_tables as naive
 from tests.pdb_build.test_search import KINDS, Kind, naive_search
+from tests.tables import spec_of
 
 # Size | goal | tiles of the pattern.
 CASES = rows("""
@@ -35,10 +34,6 @@ CASES = rows("""
 SMALLEST = CASES[1]
 
 
-def spec_of(size: str, goal: str, tiles: str, kind: Kind = ("bits", "additive")) -> TableSpec:
-    return TableSpec(parse_size(size), parse_goal(goal, size), Pattern(tuple(map(int, tiles.split()))), *kind)
-
-
 def prove(spec: TableSpec, table: Bytes, **options: Any) -> Proof:
     return prove_table(spec, table, n_threads=1, **options)
 
@@ -52,7 +47,7 @@ def wrong_distances(right: int) -> set[int]:
 @pytest.mark.parametrize("kind", KINDS, ids=" ".join)
 @pytest.mark.parametrize(("size", "goal", "tiles"), CASES)
 def test_right_tables_are_proved_and_wrong_ones_refused(size: str, goal: str, tiles: str, kind: Kind) -> None:
-    spec = spec_of(size, goal, tiles, kind)
+    spec = spec_of(size, goal, tiles, *kind)
     given = (spec.size, spec.goal, spec.pattern.tiles)
     content, _, states = naive_search(*given, kind)
     table = np.frombuffer(bytearray(content), dtype=np.uint8)
@@ -86,20 +81,19 @@ def test_complete_5x2_puzzle_has_its_published_size_and_diameter() -> None:
 
 
 @pytest.mark.parametrize(
-    ("side", "n_tiles", "encoding", "cost", "distances", "excess"),
+    ("size", "tiles", "encoding", "cost", "distances", "excess"),
     [
         # Blocks, and bytes of a block: k!. The rows of the search take an eighth of that; the moves, and what was freed
         # after they were listed, count most for few tiles.
-        (4, 8, "bytes", "additive", 35_347 * 40_320, 1.15),
-        (5, 6, "bytes", "additive", 251_400 * 720, 1.9),
-        (4, 7, "bits", "every-move", 102_960 * 5_040, 1.2),
+        ("4x4", "1 2 3 4 5 6 7 8", "bytes", "additive", 35_347 * 40_320, 1.15),
+        ("5x5", "1 2 3 4 5 6", "bytes", "additive", 251_400 * 720, 1.9),
+        ("4x4", "1 2 3 4 5 6 7", "bits", "every-move", 102_960 * 5_040, 1.2),
     ],
 )
 def test_required_memory_is_estimated(
-    side: int, n_tiles: int, encoding: Encoding, cost: Cost, distances: int, excess: float
+    size: str, tiles: str, encoding: Encoding, cost: Cost, distances: int, excess: float
 ) -> None:
-    size = parse_size(f"{side}x{side}")
-    spec = TableSpec(size, blank_last(size), Pattern(tuple(range(1, n_tiles + 1))), encoding, cost)
+    spec = spec_of(size, "blank-last", tiles, encoding, cost)
     assert 1.125 < required_bytes(spec) / distances < excess
 
 

@@ -11,14 +11,14 @@ import pytest
 from pdb_build.search import search_pattern
 from pdb_core.encoding import UNREACHED, Cost, Encoding
 from pdb_core.pattern import Pattern
-from pdb_core.puzzle import BoardSize, Tiles, blank_last, parse_goal, parse_size
+from pdb_core.puzzle import BoardSize, Tiles, parse_goal, parse_size
 from pdb_core.table_spec import TableSpec
 from pdb_query import read_table_header
 from tests import rows
 from tests.naive import boards_and_tables as naive
 from tests.naive.standard_tables import naive_every_move_bits, naive_every_move_distances
 from tests.solving import golden_rows
-from tests.tables import table_file
+from tests.tables import spec_of, table_file
 
 Kind = tuple[Encoding, Cost]
 KINDS: list[Kind] = [("bits", "every-move"), ("bytes", "additive"), ("bits", "additive")]
@@ -92,11 +92,10 @@ def golden_histograms() -> Iterator[Any]:
     The search of eight tiles in bytes is slow; the histograms of the 78 tables in bits are compared in every run.
     """
     for row in golden_rows("histograms.csv"):
-        size = parse_size(row["board"])
-        tiles, histogram = (tuple(map(int, row[name].split())) for name in ("tiles", "histogram"))
-        spec = TableSpec(size, blank_last(size), Pattern(tiles), row["encoding"], row["cost"])  # type: ignore[arg-type]
+        histogram = tuple(map(int, row["histogram"].split()))
+        spec = spec_of(row["board"], "blank-last", row["tiles"], row["encoding"], row["cost"])  # type: ignore[arg-type]
         is_slow = spec.encoding == "bytes" and sum(histogram) > 10**8
-        name = f"{size}-{spec.pattern}-{spec.encoding}-{spec.cost}"
+        name = f"{spec.size}-{spec.pattern}-{spec.encoding}-{spec.cost}"
         yield pytest.param(spec, histogram, id=name, marks=[pytest.mark.slow] if is_slow else [])
 
 

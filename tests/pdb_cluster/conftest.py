@@ -24,7 +24,7 @@ def cluster(large: Database) -> Iterator[Scheduler]:
 
     With an empty cache, both would compile the same kernels at the same time, so they are compiled first.
     """
-    Solver(large).solve(solvable_boards(S4, large.goal, 1, 3)[0])
+    Solver(large).solve(solvable_boards(S4, 1, 3)[0])
     with started_cluster(N_WORKERS) as scheduler:
         yield scheduler
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from distributed import Client
 
-from pdb_build import BuildProgress
+from pdb_build import BuildPlan, BuildProgress
 from pdb_cluster import build_on_cluster, build_plan, connect, pattern_search
 from pdb_core.encoding import Encoding
 from pdb_core.errors import ClusterError
@@ -96,7 +96,7 @@ def test_search_begins_again_if_workers_are_killed(client: Client, tmp_path: Pat
 
 
 def test_late_worker_of_another_version_is_left_out(
-    client: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    client: Client, plan: BuildPlan, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A worker is killed, and the one in its place runs another version."""
     real, known = program_version(), {os.getpid(), *worker_pids(client)}
@@ -112,7 +112,6 @@ def test_late_worker_of_another_version_is_left_out(
             wait_until(lambda: lost not in client.nthreads() and len(client.nthreads()) == N_WORKERS)
 
     monkeypatch.setattr(connect, "program_version", version)
-    plan = small_plan(tmp_path / "small.h5")
     build_on_cluster(plan, client, n_shards=2, progress=kill_one, say=said.append)
     builders = [table["built_by"]["shards"] for table in check_same_as_local(plan.out, SMALL)]
     assert kept in {shard["address"] for shards in builders for shard in shards} <= {lost, kept}
@@ -127,7 +126,7 @@ def test_late_worker_of_another_version_is_left_out(
 def test_interrupted_build_leaves_nothing_behind(client: Client, tmp_path: Path, n_shards: int | None) -> None:
     with pytest.raises(KeyboardInterrupt):
         build_on_cluster(small_plan(tmp_path / "a.h5", LARGE), client, n_shards=n_shards, progress=interrupt_at(4))
-    assert list(tmp_path.iterdir()) == []
+    assert not list(tmp_path.iterdir())
     wait_until(lambda: is_idle(client))
 
 
@@ -135,7 +134,7 @@ def test_error_on_a_worker_ends_the_build(client: Client, tmp_path: Path, monkey
     monkeypatch.setattr(pattern_search, "finish", fail)
     with pytest.raises(ClusterError, match=r"the search of pattern .*\(RuntimeError: unknown\); the logs of"):
         build_on_cluster(small_plan(tmp_path / "a.h5"), client)
-    assert list(tmp_path.iterdir()) == []
+    assert not list(tmp_path.iterdir())
 
 
 def test_build_ends_if_workers_are_lost_in_every_attempt(
@@ -151,7 +150,7 @@ def test_build_ends_if_workers_are_lost_in_every_attempt(
     with pytest.raises(ClusterError, match="workers were lost 2 times"):
         build_on_cluster(small_plan(tmp_path / "a.h5"), client, n_shards=2, progress=kill_one, say=said.append)
     assert sum("begins again" in text for text in said) == 2
-    assert list(tmp_path.iterdir()) == []
+    assert not list(tmp_path.iterdir())
 
 
 def test_command_reports_shards_and_builds_them(client: Client, tmp_path: Path) -> None:
@@ -160,6 +159,6 @@ def test_command_reports_shards_and_builds_them(client: Client, tmp_path: Path) 
     told = pdb(*command, "--dry-run", code=0, cwd=tmp_path).stderr
     assert "a.h5: pattern 1,2,3,4,5 in 3 shards on 2 workers" in told
     assert "dashboard http" in told
-    assert list(tmp_path.iterdir()) == []
+    assert not list(tmp_path.iterdir())
     assert "written in" in pdb(*command, code=0, cwd=tmp_path).stdout
     check_same_as_local(tmp_path / "a.h5", LARGE)

@@ -22,18 +22,12 @@ pytestmark = pytest.mark.xdist_group("clusters")
 
 
 @pytest.mark.parametrize(
-    "address",
-    ["tcp://127.0.0.1:9", "http://127.0.0.1:8787", "tcp://host:x", "", "tcp://a..b:8786"],
+    "address", ["tcp://127.0.0.1:9", "http://127.0.0.1:8787", "tcp://host:x", "", "tcp://a..b:8786"]
 )
 def test_scheduler_that_does_not_answer_is_reported(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connect, "_CONNECT_S", 1)
     match = f"no Dask scheduler at {re.escape(address)}: .* give the address that it shows"
     with pytest.raises(ClusterError, match=match), connected(address, print):
-        pass
-
-
-def test_missing_certificates_are_reported() -> None:
-    with pytest.raises(ClusterError, match="names no certificates for TLS"), connected("tls://host:8786", print):
         pass
 
 
@@ -54,7 +48,7 @@ def test_build_without_workers_is_refused(tmp_path: Path) -> None:
     with started_cluster(0) as scheduler, Client(scheduler.address, set_as_default=False) as client:
         with pytest.raises(ClusterError, match="the cluster has no workers; start some"):
             build_on_cluster(small_plan(tmp_path / "a.h5"), client)
-        assert list(tmp_path.iterdir()) == []
+        assert not list(tmp_path.iterdir())
 
 
 def test_progress_and_lost_workers_are_logged(

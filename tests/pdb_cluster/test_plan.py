@@ -14,11 +14,7 @@ from pdb_cluster.build_plan import PatternTask, Worker, _memory_of, by_size, che
 from pdb_cluster.shard import Shard, divide
 from pdb_core.encoding import Encoding
 from pdb_core.errors import DiskFullError, MemoryLimitError
-from pdb_core.pattern import Pattern
-from pdb_core.puzzle import blank_last
-from pdb_core.table_spec import TableSpec
-from tests.solving import S4
-from tests.tables import small_plan
+from tests.tables import small_plan, spec_of
 
 GB = 10**9
 OUT = Path("x.h5")
@@ -71,7 +67,7 @@ def test_disk_for_the_file_is_planned() -> None:
 
 @pytest.mark.parametrize(("encoding", "n_shards"), [("bits", 2), ("bytes", 2), ("bits", 5)])
 def test_planned_memory_covers_the_shards(encoding: Encoding, n_shards: int) -> None:
-    spec = TableSpec(S4, blank_last(S4), Pattern((1, 2, 3, 4, 5, 6)), encoding)
+    spec = spec_of("4x4", "blank-last", "1 2 3 4 5 6", encoding)
     planned, row = shard_bytes(spec, n_shards, 200_000), row_bytes(6)
     for number in range(n_shards):
         shard = Shard(spec, divide(spec, n_shards), number)

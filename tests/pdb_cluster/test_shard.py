@@ -7,37 +7,26 @@ import pytest
 
 from pdb_build.search import search_pattern
 from pdb_cluster.shard import LostError, Shard, divide
-from pdb_core.encoding import Cost, Encoding
-from pdb_core.pattern import Pattern
-from pdb_core.puzzle import parse_goal, parse_size
-from pdb_core.table_spec import TableSpec
 from tests import rows
+from tests.tables import spec_of
 
+pytestmark = pytest.mark.tiny
 
-def spec_of(
-    size_text: str, tiles: str, encoding: Encoding = "bits", goal_text: str = "blank-last",
-    cost: Cost = "additive",
-) -> TableSpec:  # fmt: skip
-    size = parse_size(size_text)
-    return TableSpec(size, parse_goal(goal_text, size), Pattern(tuple(map(int, tiles.split(",")))), encoding, cost)
-
-
-# Size | tiles | encoding | goal | cost | number of shards, in the first row more than cell sets | number of portions.
+# Size | goal | tiles | encoding | cost | number of shards, in the first row more than cell sets | number of portions.
 # Words of eight tiles have 16 bits.
 SPECS = rows("""
-2x2 | 1 | bits | blank-last | additive | 7 | 2
-2x2 | 1,2,3 | bits | blank-last | additive | 1 | 1
-2x3 | 1,2,3,4,5 | bytes | blank-first | additive | 2 | 1
-3x3 | 1,2,4 | bits | blank-last | additive | 3 | 2
-3x3 | 3,6,7 | bytes | snail | additive | 3 | 2
-3x3 | 1,2,3 | bits | blank-last | every-move | 3 | 2
-3x3 | 1,2,3,4,5,6,7,8 | bits | blank-last | additive | 2 | 3
-4x4 | 1,2,3,4,5,6 | bytes | blank-last | additive | 3 | 2
-5x5 | 1,2,3,6,7 | bits | blank-last | additive | 2 | 4
+2x2 | blank-last | 1 | bits | additive | 7 | 2
+2x2 | blank-last | 1 2 3 | bits | additive | 1 | 1
+2x3 | blank-first | 1 2 3 4 5 | bytes | additive | 2 | 1
+3x3 | blank-last | 1 2 4 | bits | additive | 3 | 2
+3x3 | snail | 3 6 7 | bytes | additive | 3 | 2
+3x3 | blank-last | 1 2 3 | bits | every-move | 3 | 2
+3x3 | blank-last | 1 2 3 4 5 6 7 8 | bits | additive | 2 | 3
+4x4 | blank-last | 1 2 3 4 5 6 | bytes | additive | 3 | 2
+5x5 | blank-last | 1 2 3 6 7 | bits | additive | 2 | 4
 """)
 
 
-@pytest.mark.tiny
 @pytest.mark.parametrize("row", SPECS, ids=" ".join)
 def test_shards_give_the_table_of_a_local_search(row: list[str]) -> None:
     """Search with all shards one after another."""
@@ -63,9 +52,8 @@ def test_shards_give_the_table_of_a_local_search(row: list[str]) -> None:
     assert entries[: len(expected.histogram)] == list(expected.histogram)
 
 
-@pytest.mark.tiny
 def test_shard_refuses_another_level_or_a_second_advance() -> None:
-    spec = spec_of("3x3", "1,2,4")
+    spec = spec_of("3x3", "blank-last", "1 2 4")
     shards = [Shard(spec, divide(spec, 2), number) for number in range(2)]
     for shard in shards:
         shard.set_portions(1)

@@ -19,7 +19,7 @@ from pdb_cluster import solve_boards, solve_tasks, split_board
 from pdb_cluster.solve_boards import ClusterAnswers, ClusterProgress
 from pdb_cluster.solve_worker import solver_for, tables_of
 from pdb_core.errors import ClusterError, GoalError, InputError
-from pdb_core.puzzle import Board, Tiles, blank_first, blank_last, format_board
+from pdb_core.puzzle import Board, Tiles, blank_first, format_board
 from pdb_query import Database
 from solver import Limits, Solver
 from solver.requests import Answer, Request
@@ -56,7 +56,7 @@ def database() -> Iterator[Database]:
         yield opened
 
 
-BOARDS = solvable_boards(S3, blank_last(S3), 5, 2)
+BOARDS = solvable_boards(S3, 5, 2)
 
 
 def requests(boards: list[Tiles], goal: Tiles) -> list[Request]:
@@ -81,7 +81,7 @@ def solved(
 @pytest.mark.usefixtures("small_tasks")
 def test_answers_and_node_counts_are_those_of_one_machine(client: Client, large: Database) -> None:
     goal = blank_first(S4)  # a symmetry maps its boards to those of the table
-    boards = [goal, *solvable_boards(S4, goal, 16, 14)]
+    boards = [goal, *solvable_boards(S4, 16, 14, goal)]
     told: list[ClusterProgress] = []
     found, solver = solved(client, boards, large, goal=goal, report=told.append), Solver(large)
     for board, here in zip(boards, found, strict=True):
@@ -215,7 +215,7 @@ def test_command_output_is_that_of_a_local_run(cluster: Scheduler, small_table: 
 def test_command_answers_boards_as_they_come_and_ctrl_c_releases_the_cluster(
     cluster: Scheduler, client: Client, large: Database, tmp_path: Path
 ) -> None:
-    boards = [format_board(board) for board in solvable_boards(S4, blank_last(S4), 2, 3)]
+    boards = [format_board(board) for board in solvable_boards(S4, 2, 3)]
     command = ["solve", "--db", str(large.path), "--instances", "-"]
     command += ["--format", "ndjson", "--log", str(tmp_path / "log"), "--scheduler", cluster.address]
     with start(*command, bufsize=1) as process:

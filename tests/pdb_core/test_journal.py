@@ -10,6 +10,7 @@ import pytest
 from pdb_core.errors import BuildRunningError, CheckpointMismatchError, DiskFullError, OutputError
 from pdb_core.journal import Journal
 from tests.failing import failing
+from tests.tables import flip
 
 HEADER: dict[str, Any] = {"search": "ida-star", "boards": {"seed": 4}, "command": "pdb"}
 RECORDS: list[dict[str, Any]] = [{"n": n, "text": '\u00e4,"check":' * n} for n in range(6)]
@@ -31,11 +32,6 @@ def found(path: Path, **options: Any) -> list[dict[str, Any]]:
         return [values for _, values in journal.records()]
 
 
-def flipped(content: bytes, offset: int) -> bytes:
-    """Return `content` with a flipped bit."""
-    return content[:offset] + bytes([content[offset] ^ 1]) + content[offset + 1 :]
-
-
 def test_journal_cut_off_anywhere_has_the_records_before_and_goes_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -54,11 +50,13 @@ def test_damaged_end_is_removed_and_damage_before_records_is_refused(tmp_path: P
     whole = write(path, RECORDS)
     starts = [at + 1 for at, byte in enumerate(whole) if byte == ord("\n")]
     for offset in range(starts[-2], len(whole), 3):
-        path.write_bytes(flipped(whole, offset) + b"\0" * 20)
+        path.write_bytes(whole + b"\0" * 20)
+        flip(path, offset)
         assert found(path) == RECORDS[:-1]
     for offset in range(starts[1], starts[2]):
-        damaged = flipped(whole, offset)
-        path.write_bytes(damaged)
+        path.write_bytes(whole)
+        flip(path, offset)
+        damaged = path.read_bytes()
         with pytest.raises(OutputError, match=r"log is damaged in line 3, and there are records after it; remove the"):
             opened(path)
         assert path.read_bytes() == damaged

@@ -62,12 +62,12 @@ def test_automatic_partition_covers_every_goal(size: BoardSize) -> None:
 
 @pytest.mark.parametrize(
     ("name", "goal", "drawing"),
-    [
-        ("555", "blank-last", "A A A A/B B A C/B B C C/B C C ."),
-        # Published for the blank in the first cell: as it is, and turned with the blank.
-        ("6666", "blank-first", ". A A B B/A A A B B/C C A B B/C C D D D/C C D D D"),
-        ("663", "blank-first", ". B B A/B B A A/B B A A/C C C A"),
-    ],
+    # The last two were published for the blank in the first cell: one as it is, one turned with the blank.
+    rows("""
+555 | blank-last | A A A A/B B A C/B B C C/B C C .
+6666 | blank-first | . A A B B/A A A B B/C C A B B/C C D D D/C C D D D
+663 | blank-first | . B B A/B B A A/B B A A/C C C A
+"""),
 )
 def test_published_shapes_are_drawn_on_the_goal(name: str, goal: str, drawing: str) -> None:
     of = parse_goal(goal, named_partitions()[name])

@@ -34,7 +34,6 @@ def test_large_ranks_equal_naive(size: str, n_tiles: int) -> None:
     index = PatternIndex(parse_size(size), n_tiles)
     ranks = [0, index.n_entries - 1, *np.random.default_rng(3).integers(0, index.n_entries, 3).tolist()]
     placements = [naive.naive_unrank(rank, index.size.n_cells, n_tiles) for rank in ranks]
-    assert [naive.naive_rank(cells, index.size.n_cells) for cells in placements] == ranks
     assert index.unrank(ranks).tolist() == [list(cells) for cells in placements]
     assert index.rank(placements).tolist() == ranks
 

@@ -10,8 +10,9 @@ import pytest
 from pdb_core import resources
 from pdb_core.threads import thread_pool
 
+pytestmark = pytest.mark.tiny
 
-@pytest.mark.tiny
+
 @pytest.mark.parametrize(
     ("line", "folder", "limit_name", "usage_name", "no_limit"),
     [
@@ -40,7 +41,6 @@ def test_cgroup_limits_are_counted(
     assert offers(no_limit, no_limit) == []
 
 
-@pytest.mark.tiny
 def test_system_without_proc_is_supported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert (resources.available_memory() or 0) > 0
     assert resources._cgroup_offers(tmp_path, tmp_path / "none") == []
@@ -53,7 +53,6 @@ def test_system_without_proc_is_supported(tmp_path: Path, monkeypatch: pytest.Mo
     assert resources.available_memory() is None
 
 
-@pytest.mark.tiny
 def test_limit_of_the_address_space_counts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(resource, "getrlimit", lambda _which: (psutil.Process().memory_info().vms + 12_345, -1))
     assert resources.available_memory() in range(12_346)

@@ -5,8 +5,9 @@ import pytest
 from pdb_core.errors import GoalError
 from pdb_core.puzzle import Board, BoardSize, blank_last
 from pdb_core.symmetry import mappings_between, symmetries
+from tests import rows
 from tests.naive import boards_and_tables as naive
-from tests.solving import S3, SIZES, goal_with_blank
+from tests.solving import CENTRE, S3, SIZES, goal_with_blank
 
 pytestmark = pytest.mark.tiny
 
@@ -28,12 +29,12 @@ def test_symmetries_are_those_found_by_turning_and_flipping(size: BoardSize) -> 
 
 @pytest.mark.parametrize(
     ("goal", "table_goal"),
-    [
-        ("0 1 2/3 4 5", "1 2 3/4 5 0"),
-        ("4 5/1 2/0 3", "2 1/3 4/5 0"),
-        ("1 2/0 3/4 5", "1 2/3 0/4 5"),
-        ("1 2/0 3", "1 2/3 0"),
-    ],
+    rows("""
+0 1 2/3 4 5 | 1 2 3/4 5 0
+4 5/1 2/0 3 | 2 1/3 4/5 0
+1 2/0 3/4 5 | 1 2/3 0/4 5
+1 2/0 3 | 1 2/3 0
+"""),
 )
 def test_mapped_boards_are_as_far_from_the_other_goal(goal: str, table_goal: str) -> None:
     board, other = Board(goal), Board(table_goal)
@@ -47,4 +48,4 @@ def test_mapped_boards_are_as_far_from_the_other_goal(goal: str, table_goal: str
 
 def test_goals_that_no_symmetry_joins_are_refused() -> None:
     with pytest.raises(GoalError, match="build a table for this size and goal"):
-        mappings_between((1, 2, 3, 8, 0, 4, 7, 6, 5), blank_last(S3), S3)
+        mappings_between(CENTRE, blank_last(S3), S3)

@@ -75,7 +75,7 @@ def test_lock_of_a_removed_folder_is_taken_in_a_new_one(
     with PartialFolder(tmp_path / "a.h5") as folder:
         assert len(calls) == 2
         assert (folder.path / "lock").exists()
-    assert list(tmp_path.iterdir()) == []
+    assert not list(tmp_path.iterdir())
 
 
 def test_file_system_without_locks_is_used_without(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -96,7 +96,7 @@ def test_lock_of_a_build_is_closed_before_it_is_removed(tmp_path: Path, monkeypa
     monkeypatch.setattr(Path, "unlink", unlink)
     with PartialFolder(tmp_path / "a.h5"):
         pass
-    assert list(tmp_path.iterdir()) == []
+    assert not list(tmp_path.iterdir())
 
 
 # Other facts of Windows and macOS

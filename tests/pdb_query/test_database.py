@@ -9,17 +9,15 @@ import pytest
 
 from pdb_core.encoding import ENCODINGS, Encoding
 from pdb_core.errors import BoardError, UnsolvableError
-from pdb_core.puzzle import BoardSize, blank_first, blank_last, random_boards
+from pdb_core.puzzle import blank_first, blank_last, random_boards
 from pdb_query import LOAD_MODES, Database, open_database, random_board_statistics
 from pdb_query.table_file import LoadMode
 from tests.fuzzing import little_memory
 from tests.naive import boards_and_tables as naive
-from tests.solving import database_for
+from tests.solving import S3, UNSOLVABLE, database_for
 from tests.tables import SMALL, table_file
 
-SIZE = BoardSize(3, 3)
-GOAL = blank_last(SIZE)
-UNSOLVABLE = (2, 1, *GOAL[2:])
+GOAL = blank_last(S3)
 NO_BOARD = (*GOAL[:-1], 8)
 
 
@@ -33,7 +31,7 @@ def database() -> Database:
 @pytest.mark.parametrize("encoding", ENCODINGS)
 def test_batch_equals_single_probes(encoding: Encoding, load: LoadMode) -> None:
     with open_database(table_file(SMALL, "3x3", encoding=encoding), load=load) as database:
-        boards = random_boards(SIZE, GOAL, 50, seed=4)
+        boards = random_boards(S3, GOAL, 50, seed=4)
         batch = database.probe_batch(boards)
         for i, board in enumerate(boards.tolist()):
             probe = database.probe(board)
@@ -47,7 +45,7 @@ def test_batch_equals_single_probes(encoding: Encoding, load: LoadMode) -> None:
 @pytest.mark.parametrize("encoding", ENCODINGS)
 def test_large_batch_takes_little_memory(encoding: Encoding) -> None:
     database = database_for(SMALL, "3x3", encoding=encoding)
-    some = random_boards(SIZE, GOAL, 1000, seed=5)
+    some = random_boards(S3, GOAL, 1000, seed=5)
     expected = database.probe_batch(some)
     boards = np.tile(some, (400, 1))
     # Cell sets and labels of all boards would take 38 MB.
@@ -63,7 +61,7 @@ def test_unsolvable_board_raises_and_get_gives_the_default(database: Database) -
     assert database.get(UNSOLVABLE, None) is None
     assert database.get(NO_BOARD, "bad") == "bad"
     assert database.get(GOAL, None) == database.probe(GOAL)
-    other = blank_first(SIZE)
+    other = blank_first(S3)
     assert database.get(other, None, other) == database.probe(other, other) != database.get(other, None)
     assert database.probe_batch([GOAL, UNSOLVABLE]).h.tolist() == [0, -1]
 
@@ -105,7 +103,7 @@ def test_lookups_in_a_closed_database_raise(database: Database) -> None:
 
 
 def test_threads_get_equal_answers(database: Database) -> None:
-    boards = random_boards(SIZE, GOAL, 20_000, seed=6)
+    boards = random_boards(S3, GOAL, 20_000, seed=6)
     expected = database.probe_batch(boards)
     with ThreadPoolExecutor(4) as pool:
         for found in pool.map(database.probe_batch, [boards] * 20):
@@ -125,7 +123,7 @@ def test_mapped_tables_are_shared_between_processes() -> None:
 @pytest.mark.tiny
 def test_statistics_are_repeatable_and_near_those_of_all_boards(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pdb_query.statistics._BOARDS_AT_A_TIME", 1000)
-    distances = list(naive.naive_distances(SIZE, GOAL).values())
+    distances = list(naive.naive_distances(S3, GOAL).values())
     with database_for("8", "3x3") as database:
         found = random_board_statistics(database, n_boards=2000, seed=7)
         assert found == random_board_statistics(database, n_boards=2000, seed=7)

@@ -49,7 +49,7 @@ def assert_equal_to_naive(partition: str, goal_text: str, encoding: Encoding, co
         for asked in (goal, goal[::-1]):
             mappings = database.mappings(asked)
             distances = {} if n_boards else naive.naive_distances(goal.size, asked)
-            boards = list(distances) or solvable_boards(goal.size, asked, n_boards, 1)
+            boards = list(distances) or solvable_boards(goal.size, n_boards, 1, asked)
             batch = database.probe_batch(np.array(boards, dtype=np.uint8), asked)
             for at, board in enumerate(boards):
                 images = [mapping.apply(board) for mapping in mappings]
@@ -79,17 +79,21 @@ def test_lookups_of_every_tiny_board_equal_naive(partition: str, goal: str, enco
 
 
 @pytest.mark.parametrize(
-    ("partition", "goal", "kind"),
-    [
-        *(("1,2,3/4,7/5,6,8", "1 2 3/4 5 6/7 8 0", kind) for kind in KINDS),
-        *(("1,2/3,6/4,7/5,8", "1 2 3/4 5 6/7 8 0", kind) for kind in KINDS),
-        ("1,2,3/4,5,6/7,8", "1 0 4/2 7 5/3 8 6", KINDS[1]),
-        ("1,2,3,4/5,6,7,8+1,2,3,4/5,6/7,8+1,2/3,4,5/6,7,8", "1 2 3/4 5 6/7 8 0", KINDS[1]),
-        ("1,2,3,4/5,6/7,8+1,4,7/2,3,5/6,8", "1 2 3/4 0 5/6 7 8", KINDS[1]),
-    ],
+    ("partition", "goal", "encoding", "cost"),
+    rows("""
+1,2,3/4,7/5,6,8 | 1 2 3/4 5 6/7 8 0 | bytes | additive
+1,2,3/4,7/5,6,8 | 1 2 3/4 5 6/7 8 0 | bits | additive
+1,2,3/4,7/5,6,8 | 1 2 3/4 5 6/7 8 0 | bits | every-move
+1,2/3,6/4,7/5,8 | 1 2 3/4 5 6/7 8 0 | bytes | additive
+1,2/3,6/4,7/5,8 | 1 2 3/4 5 6/7 8 0 | bits | additive
+1,2/3,6/4,7/5,8 | 1 2 3/4 5 6/7 8 0 | bits | every-move
+1,2,3/4,5,6/7,8 | 1 0 4/2 7 5/3 8 6 | bits | additive
+1,2,3,4/5,6,7,8+1,2,3,4/5,6/7,8+1,2/3,4,5/6,7,8 | 1 2 3/4 5 6/7 8 0 | bits | additive
+1,2,3,4/5,6/7,8+1,4,7/2,3,5/6,8 | 1 2 3/4 0 5/6 7 8 | bits | additive
+"""),
 )
-def test_lookups_of_3x3_boards_equal_naive(partition: str, goal: str, kind: tuple[Encoding, Cost]) -> None:
-    assert_equal_to_naive(partition, goal, *kind, n_boards=6000)
+def test_lookups_of_3x3_boards_equal_naive(partition: str, goal: str, encoding: Encoding, cost: Cost) -> None:
+    assert_equal_to_naive(partition, goal, encoding, cost, n_boards=6000)
 
 
 @pytest.mark.parametrize("n_threads", [1, 3])
@@ -97,7 +101,7 @@ def test_batch_is_looked_up_in_slices_by_threads(n_threads: int, monkeypatch: py
     monkeypatch.setattr(lookup, "_SLICE_UNITS", 1000)
     monkeypatch.setattr(lookup, "_THREAD_UNITS", 500)
     with database_for("663", "4x4", encoding="bits") as database:
-        boards = solvable_boards(S4, database.goal, 500, 3)
+        boards = solvable_boards(S4, 500, 3)
         found = database.probe_batch(boards, n_threads=n_threads).h.tolist()
         assert found == [database.probe(board).h for board in boards]
         with pytest.raises(ValueError, match="n_threads is 0"):

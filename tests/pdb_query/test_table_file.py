@@ -183,9 +183,9 @@ def test_every_changed_header_is_refused(
             database.probe_batch(np.array([database.goal], dtype=np.uint8))
 
 
-# Of each partition: place of a field | its new value in Python, none removes it | a part of the message.
+# Of a sample: place of a field | its new value in Python, none removes it | a part of the message.
 HEADERS = {
-    SMALL: """
+    1: """
 width |  | 'width'
 width | "3" | '3' is not a natural number
 width | True | True is not a natural number
@@ -220,7 +220,7 @@ patterns 2 histogram | [1] * 256 | not a list of 1 to 255 counts
 patterns 2 histogram | [73] | has more than 72 entries
 patterns 2 n_unreached | 2**63 | contradictory
 """,
-    SHARED: """
+    2: """
 cost | "every-move" | bytes instead of
 patterns 1 same_as | 1 | table of pattern 1, which is not before it
 patterns 1 same_as | -1 | -1 is not a natural number
@@ -229,7 +229,7 @@ patterns 1 cell_map | [0, 1, 2, 3, 4, 5, 6, 7, 8] | pattern 3,6 cannot use the t
 patterns 1 cell_map | [200, 1, 2, 3, 4, 5, 6, 7, 8] | cannot use the table
 patterns 1 tiles | [3, 5] | cannot use the table
 """,
-    CATALOGUE: """
+    4: """
 partitions | [] | in two patterns
 partitions | "0,1" | not a list
 partitions | [[0, 1]] | belong to no partition
@@ -245,11 +245,11 @@ partitions | [[0, 2, 3], [1, 2, 3]] | in two patterns
 
 @pytest.mark.tiny
 @pytest.mark.parametrize(
-    ("partition", "place", "value", "match"), [(of, *row) for of, table in HEADERS.items() for row in rows(table)]
+    ("index", "place", "value", "match"), [(index, *row) for index, table in HEADERS.items() for row in rows(table)]
 )
-def test_invalid_fields_are_refused(tmp_path: Path, partition: str, place: str, value: str, match: str) -> None:
+def test_invalid_fields_are_refused(tmp_path: Path, index: int, place: str, value: str, match: str) -> None:
     path = tmp_path / "a.h5"
-    path.write_bytes(next(sample(i) for i, of in enumerate(SAMPLES) if of[0] == partition).read_bytes())
+    path.write_bytes(sample(index).read_bytes())
     *names, last = [int(name) if name.isdigit() else name for name in place.split()]
 
     def change(fields: Any) -> None:

@@ -12,19 +12,18 @@ from pdb_core.errors import TableFileDamagedError
 from pdb_query import LOAD_MODES, open_database
 from pdb_query.table_file import LoadMode
 from tests.command_line import BOARD, pdb, refused
-from tests.tables import copy_of_table, sign_structures, sign_tables, table_file
+from tests.tables import copy_of_table, flip, sign_structures, sign_tables, table_file
+
+pytestmark = pytest.mark.tiny
 
 
 def change_last_byte(path: Path, change: int = 1) -> None:
     """Change bits of the last byte of the last table."""
     with open_database(path) as database:
         entry = database.header.patterns[-1]
-    content = bytearray(path.read_bytes())
-    content[entry.offset + entry.n_bytes - 1] ^= change
-    path.write_bytes(content)
+    flip(path, entry.offset + entry.n_bytes - 1, change)
 
 
-@pytest.mark.tiny
 @pytest.mark.parametrize("load", LOAD_MODES)
 @pytest.mark.parametrize("encoding", ENCODINGS)
 def test_open_compares_digests_only_with_verify(tmp_path: Path, load: LoadMode, encoding: Encoding) -> None:
@@ -40,7 +39,6 @@ def test_open_compares_digests_only_with_verify(tmp_path: Path, load: LoadMode, 
     open_database(path, load=load).close()
 
 
-@pytest.mark.tiny
 @pytest.mark.parametrize("load", ["copy", "huge"])
 def test_bytes_that_lookups_use_are_verified(tmp_path: Path, load: LoadMode) -> None:
     """A second read of the file might return other bytes."""
@@ -58,7 +56,6 @@ def test_bytes_that_lookups_use_are_verified(tmp_path: Path, load: LoadMode) -> 
 # Files whose builder was wrong, and signed them
 
 
-@pytest.mark.tiny
 @pytest.mark.parametrize("change", [2, 255])
 @pytest.mark.parametrize("encoding", ENCODINGS)
 def test_wrong_histogram_is_found(tmp_path: Path, encoding: Encoding, change: int) -> None:
@@ -75,14 +72,12 @@ def test_wrong_histogram_is_found(tmp_path: Path, encoding: Encoding, change: in
         database.verify()
 
 
-@pytest.mark.tiny
 @pytest.mark.parametrize(("partition", "size", "n_unreached"), [("1,2,3", "2x2", 12), ("1/2,3,4/5,6,7,8", "3x3", 0)])
 def test_unreached_entries_and_odd_numbers_of_bytes_are_counted(partition: str, size: str, n_unreached: int) -> None:
     with open_database(table_file(partition, size), verify=True) as database:
         assert database.header.patterns[0].n_unreached == n_unreached
 
 
-@pytest.mark.tiny
 @pytest.mark.parametrize(
     "change",
     [

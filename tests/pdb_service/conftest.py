@@ -9,13 +9,7 @@ from tests.pdb_service.app_requests import HeldSolvers
 from tests.pdb_service.server import Server, serving
 from tests.tables import table_file
 
-STRICT = {
-    "max_body_bytes": 200_000,
-    "head_s": 0.5,
-    "request_s": 1.0,
-    "max_head_bytes": 8_192,
-    "max_connections": 100,
-}
+STRICT = {"max_body_bytes": 200_000, "head_s": 0.5, "request_s": 1.0, "max_head_bytes": 8_192, "max_connections": 100}
 
 
 @pytest.fixture(scope="session")

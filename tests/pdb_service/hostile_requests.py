@@ -13,8 +13,9 @@ from collections import Counter
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from pathlib import Path
 from typing import NamedTuple
+
+import psutil
 
 EASY = "1 2 3 4/5 6 7 8/9 10 11 12/13 14 0 15"
 PATHS = (
@@ -66,12 +67,12 @@ def _send(port: int, hostile: Hostile) -> bytes:
 
 def resident_bytes(process: int) -> int:
     """Return the resident memory of a process."""
-    return int(Path(f"/proc/{process}/statm").read_text().split()[1]) * 4096
+    return int(psutil.Process(process).memory_info().rss)
 
 
 def open_files(process: int) -> int:
     """Return the number of open files and sockets of a process."""
-    return sum(1 for _ in Path(f"/proc/{process}/fd").iterdir())
+    return int(psutil.Process(process).num_fds())
 
 
 def request(

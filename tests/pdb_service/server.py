@@ -11,9 +11,8 @@ import urllib.error
 import urllib.request
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from tests import wait_until
 
@@ -30,8 +29,7 @@ run()
 """
 
 
-@dataclass(frozen=True)
-class Reply:
+class Reply(NamedTuple):
     """The answer to a request."""
 
     status: int
@@ -43,8 +41,7 @@ class Reply:
         return json.loads(self.body)
 
 
-@dataclass(frozen=True)
-class Server:
+class Server(NamedTuple):
     """A running server. `url` has no slash at the end; `log` has the lines of its stderr."""
 
     url: str

@@ -319,11 +319,6 @@ def test_invalid_limit_is_refused(value: float) -> None:
         ServiceSettings(wait_s=value)
 
 
-def test_invalid_address_to_listen_on_is_refused() -> None:
-    with pytest.raises(InputError, match="choose another with --host"):
-        open_socket("a..b", 0)
-
-
 def test_origins_are_read() -> None:
     assert read_origin("HTTPS://Example.org") == ORIGIN
 

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from pdb_core import errors
-from pdb_core.puzzle import blank_first, blank_last, parse_size, random_boards
+from pdb_core.puzzle import blank_first, parse_size, random_boards
 from pdb_query import Database, open_database
 from pdb_service.answers import SolveProgress
 from pdb_service.client import AsyncClient, Client
@@ -23,11 +23,10 @@ from tests.command_line import python
 from tests.fuzzing import changed_json, encoded, fuzz, outcome
 from tests.pdb_service.app_requests import until
 from tests.pdb_service.server import Server
-from tests.solving import HARDEST_8, S3, S4, hard_board
+from tests.solving import HARDEST_8, S3, S4, UNSOLVABLE, hard_board
 from tests.tables import table_file
 
 pytestmark = pytest.mark.xdist_group("servers")
-UNSOLVABLE = (1, 2, 3, 4, 5, 6, 8, 7, 0)
 OTHER = "http://127.0.0.1"
 UNSERVED = (1, 2, 3, 4, 0, 5, 6, 7, 8)
 # With 663 a search of some seconds, which the tests do not wait for.
@@ -85,7 +84,7 @@ def outcomes(server: Server, method: str, *given: Any, **named: Any) -> list[Any
 @pytest.mark.parametrize(
     ("board", "goal"),
     [
-        *((tuple(board), None) for board in random_boards(S3, blank_last(S3), 2, 1).tolist()),
+        *((tuple(board), None) for board in random_boards(S3, "blank-last", 2, 1).tolist()),
         (HARDEST_8[::-1], blank_first(S3)),
     ],
 )
@@ -123,7 +122,7 @@ def test_default_goal_is_that_of_the_database(server: Server) -> None:
 
 def test_batches_equal_those_of_the_database(client: Client, database: Database) -> None:
     client._batch_rows = 100
-    boards = random_boards(S3, blank_last(S3), 301, 4).astype(np.int64)
+    boards = random_boards(S3, "blank-last", 301, 4).astype(np.int64)
     boards[210] = UNSOLVABLE
     for strict in (True, False):
         found = client.probe_batch(boards, strict=strict).h

@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, expect
 
-from pdb_core.puzzle import Board, BoardSize, Tiles, format_board, is_solvable, parse_goal, random_boards
+from pdb_core.puzzle import Board, Tiles, format_board, is_solvable, parse_goal, random_boards
 from pdb_query import read_instances
 from tests.command_line import BOARD, pdb, python
 from tests.pdb_service.app_requests import GOAL
 from tests.pdb_service.browsing import Visit, browser, visiting
 from tests.pdb_service.server import Server, serving
-from tests.solving import HARDEST_8
+from tests.solving import HARDEST_8, SIZES
 from tests.tables import table_file
 
 pytestmark = pytest.mark.xdist_group("browser")
@@ -410,7 +410,7 @@ def test_server_that_is_gone_is_asked_again(visit: Visit) -> None:
 def test_boards_in_the_browser_are_those_of_python(visit: Visit) -> None:
     visit.open()
     cases = []
-    for size in (BoardSize(width, height) for width in range(2, 7) for height in range(2, 7)):
+    for size in SIZES:
         for row in random_boards(size, parse_goal("snail", size), 3, size.n_cells).tolist():
             swapped = (row[1], row[0], *row[2:])
             text = format_board(swapped, size)

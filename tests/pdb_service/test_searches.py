@@ -19,7 +19,6 @@ from tests import text_of
 from tests.pdb_service.app_requests import (
     BOARDS,
     GOAL,
-    UNSOLVABLE,
     AppRequest,
     HeldSolvers,
     answer_for,
@@ -33,15 +32,11 @@ from tests.pdb_service.app_requests import (
     running_app,
     until,
 )
+from tests.solving import UNSOLVABLE
 from tests.tables import table_file
 
 # The third client reads no events.
-ASKING = [
-    ask_solve,
-    partial(ask_solve, events=True),
-    partial(ask_solve, events=True, reads=False),
-    ask_moves,
-]
+ASKING = [ask_solve, partial(ask_solve, events=True), partial(ask_solve, events=True, reads=False), ask_moves]
 
 
 def searches(app: Starlette) -> Any:

@@ -34,10 +34,9 @@ LOOKUP = "/v1/lookup?board=" + EASY.replace(" ", "+")
 WORST = "/v1/solve?seconds=60&board=0+12+9+13/15+11+10+14/3+7+2+5/4+8+6+1"
 
 
-def connect(server: Server, *data: bytes, timeout: float = 20) -> socket.socket:
+def connect(server: Server, data: bytes = b"", timeout: float = 20) -> socket.socket:
     connection = socket.create_connection(("127.0.0.1", server.port), timeout=timeout)
-    for piece in data:
-        connection.sendall(piece)
+    connection.sendall(data)
     return connection
 
 

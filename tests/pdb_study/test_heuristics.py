@@ -6,27 +6,21 @@ import statistics
 import numpy as np
 import pytest
 
-from pdb_core.puzzle import BoardSize, blank_first
+from pdb_core.puzzle import Board, BoardSize, blank_first
 from pdb_study.heuristics import heuristic_values, study_values
 from pdb_study.layer_search import all_boards
 from tests.command_line import pdb, records
 from tests.naive.boards_and_tables import naive_distances, naive_manhattan
 from tests.naive.heuristics import naive_misplaced
+from tests.solving import S3
 
-S3 = BoardSize(3, 3)
 
-
-@pytest.mark.parametrize(
-    ("size", "goal"),
-    [
-        pytest.param(BoardSize(3, 2), (1, 2, 3, 4, 0, 5), marks=pytest.mark.tiny),
-        (S3, (1, 2, 3, 8, 0, 4, 7, 6, 5)),
-    ],
-)
-def test_all_boards_are_those_of_a_naive_search(size: BoardSize, goal: tuple[int, ...]) -> None:
-    boards, distances = all_boards(size, goal)
-    assert len(boards) == math.factorial(size.n_cells) // 2
-    assert dict(zip(map(tuple, boards.tolist()), distances.tolist(), strict=True)) == naive_distances(size, goal)
+@pytest.mark.parametrize("text", [pytest.param("1 2 3/4 0 5", marks=pytest.mark.tiny), "1 2 3/8 0 4/7 6 5"])
+def test_all_boards_are_those_of_a_naive_search(text: str) -> None:
+    goal = Board(text)
+    boards, distances = all_boards(goal.size, goal)
+    assert len(boards) == math.factorial(len(goal)) // 2
+    assert dict(zip(map(tuple, boards.tolist()), distances.tolist(), strict=True)) == naive_distances(goal.size, goal)
     assert np.all(np.diff(distances.astype(int)) >= 0)
 
 

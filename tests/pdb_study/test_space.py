@@ -5,13 +5,12 @@ from itertools import islice
 
 import pytest
 
-from pdb_core.puzzle import BoardSize, Tiles, blank_last, parse_goal, parse_size
+from pdb_core.puzzle import BoardSize, Tiles, parse_goal, parse_size
 from pdb_study.space import StateSpace, explore_space
 from tests import marked_rows
 from tests.naive.boards_and_tables import naive_distances, naive_layers
-from tests.solving import golden_rows
+from tests.solving import goal_with_blank, golden_rows
 
-S3 = BoardSize(3, 3)
 # The 15-puzzle with the blank in a corner: https://oeis.org/A089473.
 FIFTEEN = (1, 2, 4, 10, 24, 54, 107, 212, 446, 946, 1948, 3938, 7808, 15544, 30821, 60842, 119000)
 
@@ -47,14 +46,12 @@ def test_both_searches_equal_the_naive_one(text: str, goal_text: str) -> None:
 
 @pytest.mark.parametrize("row", golden_rows("spaces.csv"), ids=lambda row: f"{row['size']} {row['goal']}")
 def test_counts_are_those_on_record(row: dict[str, str]) -> None:
-    size = parse_size(row["size"])
-    space = explore_space(size, parse_goal(row["goal"], size), n_threads=2, max_antipodes=0)
+    space = explore_space(row["size"], row["goal"], n_threads=2, max_antipodes=0)
     assert list(space.counts) == [int(n) for n in row["counts"].split()]
 
 
 def test_fifteen_puzzle_has_the_published_counts() -> None:
-    size = BoardSize(4, 4)
-    space = explore_space(size, blank_last(size), max_depth=len(FIFTEEN) - 1, n_threads=2)
+    space = explore_space("4x4", max_depth=len(FIFTEEN) - 1, n_threads=2)
     assert (space.counts, space.antipodes) == (FIFTEEN, ())
     assert (space.out_of_memory, space.is_complete) == (False, False)
 
@@ -62,15 +59,13 @@ def test_fifteen_puzzle_has_the_published_counts() -> None:
 @pytest.mark.parametrize(("text", "blank"), [("6x3", 0), ("5x4", 7), ("5x6", 7), ("6x6", 0)])
 def test_large_boards_equal_the_naive_search(text: str, blank: int) -> None:
     size = parse_size(text)
-    tiles = list(range(size.n_cells - 1, 0, -1))
-    goal = (*tiles[:blank], 0, *tiles[blank:])
+    goal = goal_with_blank(blank, size)
     expected = [len(layer) for layer in islice(naive_layers(size, goal), 9)]
     assert list(explore_space(size, goal, max_depth=8).counts) == expected
 
 
 def test_memory_limit_ends_the_search_with_the_counts_so_far() -> None:
-    size = BoardSize(4, 4)
-    space = explore_space(size, blank_last(size), memory_limit_bytes=200_000, n_threads=2)
+    space = explore_space("4x4", memory_limit_bytes=200_000, n_threads=2)
     assert (space.out_of_memory, space.is_complete) == (True, False)
     assert 5 < space.depth < len(FIFTEEN)
     assert space.counts == FIFTEEN[: space.depth + 1]
@@ -78,7 +73,6 @@ def test_memory_limit_ends_the_search_with_the_counts_so_far() -> None:
 
 @pytest.mark.tiny
 def test_depth_above_the_maximum_is_the_whole_space() -> None:
-    size = BoardSize(2, 2)
     for max_depth in (6, 10):
-        space = explore_space(size, blank_last(size), max_depth=max_depth)
+        space = explore_space("2x2", max_depth=max_depth)
         assert (space.is_complete, space.antipodes, space.mean) == (True, ((0, 3, 2, 1),), 3)

@@ -25,15 +25,12 @@ def cells_of(html: str) -> list[str]:
 
 @pytest.fixture(scope="module")
 def comparison() -> Comparison:
-    solvers = {
-        "manhattan": HeuristicSolver("3x3", "blank-last", ["manhattan"]),
-        "a-star": GraphSolver("3x3", "blank-last", algorithm="a-star"),
-    }
+    solvers = {"manhattan": HeuristicSolver("3x3"), "a-star": GraphSolver("3x3")}
     return compare(solvers, BOARDS)
 
 
 def test_rows_are_means_over_the_solved_boards(comparison: Comparison) -> None:
-    solver = HeuristicSolver("3x3", "blank-last", ["manhattan"])
+    solver = HeuristicSolver("3x3")
     solutions = [solver.solve(board) for board in BOARDS[:2]]
     row = comparison.rows[0]
     assert (row.n_boards, row.n_unsolvable, row.n_solved, row.algorithm) == (3, 1, 2, "ida-star")
@@ -44,7 +41,7 @@ def test_rows_are_means_over_the_solved_boards(comparison: Comparison) -> None:
 
 def test_boards_given_up_are_no_part_of_a_whole_row() -> None:
     seen = []
-    solvers = {"manhattan": HeuristicSolver("3x3", "blank-last", ["manhattan"])}
+    solvers = {"manhattan": HeuristicSolver("3x3")}
     found = compare(solvers, BOARDS, limits=Limits(nodes=20), progress=lambda name, n: seen.append((name, n)))
     assert (found.rows[0].n_solved, found.whole_rows) == (1, ())
     assert seen == [("manhattan", 1), ("manhattan", 2), ("manhattan", 3)]

@@ -41,22 +41,18 @@ def unit(name: str) -> configparser.ConfigParser:
 
 
 def container_lines(word: str) -> list[str]:
-    text = text_of("deploy/Containerfile")
-    return re.findall(rf"^{word} (.*)$", text, re.MULTILINE)
+    return re.findall(rf"^{word} (.*)$", text_of("deploy/Containerfile"), re.MULTILINE)
 
 
 COMMANDS = typer.main.get_command(app).commands  # type: ignore[attr-defined]
-
-
-def options_of(*names: str) -> set[str]:
-    return {option for name in names for parameter in COMMANDS[name].params for option in parameter.opts}
 
 
 def check_command(words: list[str]) -> None:
     """Check that a command line names an existing command and existing options."""
     program, name, *rest = words
     assert Path(program).name == "pdb"
-    assert {word for word in rest if word.startswith("--")} <= options_of(name), words
+    options = {option for parameter in COMMANDS[name].params for option in parameter.opts}
+    assert {word for word in rest if word.startswith("--")} <= options, words
 
 
 @pytest.mark.tiny

@@ -16,24 +16,14 @@ from hypothesis import given, strategies as st
 
 from pdb_core.errors import PdbError
 from pdb_core.pattern import Partition, named_partitions, parse_partition
-from pdb_core.puzzle import (
-    NAMED_GOALS,
-    Board,
-    BoardSize,
-    blank_last,
-    format_board,
-    goal_name,
-    parse_goal,
-    parse_size,
-)
+from pdb_core.puzzle import NAMED_GOALS, Board, blank_last, format_board, goal_name, parse_goal, parse_size
 from pdb_query import Instance, read_instances
 from solver.heuristics import HEURISTICS, parse_heuristic
 from tests.fuzzing import SIZES, board_texts, boards, encoded, fuzz, little_memory, outcome, texts
+from tests.solving import S3
 from tilepdb.commands.board_input import read_boards, split_arguments
 from tilepdb.commands.options import BoardOptions, parse_bytes
 from tilepdb.commands.tile_names import TileNames
-
-S3 = BoardSize(3, 3)
 
 
 @st.composite

@@ -5,8 +5,6 @@ import io
 import re
 import shlex
 import sys
-import urllib.error
-import urllib.request
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -145,13 +143,8 @@ class Reader:
                 name, _, headers[name] = value.partition(": ")
             else:
                 body, headers["Content-Type"] = value.encode(), "application/json"
-        request = urllib.request.Request(self._here(address), body, headers)
-        try:
-            with urllib.request.urlopen(request, timeout=60) as reply:
-                return str(reply.read().decode())
-        except urllib.error.HTTPError as error:
-            with error:
-                return error.read().decode()
+        assert self.server is not None
+        return self.server.ask(address.removeprefix(SERVICE), body, **headers).body.decode()
 
     def _run_python(self, block: Block) -> None:
         """Run code, and compare the output of each line that ends in a comment with the comment."""

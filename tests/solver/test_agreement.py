@@ -4,15 +4,14 @@ A few boards of each kind in every run, many with --slow.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
 
 from pdb_core.encoding import Cost, Encoding
-from pdb_core.puzzle import BoardSize, Tiles, blank_last, parse_goal, parse_size, random_boards
+from pdb_core.puzzle import BoardSize, Tiles, parse_goal, parse_size, random_boards
 from pdb_query import Database, read_instances
 from solver import GraphSolver, HeuristicSolver, Solution, Solver, find_suboptimal_solution
 from solver.engine.frontier import FrontierLimits
@@ -20,11 +19,10 @@ from solver.engine.worker_pool import in_parallel
 from solver.graph_search.graph_search import GRAPH_SEARCHES
 from tests import marked_rows, rows
 from tests.naive.boards_and_tables import naive_distances
-from tests.solving import S4, database_for, solver_for, walked
+from tests.solving import database_for, solver_for, walked
 
 
-@dataclass(frozen=True)
-class Kind:
+class Kind(NamedTuple):
     """Boards of a size and goal, and the tables they are solved with.
 
     bits, bytes  partitions of additive tables, in either encoding
@@ -184,7 +182,7 @@ def test_all_searches_find_the_same_lengths(name: str, share: str, monkeypatch: 
 
 def test_random1000_is_drawn_by_random_boards_with_seed_1() -> None:
     boards = [list(instance.board) for instance in read_instances("random1000", None)]
-    assert boards == random_boards(S4, blank_last(S4), 1000, 1).tolist()
+    assert boards == random_boards("4x4", seed=1).tolist()
 
 
 PARTITIONS = """

@@ -11,10 +11,9 @@ from pdb_core.puzzle import Board, blank_last
 from solver import HeuristicSolver, Limits
 from solver.answer_log import AnswerLog
 from solver.checkpoint import Subtrees
-from solver.progress import Iteration
 from solver.requests import Answer, Request
 from tests.command_line import BOARD, pdb, refused
-from tests.solving import HARDEST_8, S3
+from tests.solving import FINISHED, HARDEST_8, S3
 
 METHOD: dict[str, Any] = {"algorithm": "ida-star", "tables": ["ab" * 32]}
 REQUEST = Request("1", Board(HARDEST_8, S3), blank_last(S3))
@@ -22,7 +21,7 @@ REQUEST = Request("1", Board(HARDEST_8, S3), blank_last(S3))
 
 def write(path: Path, **limits: int) -> bytes:
     """Write a log with the answer to REQUEST."""
-    found = HeuristicSolver(S3, REQUEST.goal, ["manhattan"]).solve(REQUEST.board, limits=Limits(**limits))
+    found = HeuristicSolver("3x3").solve(REQUEST.board, limits=Limits(**limits))
     with AnswerLog(path, METHOD) as log:
         log.add(Answer(REQUEST, found))
     return path.read_bytes()
@@ -52,9 +51,6 @@ def test_log_of_another_search_or_version_is_refused(small_table: str, tmp_path:
     refused(pdb("search", "--db", small_table, BOARD, "--plain", "--log", str(log)), 2, "plain false, not true")
     old.write_text('{"log": "tile-pdb solve log", "version": 2}\n')
     refused(pdb("solve", BOARD, "--log", str(old)), 2, r"old is not a log of pdb solve \(format 4\); choose")
-
-
-FINISHED = tuple(Iteration(40 + 2 * i, 10 * 8**i, 5 * 8**i, 0.5 * i) for i in range(10))
 
 
 def test_log_returns_its_checkpoints(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -34,14 +34,13 @@ PAIRS_AND_SIXES = [f"{a},{b}/{','.join(str(t) for t in range(1, 9) if t not in (
 
 @pytest.mark.parametrize("encoding", ENCODINGS)
 @pytest.mark.parametrize(
-    "max_duplicate",
-    [pytest.param(8, marks=pytest.mark.tiny), pytest.param(LARGE_BOARD_LENGTH, marks=pytest.mark.slow)],
+    "max_duplicate", [pytest.param(8, marks=pytest.mark.tiny), pytest.param(LARGE_BOARD_LENGTH, marks=pytest.mark.slow)]
 )
 def test_complete_thresholds_have_the_nodes_of_the_textbook(max_duplicate: int, encoding: Encoding) -> None:
     duplicates = naive_duplicates(max_duplicate) if max_duplicate <= 8 else duplicates_up_to(max_duplicate)
     goal = blank_last(S3)
     with database_for("1,2,5/3,4,6/7,8", "3x3", encoding=encoding) as database:
-        for board in share(solvable_boards(S3, goal, 4, 9), 4):
+        for board in share(solvable_boards(S3, 4, 9), 4):
             textbook = textbook_ida_star(board, lambda at: database.probe(at).h, goal, pruned=duplicates)
             expected = node_counts(textbook.thresholds)
             for batch in (1, 5, 64):
@@ -84,7 +83,7 @@ def test_all_rounds_agree_with_scalar_ones_of_separate_partitions(kind: str, siz
     scalars = engine_for([database_for(part, size, goal, *options) for part, *options in parts], rounds=(SCALAR,))
     for batch in (3, 16, 64):
         engine = engine_for(databases, rounds=(kind,), batch=batch)
-        for board in share(solvable_boards(databases[0].size, databases[0].goal, 6, 3), 3):
+        for board in share(solvable_boards(databases[0].size, 6, 3, databases[0].goal), 3):
             assert_same_search(engine, scalars, board)
 
 
@@ -98,7 +97,7 @@ def test_all_rounds_agree_with_scalar_ones_of_separate_partitions(kind: str, siz
     ids=str,
 )
 def test_pauses_and_memory_that_grows_change_no_node(limits: dict[str, int], monkeypatch: pytest.MonkeyPatch) -> None:
-    board = solvable_boards(S4, blank_last(S4), 3, 13)[2]
+    board = solvable_boards(S4, 3, 13)[2]
     whole = solver_for("663", "4x4", "bits").solve(board)
     for name, value in limits.items():
         monkeypatch.setattr(f"solver.engine.{name}", value)

@@ -33,7 +33,7 @@ def counts(n_searches: int) -> list[list[int]]:
         goal = blank_last(size)
         by_table = name[0].isdigit()
         solver = solver_for(name, str(size), "bits") if by_table else HeuristicSolver(size, goal, [name])
-        for board in solvable_boards(size, goal, 6, 5):
+        for board in solvable_boards(size, 6, 5):
             found = solver.solve(board)
             rows.append([found.length, found.generated, found.expanded])
     return rows

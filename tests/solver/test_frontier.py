@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from pdb_core.puzzle import BoardSize, Tiles, blank_last
-from solver import Checkpoint, Iteration, Limits, WorkerPool
+from pdb_core.puzzle import BoardSize, Tiles
+from solver import Checkpoint, Limits, WorkerPool
 from solver.engine import search_memory as mem
 from solver.engine.database_engine import CATALOGUE, SCALAR, VECTOR, WIDE
 from solver.engine.engine import Engine
@@ -16,7 +16,7 @@ from solver.engine.frontier import Frontier, FrontierLimits
 from solver.engine.ida_star import IdaStar
 from solver.engine.stack import Stack, StackPool
 from tests.naive.boards_and_tables import naive_duplicates, naive_frontier
-from tests.solving import S3, S4, database_for, engine_for, hard_board, node_counts, share, solvable_boards
+from tests.solving import FINISHED, S3, S4, database_for, engine_for, hard_board, node_counts, share, solvable_boards
 
 # About 20,000 nodes, in every threshold.
 LIMITS = FrontierLimits(2_400_000, previous_nodes=0, share=1)
@@ -77,7 +77,7 @@ def test_frontier_is_the_naive_one(
         def h(at: Tiles) -> int:
             return database.probe(at).h
 
-        for board in share(solvable_boards(size, blank_last(size), 2, 21), 2):
+        for board in share(solvable_boards(size, 2, 21), 2):
             threshold = h(board) + 4
             for batch, least_slack, n_threads in ((1, 1, 1), (64, 1, 3), (64, 2, 3)):
                 engine = engine_for([database], max_duplicate, rounds=(kind, SCALAR), batch=batch).engine
@@ -97,7 +97,7 @@ def test_complete_thresholds_have_at_most_the_nodes_of_ida_star() -> None:
         engine = engine_for([database]).engine
         limited = IdaStar(engine, frontier_limits=LIMITS)
         n_fewer = 0
-        for board in solvable_boards(S4, blank_last(S4), 10, 8):
+        for board in solvable_boards(S4, 10, 8):
             counts = node_counts(IdaStar(engine).search(board).thresholds)[:-1]
             fewer = node_counts(limited.search(board).thresholds)[:-1]
             for (threshold, generated, expanded), found in zip(counts, fewer, strict=True):
@@ -127,7 +127,7 @@ def test_checkpoint_records_subtrees_below_the_frontier(monkeypatch: pytest.Monk
 
 
 def test_frontier_fits_its_limits() -> None:
-    finished = [Iteration(40 + 2 * i, 10 * 8**i, 5 * 8**i, 0.0) for i in range(5)]
+    finished = FINISHED[:5]
     # 40,960 nodes in the threshold before: 1,280 are kept, and threshold 44 had 640.
     assert FrontierLimits(10**9, previous_nodes=1000, share=32).plan(finished, 50, 26) == (1280, 3)
     assert FrontierLimits(100 * 120, previous_nodes=1000, share=32).plan(finished, 50, 26) == (100, 4)

@@ -58,8 +58,7 @@ def test_nodes_of_each_threshold_are_those_of_the_textbook(size: BoardSize, name
 
 @pytest.mark.slow
 def test_time_limit_of_a_slow_heuristic_is_kept() -> None:
-    size = BoardSize(5, 5)
-    solver = HeuristicSolver(size, blank_last(size), ["triples"])
+    solver = HeuristicSolver("5x5", heuristics="triples")
     start = time.perf_counter()
     assert solver.solve((23, 24, *range(22, 4, -1), 4, 3, 1, 2, 0), limits=Limits(seconds=1)).length is None
     # A slice takes some 60 ms. With as many nodes as of other heuristics, it takes seconds.
@@ -87,8 +86,8 @@ def test_nodes_of_published_boards_are_those_on_record(name: str, kind: str, mos
 
 @pytest.mark.tiny
 def test_other_goals_and_large_boards_are_rejected() -> None:
-    solver = HeuristicSolver(S3, blank_last(S3), ["manhattan"])
+    solver = HeuristicSolver("3x3")
     with pytest.raises(GoalError, match="make one for another goal"):
         solver.solve((1, 2, 3, 4, 5, 6, 7, 0, 8), CENTRE)
     with pytest.raises(InputError, match="go to boards of 6x6"):
-        HeuristicSolver("7x4", "blank-last", ["manhattan"])
+        HeuristicSolver("7x4")

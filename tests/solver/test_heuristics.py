@@ -12,7 +12,7 @@ import numpy.typing as npt
 import pytest
 
 from pdb_core.errors import InputError
-from pdb_core.puzzle import BoardSize, Tiles, blank_first, blank_last, random_boards, snail
+from pdb_core.puzzle import BoardSize, Tiles, blank_first, blank_last, parse_goal, parse_size, random_boards, snail
 from solver.heuristics import HEURISTICS, heuristic_tables, parse_heuristic
 from solver.heuristics.evaluate_kernels import evaluate, evaluate_many
 from solver.heuristics.mutual_cost import MAX_CELLS_OF_TRIPLES
@@ -20,17 +20,18 @@ from solver.heuristics.mutual_cost_kernels import SCRATCH_WORDS, WORD_BITS
 from solver.heuristics.walking_distance import walking_table
 from tests.naive import heuristics as naive
 from tests.naive.boards_and_tables import naive_distances
-from tests.solving import CENTRE, S3, S4, SIZES
+from tests.solving import S4, SIZES
 
 Cells = npt.NDArray[np.uint8]
 CONSISTENT = {"misplaced", "manhattan", "last-move", "linear-conflict", "walking-distance"}
-SMALL = {"2x2": (BoardSize(2, 2), blank_last(BoardSize(2, 2))), "3x2": (BoardSize(3, 2), (1, 0, 2, 3, 4, 5))}
-CASES = {
-    "3x3": (S3, blank_last(S3)),
-    "3x3 centre": (S3, CENTRE),
-    "4x2": (BoardSize(4, 2), blank_first(BoardSize(4, 2))),
-    "2x5": (BoardSize(2, 5), blank_last(BoardSize(2, 5))),
-}
+# Goals of boards.
+SMALL = {"2x2": "blank-last", "3x2": "1 0 2/3 4 5"}
+LARGER = {"3x3": "blank-last", "3x3 centre": "1 2 3/8 0 4/7 6 5", "4x2": "blank-first", "2x5": "blank-last"}
+
+
+def case_of(name: str) -> tuple[BoardSize, Tiles]:
+    size = parse_size(name.split()[0])
+    return size, parse_goal((SMALL | LARGER)[name], size)
 
 
 @cache
@@ -56,7 +57,7 @@ def values_of(name: str, size: BoardSize, goal: Tiles, boards: Cells) -> npt.NDA
 @pytest.mark.parametrize("case", SMALL)
 @pytest.mark.parametrize("name", HEURISTICS)
 def test_heuristic_is_that_of_its_naive_twin(name: str, case: str) -> None:
-    size, goal = SMALL[case]
+    size, goal = case_of(case)
     assert_equals_naive_twin(name, size, goal, all_boards(size, goal)[0])
 
 
@@ -91,7 +92,7 @@ def test_heuristic_of_larger_boards_is_that_of_its_naive_twin(name: str) -> None
 )
 @pytest.mark.parametrize("name", HEURISTICS)
 def test_heuristic_is_admissible_and_as_consistent_as_documented(name: str, case: str) -> None:
-    size, goal = (SMALL | CASES)[case]
+    size, goal = case_of(case)
     boards, distances = all_boards(size, goal)
     values, blanks = values_of(name, size, goal, boards), boards.argmin(axis=1)
     assert np.all(values <= distances)
@@ -112,7 +113,7 @@ def test_heuristic_is_admissible_and_as_consistent_as_documented(name: str, case
 
 @pytest.mark.tiny
 def test_several_heuristics_give_the_largest() -> None:
-    size, goal = SMALL["3x2"]
+    size, goal = case_of("3x2")
     boards, _distances = all_boards(size, goal)
     for names in itertools.combinations(HEURISTICS, 2):
         tables = heuristic_tables(parse_heuristic(f"max({names[0]}, {names[1]})"), size, goal)

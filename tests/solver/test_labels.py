@@ -8,7 +8,6 @@ import pytest
 from pdb_core.encoding import Cost, Encoding
 from pdb_core.puzzle import blank_last, parse_goal, parse_size
 from solver import Labels, Solver
-from solver.engine.database_engine import CATALOGUE, SCALAR, VECTOR, WIDE
 from tests import rows
 from tests.naive.boards_and_tables import naive_distances, naive_labels, naive_moves
 from tests.solving import S4, database_for, share, solvable_boards, walked
@@ -63,23 +62,23 @@ def test_labels_are_the_distances(
 @pytest.mark.usefixtures("tiny_slices")
 @pytest.mark.parametrize(
     ("kind", "size", "partitions", "encoding"),
-    [
-        (VECTOR, "4x4", ["663"], "bits"),
-        (VECTOR, "4x4", ["663", "555"], "bits"),
-        (WIDE, "4x4", ["663"], "bytes"),
-        (WIDE, "5x5", [FOURS], "bits"),
-        (CATALOGUE, "5x5", [f"{FOURS}+{OTHER_FOURS}"], "bits"),
-        (SCALAR, "6x2", ["1,2,3,4,5/6,7,8,9,10,11"], "bytes"),
-    ],
+    rows(f"""
+vector | 4x4 | 663 | bits
+vector | 4x4 | 663 555 | bits
+wide | 4x4 | 663 | bytes
+wide | 5x5 | {FOURS} | bits
+catalogue | 5x5 | {FOURS}+{OTHER_FOURS} | bits
+scalar | 6x2 | 1,2,3,4,5/6,7,8,9,10,11 | bytes
+"""),
 )
-def test_labels_are_the_lengths_of_solutions(kind: str, size: str, partitions: list[str], encoding: Encoding) -> None:
+def test_labels_are_the_lengths_of_solutions(kind: str, size: str, partitions: str, encoding: Encoding) -> None:
     """Hard boards are shared by threads."""
     board_size = parse_size(size)
-    solver = Solver(*(database_for(name, size, encoding=encoding) for name in partitions))
+    solver = Solver(*(database_for(name, size, encoding=encoding) for name in partitions.split()))
     assert solver.ida_star.engine.kind == kind
     goal, generator = blank_last(board_size), np.random.default_rng(40)
     near_goal = [goal, *(walked(goal, board_size, n_moves, generator) for n_moves in range(15, 40))]
-    boards = solvable_boards(S4, goal, 8, 5) if board_size == S4 else near_goal
+    boards = solvable_boards(S4, 8, 5) if board_size == S4 else near_goal
     near = {after for board in boards for _tile, after in naive_moves(board, board_size)}
     lengths = {board: solver.solve(board).length for board in near.union(boards)}
     for n_threads in (1, 2):

@@ -21,6 +21,7 @@ from solver.move_pruning.move_pruning import (
 )
 from solver.solution import replay
 from solver.textbook import ida_star
+from tests import marked_rows
 from tests.naive import boards_and_tables as naive
 from tests.solving import duplicates_up_to, goal_with_blank
 
@@ -137,26 +138,34 @@ def layer_lengths(fsm: PruningFsm, size: BoardSize, blank: int) -> Iterator[int]
         blanks, states = to_cells[first], next_states[parents, moves][first]
 
 
-STEPS = {"3x2": 1, "2x2": 1, "2x3": 1, "2x4": 1, "4x2": 1, "3x3": 1, "2x5": 5, "5x2": 5}
-MORE = [("3x4", 1, 12), ("4x3", 1, 12), ("2x6", 1, 12), ("6x2", 1, 12), ("3x4", 1, 17), ("4x3", 1, 17)]
+# Size | every how many cells.
+SIZES = """
+3x2 | 1 |
+2x2 | 1 |
+2x3 | 1 |
+2x4 | 1 |
+4x2 | 1 |
+3x3 | 1 |
+2x5 | 5 |
+5x2 | 5 |
+3x4 | 1 | slow
+4x3 | 1 | slow
+2x6 | 1 | slow
+6x2 | 1 | slow
+"""
 
 
 @pytest.mark.tiny
-@pytest.mark.parametrize(
-    ("size", "step", "max_length"),
-    [
-        *((size, step, max_length) for max_length in (12, 17) for size, step in STEPS.items()),
-        *(pytest.param(*row, marks=pytest.mark.slow) for row in MORE),
-    ],
-)
-def test_all_boards_are_found(size: str, step: int, max_length: int) -> None:
+@pytest.mark.parametrize(("size", "step"), marked_rows(SIZES))
+@pytest.mark.parametrize("max_length", [12, 17])
+def test_all_boards_are_found(size: str, step: str, max_length: int) -> None:
     """A search with the FSM finds as many boards at each depth as a search without, from each `step`th cell.
 
     On the largest boards, up to 22 moves.
     """
     board_size, fsm = parse_size(size), pruning_fsm(max_length)
     depth = None if board_size.n_cells <= 10 else 22
-    for cell in range(0, board_size.n_cells, step):
+    for cell in range(0, board_size.n_cells, int(step)):
         goal = goal_with_blank(cell, board_size)
         counts = list(explore_space(board_size, goal, max_depth=depth, max_antipodes=0).counts)
         assert list(islice(layer_lengths(fsm, board_size, cell), 1 + (depth or len(counts)))) == counts, cell

@@ -14,7 +14,7 @@ BOARD = Board("8 6 7/2 5 4/3 0 1")
 
 @pytest.fixture(scope="module")
 def solution() -> Solution:
-    return HeuristicSolver("3x3", "blank-last", ["manhattan"]).solve(BOARD)
+    return HeuristicSolver("3x3").solve(BOARD)
 
 
 def test_player_is_self_contained_and_has_an_id_of_its_own(solution: Solution, small_table: str) -> None:
@@ -37,7 +37,7 @@ def test_boards_of_a_solution_go_from_the_board_to_the_goal(solution: Solution) 
 def test_a_solution_says_what_it_is(solution: Solution) -> None:
     assert repr(solution).startswith("Solution(31 moves, optimal; h 21, ")
     assert solution.gap == 0
-    given_up = HeuristicSolver("3x3", "blank-last", ["manhattan"]).solve(BOARD, limits=Limits(nodes=10))
+    given_up = HeuristicSolver("3x3").solve(BOARD, limits=Limits(nodes=10))
     assert repr(given_up).startswith("Solution(no solution within the limits, at least ")
     assert (given_up.gap, given_up.boards()) == (None, ())
     assert "0 of 0" in given_up._repr_html_()

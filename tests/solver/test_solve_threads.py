@@ -14,7 +14,6 @@ import numpy as np
 import pytest
 
 from pdb_core.errors import InputError
-from pdb_core.puzzle import blank_last
 from solver import Iteration, Limits, WorkerPool
 from solver.engine import stack
 from solver.engine.frontier import FrontierLimits
@@ -49,7 +48,7 @@ def test_workers_change_neither_lengths_nor_finished_thresholds(monkeypatch: pyt
     solver = solver_for("663", "4x4", "bits")
     with WorkerPool(3) as pool:
         monkeypatch.setattr(stack, "search_boards", noting)
-        for board in solvable_boards(S4, blank_last(S4), 12, 14):
+        for board in solvable_boards(S4, 12, 14):
             alone, shared = solver.solve(board), solver.solve(board, pool=pool)
             assert shared.length == alone.length
             assert node_counts(shared.thresholds[:-1]) == node_counts(alone.thresholds[:-1])
@@ -61,7 +60,7 @@ def test_workers_change_neither_lengths_nor_finished_thresholds(monkeypatch: pyt
 def test_search_goes_on_with_the_threads_that_the_system_starts(
     limit_threads: Callable[[int], None], n_allowed: int
 ) -> None:
-    boards = solvable_boards(S4, blank_last(S4), 3, 14)
+    boards = solvable_boards(S4, 3, 14)
     solver = solver_for("663", "4x4")
     lengths = [solver.solve(board).length for board in boards]
     limit_threads(n_allowed)
@@ -73,7 +72,7 @@ def test_search_goes_on_with_the_threads_that_the_system_starts(
 
 @pytest.mark.usefixtures("tiny_slices")
 def test_thread_without_memory_for_its_stack_leaves_the_work_to_others(monkeypatch: pytest.MonkeyPatch) -> None:
-    board = solvable_boards(S4, blank_last(S4), 1, 14)[0]
+    board = solvable_boards(S4, 1, 14)[0]
     solver = solver_for("663", "4x4")
     with WorkerPool(2) as pool:
         alone = solver.solve(board)

@@ -44,7 +44,7 @@ def test_divided_thresholds_have_the_nodes_of_undivided_ones(encoding: Encoding,
             HeuristicSolver(S3, database.goal, ["linear-conflict"], plain=plain),
         ):
             n_subtrees = 0
-            for board in solvable_boards(S3, database.goal, 8, 3):
+            for board in solvable_boards(S3, 8, 3):
                 checkpoint, alone = CountedCheckpoint(), solver.solve(board)
                 found = solver.solve(board, pool=pool if n_workers else None, checkpoint=checkpoint)
                 assert found.length == alone.length

@@ -9,7 +9,7 @@ from pdb_build import BuildProgress
 from pdb_core.puzzle import Board, blank_last
 from solver import Checkpoint, Iteration, checkpoint as checkpoint_module
 from solver.requests import Request
-from tests.solving import S4, solvable_boards
+from tests.solving import FINISHED, S4, solvable_boards
 from tilepdb.commands.progress import SearchDisplay
 from tilepdb.named_build import named_plan
 from tilepdb.progress import BuildLine
@@ -49,18 +49,15 @@ def test_bar_is_only_on_a_terminal_fits_on_a_line_and_is_removed(
 def test_search_has_estimates_of_the_time_left(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    finished = tuple(Iteration(40 + 2 * i, 10 * 8**i, 5 * 8**i, 0.5 * i) for i in range(10))
-    board, goal = solvable_boards(S4, blank_last(S4), 1, 1)[0], blank_last(S4)
+    board = Board(solvable_boards(S4, 1, 1)[0])
     monkeypatch.setattr(checkpoint_module, "DIVIDE_ABOVE", 1000)
     now = 0.0
     monkeypatch.setattr("tilepdb.progress.time.monotonic", lambda: now)
     checkpoint, display = Checkpoint(), SearchDisplay()
-    checkpoint.finish_threshold(finished)
+    checkpoint.finish_threshold(FINISHED)
     for share, seconds in ((None, 6.0), (0.001, 66.0), (0.25, 100.0), (0.25, 130.0), (0.5, 200.0), (0.6, 260.0)):
         checkpoint.share, now = share, seconds
-        display.show_search(
-            Request("a", Board(board, S4), goal), Iteration(60, 1_000_000, 400_000, seconds), checkpoint
-        )
+        display.show_search(Request("a", board, blank_last(S4)), Iteration(60, 1_000_000, 400_000, seconds), checkpoint)
     shown = [line.split(", 1,000,000 nodes")[0] for line in capsys.readouterr().err.splitlines()]
     assert shown == [
         "pdb: board a: threshold 60, 0% done",

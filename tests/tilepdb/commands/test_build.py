@@ -34,7 +34,7 @@ def test_dry_run_builds_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     shown = pdb("build", "78", "--dry-run", "--encoding", "bytes", cwd=tmp_path).stdout
     assert "518,918,400 entries, 1,425,191,040 states" in shown
     assert " of an unknown amount available" in shown
-    assert list(tmp_path.iterdir()) == []
+    assert not list(tmp_path.iterdir())
 
 
 def test_fresh_removes_a_checkpoint_and_starts_over(tmp_path: Path) -> None:

@@ -8,11 +8,9 @@ import numpy as np
 import pytest
 
 from pdb_core.errors import InputError
-from pdb_core.puzzle import blank_first, blank_last
 from pdb_study.labels import RandomBoards, RandomWalks
 from tests.command_line import BOARD, UNSOLVABLE, pdb, refused
 from tests.pdb_study.labels.deepcubea import pickled
-from tests.solving import S3
 from tilepdb.commands.label import parse_lengths
 from tilepdb.commands.progress import LabelDisplay
 
@@ -28,14 +26,14 @@ def test_random_boards_and_walks_of_a_command(tmp_path: Path, small_table: str) 
     assert result.stdout == ""
     assert "30 boards in" in result.stderr
     arrays = loaded(out)
-    assert np.array_equal(arrays["board"], next(RandomBoards(S3, blank_last(S3), 30, 5).blocks()))
+    assert np.array_equal(arrays["board"], next(RandomBoards("3x3", "blank-last", 30, 5).blocks()))
     assert json.loads(arrays["description"].item())["command"].startswith("pdb label --db ")
     pdb(
         "label", "--db", small_table, "--random", "30", "--walks", "3-5,9", "--goal", "blank-first", "--out", str(out),
         "--threads", "1", "--distances-only", code=0,
     )  # fmt: skip
     arrays = loaded(out)
-    assert np.array_equal(arrays["board"], next(RandomWalks(S3, blank_first(S3), 30, 0, (3, 4, 5, 9)).blocks()))
+    assert np.array_equal(arrays["board"], next(RandomWalks("3x3", "blank-first", 30, 0, (3, 4, 5, 9)).blocks()))
     assert "first_moves" not in arrays
 
 
@@ -82,8 +80,8 @@ def test_command_continues_after_ctrl_c_or_starts_over(
     refused(pdb(*other), 2, "is of another command: boards seed 0, not 2; .* start over .fresh")
     result = pdb(*command)
     assert "a.npz continues after 40 boards of 400" in result.stderr
-    assert np.array_equal(loaded(out)["board"], next(RandomBoards(S3, blank_last(S3), 400, 0).blocks()))
+    assert np.array_equal(loaded(out)["board"], next(RandomBoards("3x3", "blank-last", 400, 0).blocks()))
     for fresh, seed in ((other, 2), (command, 0)):
         stop()
         assert "continues after" not in pdb(*fresh, "--fresh", code=0).stderr
-        assert np.array_equal(loaded(out)["board"], next(RandomBoards(S3, blank_last(S3), 400, seed).blocks()))
+        assert np.array_equal(loaded(out)["board"], next(RandomBoards("3x3", "blank-last", 400, seed).blocks()))

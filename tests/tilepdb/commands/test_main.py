@@ -15,6 +15,8 @@ from solver.heuristics import HEURISTICS
 from tests.command_line import pdb, python, refused, started_pdb
 from tilepdb.commands.main import COMMANDS, STUDIES, app
 
+NAMES = [function.__name__ for function, _ in COMMANDS]
+
 
 def test_help_lists_the_commands_and_is_quick() -> None:
     """Numba, which takes longest to import, is not imported."""
@@ -27,13 +29,13 @@ def test_help_lists_the_commands_and_is_quick() -> None:
     *lines, has_numba = result.stdout.splitlines()
     assert (result.returncode, has_numba) == (0, "False")
     listed = [match[1] for line in lines if (match := re.match(r"  (\w+)  ", line))]
-    assert listed == [*(function.__name__ for function, _ in COMMANDS), "study"]
+    assert listed == [*NAMES, "study"]
 
 
 def test_help_shortens_no_sentence_and_names_the_values_of_options() -> None:
     for words in ((), ("study",)):
         assert "..." not in pdb(*words, "--help").stdout.partition("Commands:\n")[2]
-    for words in [(function.__name__,) for function, _ in COMMANDS] + [("study", at.__name__) for at, _ in STUDIES]:
+    for words in [(name,) for name in NAMES] + [("study", at.__name__) for at, _ in STUDIES]:
         assert not re.search(r"<(int|float|list|str)\b", pdb(*words, "--help").stdout), words
     for command, usage in (("solve", "solve [OPTIONS] [BOARD]..."), ("info", "info [OPTIONS] FILE...")):
         assert pdb(command, "--help").stdout.splitlines()[0].endswith(usage)
@@ -60,7 +62,7 @@ def test_scripts_are_for_the_debugger(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("line", "expected"),
     [
-        ("pdb ", {function.__name__ for function, _ in COMMANDS} | {"study"}),
+        ("pdb ", {*NAMES, "study"}),
         ("pdb build ", {*named_partitions(), "auto"}),
         ("pdb solve --instances ", set(instance_sets())),
         ("pdb solve --goal ", {"blank-last", "blank-first", "snail"}),

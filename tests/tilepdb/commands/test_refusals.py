@@ -30,6 +30,7 @@ REFUSALS = rows("""
 2 | solve --all --list --log a.log "1 2 3/4 5 6/7 8 0" | --list cannot be combined with --log
 2 | solve --all --scheduler tcp://127.0.0.1:9 "1 2/3 0" | leave out --scheduler to solve on this
 2 | solve --threads 2 --scheduler tcp://127.0.0.1:9 "1 2/3 0" | set it by dask worker --nthreads
+1 | solve --db d.h5 --scheduler tls://host:8786 "1 2 3/4 5 6/7 8 0" | names no certificates for TLS
 2 | solve --instances - --shard 0/3 | shard 0/3 does not exist; give --shard I/N with I from 1 to N
 2 | solve --instances - --shard 1/\u0663 | is not of the form I/N; give one such as 2/8
 2 | solve --tiles letters --goal _ _ | which is no square from 2x2 to 32x32
@@ -116,6 +117,7 @@ REFUSALS = rows("""
 
 2 | serve --db none.h5 --token-file line.token | token
 2 | serve --db none.h5 --token-file words.token | token
+2 | serve --db none.h5 --host a..b | choose another with --host
 2 | serve --db none.h5 --allowed-host http://a | --allowed-host
 2 | serve --db none.h5 --cors-origin https://example.org/ | --cors-origin
 

@@ -2,7 +2,8 @@
 
 from pathlib import Path
 
-from tests.command_line import pdb, records
+from tests.command_line import BOARD, pdb, records
+from tests.tables import copy_of_table, flip, table_file
 
 
 def test_stats_have_histograms_a_mean_and_a_plot(small_table: str, tmp_path: Path) -> None:
@@ -13,6 +14,13 @@ def test_stats_have_histograms_a_mean_and_a_plot(small_table: str, tmp_path: Pat
     assert plot.read_text().startswith("<?xml")
 
 
+def test_commands_describe_and_use_a_catalogue() -> None:
+    path = str(table_file("1,2,3,4/5,6,7,8+1,2,3,4/5,6/7,8", "3x3", encoding="bits"))
+    assert "  partitions AB ACD" in pdb("info", path).stdout
+    assert records("info", path)[0]["partitions"] == [[0, 1], [0, 2, 3]]
+    assert records("solve", "--db", path, BOARD)[0]["length"] == 31
+
+
 def test_verify_says_what_it_proved(small_table: str) -> None:
     (deep,) = records("verify", "--deep", small_table)
     assert [proof["n_entries"] for proof in deep["proofs"]] == [504, 504, 72]
@@ -20,10 +28,8 @@ def test_verify_says_what_it_proved(small_table: str) -> None:
 
 
 def test_verify_goes_on_after_a_damaged_file(small_table: str, tmp_path: Path) -> None:
-    damaged = tmp_path / "damaged.h5"
-    content = bytearray(Path(small_table).read_bytes())
-    content[-1] ^= 1
-    damaged.write_bytes(content)
+    damaged = copy_of_table(tmp_path)
+    flip(damaged, -1)
     command = ("verify", str(damaged), small_table)
     found = records(*command, code=4)
     assert [(record["file"], record["ok"]) for record in found] == [(str(damaged), False), (small_table, True)]
