@@ -92,17 +92,18 @@ def test_containerfile_names_existing_files_and_options() -> None:
     assert f":{port}/readyz" in text_of("deploy/is_ready.py")
 
 
-@pytest.mark.skipif(platform.machine() != "x86_64", reason="the level is one of x86-64")
 def test_container_keeps_its_kernels_on_another_processor() -> None:
     """The key of a compiled kernel is the level in the Containerfile, without the features of this machine."""
-    (level,) = [line.removeprefix("CPU=") for line in container_lines("ARG")]
+    (level,), lanes = [line.removeprefix("CPU=") for line in container_lines("ARG")], "8"
+    if platform.machine() != "x86_64":  # deploy/README.md names the argument
+        level, lanes = "generic", "4"
     settings = dict(word.split("=", 1) for line in container_lines("ENV") for word in line.split())
     numba = {name: value.replace("$CPU", level) for name, value in settings.items() if name.startswith("NUMBA_")}
     program = (
         "from numba.core.registry import cpu_target; from solver.vectors.llvm_vectors import LANES; "
         "_, name, features = cpu_target.target_context.codegen().magic_tuple(); print(name, repr(features), LANES)"
     )
-    assert python(program, env=os.environ | numba).stdout.split() == [level, "''", "8"]
+    assert python(program, env=os.environ | numba).stdout.split() == [level, "''", lanes]
 
 
 @pytest.mark.tiny
