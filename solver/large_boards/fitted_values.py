@@ -41,7 +41,12 @@ def no_fitted_values() -> FittedValues:
 @cache
 def fitted_values(side: int) -> FittedValues:
     """Return the tables for a square board. They take 0.1 s and 3 MB for 6x6, 0.5 s and 29 MB for 8x8."""
-    values, cells = pair_values(side), geometry(BoardSize(side, side))
+    return changes_of(pair_values(side), side)
+
+
+def changes_of(values: Int16s, side: int) -> FittedValues:
+    """Return the tables for values as those of `pair_values`."""
+    cells = geometry(BoardSize(side, side))
     is_first = np.zeros_like(cells.neighbours, dtype=bool)
     is_first[:, 2:] = cells.neighbours[:, 2:] >= 0
     firsts, moves = np.nonzero(is_first)
@@ -63,17 +68,25 @@ def fitted_values(side: int) -> FittedValues:
 def pair_values(side: int) -> Int16s:
     """Return the value of piece p on cell c and piece q on cell d, at [p, c, q, d], and of p alone, at [p, c, p, c].
 
-    Those of 6x6 are in `FITTED_FILE`: `singles`, int16[36, 36], and `classes`, int16[m], one value per class, see
-    `unfold`. Those of a larger board are means of those of the next smaller one.
+    Those of 6x6 are in `FITTED_FILE`; those of a larger board are means of those of the next smaller one.
     """
-    images = np.array(list(symmetries(BoardSize(side, side)).values()), dtype=np.int32)
     if side > FIRST_SIDE:
-        return unfold(np.zeros(0, dtype=np.int16), pair_values(side - 1), images)
+        return unfold(np.zeros(0, dtype=np.int16), pair_values(side - 1), images_of_cells(side))
     with np.load(FITTED_FILE) as file:
-        singles, classes = file["singles"], file["classes"]
-    values = unfold(classes, np.zeros((0, 0, 0, 0), dtype=np.int16), images)
+        return values_of_classes(file["singles"], file["classes"])
+
+
+def values_of_classes(singles: Int16s, classes: Int16s) -> Int16s:
+    """Return the values of 6x6, as `pair_values`, from int16[36, 36] for single pieces and int16[m], one for each class
+    of pairs, see `unfold`."""
+    values = unfold(classes, np.zeros((0, 0, 0, 0), dtype=np.int16), images_of_cells(FIRST_SIDE))
     np.einsum("pcpc->pc", values)[:] = singles
     return values
+
+
+def images_of_cells(side: int) -> Int32s:
+    """Return the cell that each symmetry of a square board takes each cell to, int32[8, n]."""
+    return np.array(list(symmetries(BoardSize(side, side)).values()), dtype=np.int32)
 
 
 @dataclass(frozen=True, eq=False)
