@@ -45,7 +45,7 @@ _SIDE = FIRST_SIDE
 _N = _SIDE * _SIDE
 _SIZE = BoardSize(_SIDE, _SIDE)
 # Boards of each round and the width of their beams. Its number is the seed of its boards.
-_ROUNDS = ((100, 1000), (200, 1000), (400, 1000), (800, 2000))
+_ROUNDS = ((100, 1000), (200, 1000), (400, 1000), (800, 2000), (1400, 2000))
 # Windows of a solution that are searched again: length and width of the beam.
 _WINDOWS = ((60, 500), (100, 1000))
 _MOST_MOVES = 600
