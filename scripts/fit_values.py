@@ -33,18 +33,19 @@ from solver.large_boards.fitted_values import (
     FITTED_FILE,
     MOVE_UNITS,
     changes_of,
+    embedding,
     images_of_cells,
     values_of_classes,
 )
-from solver.large_boards.line_by_line import Pieces, geometry, in_pieces
+from solver.large_boards.line_by_line import Pieces, in_pieces
+from solver.large_boards.suboptimal import find_from_both_ends, fitted_aim
 
 Int32s = npt.NDArray[np.int32]
-Floats = npt.NDArray[np.float64]
 
 _SIDE = FIRST_SIDE
 _N = _SIDE * _SIDE
 _SIZE = BoardSize(_SIDE, _SIDE)
-# Boards of each round and the width of their beams. Its number is the seed of its boards.
+# Boards of each round and the width of their beams. The number of a round is the seed of its boards and examples.
 _ROUNDS = ((100, 1000), (200, 1000), (400, 1000), (800, 2000), (1400, 2000))
 # Windows of a solution that are searched again: length and width of the beam.
 _WINDOWS = ((60, 500), (100, 1000))
@@ -57,9 +58,8 @@ _SYMMETRY_SHARE, _LEAST_MOVES = 0.3, 5
 
 def aim_of(singles: npt.NDArray[np.int16], classes: npt.NDArray[np.int16]) -> Aim:
     """Return the aim of beams with fitted values."""
-    cells = np.arange(_N, dtype=np.int32)
-    values = changes_of(values_of_classes(singles, classes), _SIDE)
-    return Aim(geometry(_SIZE), np.zeros_like(cells), values, cells, pull=0)
+    present = fitted_aim(embedding(_SIZE, range(_SIDE), range(_SIDE)))
+    return present._replace(fitted=changes_of(values_of_classes(singles, classes), _SIDE))
 
 
 def solutions(aim: Aim, n_boards: int, width: int, seed: int) -> Iterator[Int32s]:
@@ -68,11 +68,7 @@ def solutions(aim: Aim, n_boards: int, width: int, seed: int) -> Iterator[Int32s
     boards = [in_pieces(tuple(board.tolist()), goal) for board in random_boards(_SIZE, goal, n_boards, seed)]
 
     def solve(board: Pieces, _report: object, _pool: object) -> Int32s | None:
-        path = find_path(board, aim, width, _MOST_MOVES, math.inf)
-        back = Pieces(np.argsort(board.cells).astype(np.int32), board.blank_cell)
-        backward = find_path(back, aim, width, _MOST_MOVES, math.inf)
-        if backward is not None and (path is None or len(backward) < len(path)):
-            path = [*backward[-2::-1], board.blank]
+        path = find_from_both_ends(board, aim, width, _MOST_MOVES, math.inf)
         if path is None:
             return None
         for length, window_width in _WINDOWS:
@@ -147,8 +143,6 @@ def descend(
     for number in range(n_examples):
         solution = np.random.randint(len(firsts) - 1)
         length = firsts[solution + 1] - firsts[solution] - 1
-        if length < _LEAST_MOVES:
-            continue
         moves = np.random.randint(_LEAST_MOVES, length + 1)
         start = firsts[solution] + np.random.randint(length + 1 - moves)
         for cell in range(n):
