@@ -328,6 +328,7 @@ class SolveAnswer(BoardAnswer):
                 **about, length=None, moves=None, optimal=False, h=None, lower_bound=None,
                 generated=0, expanded=0, seconds=0.0, thresholds=(),
             )  # fmt: skip
+        # Pydantic makes its models of dicts in less time than Python does.
         thresholds: Any = tuple({**vars(at), "seconds": round(at.seconds, 6)} for at in solution.thresholds)
         return cls(
             **about,
