@@ -284,7 +284,7 @@ def _read_sequence(
     except (TypeError, ValueError):  # also of NumPy, for rows of different lengths
         integers = "integers" if size is None else f"{size.n_cells} integers"
         raise BoardError(
-            f"board {shown(board)} must be {integers}, 0 for the blank; it has other values, or rows of different lengths"
+            f"board {shown(board)} must be {integers}, 0 for the blank; it has others, or rows of different lengths"
         ) from None
     tiles = tuple(cells.reshape(-1).tolist())
     if size is not None and cells.ndim == 1:
