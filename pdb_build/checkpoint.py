@@ -226,7 +226,7 @@ class BuildCheckpoints(SearchCheckpoints):
         is_worth_it = time.monotonic() - self._start > max(self._every_s, self._cost)
         if is_worth_it:
             self._due = -math.inf
-            self._say(f"interrupted: level {level} is finished for a last checkpoint; Ctrl-C again ends without it")
+            self._say(f"interrupted: finishing level {level} for a last checkpoint; Ctrl-C again ends without it")
         return is_worth_it
 
     def keep(self, position: SearchPosition, arrays: Arrays) -> None:

@@ -53,7 +53,8 @@ const analyses = latest(api.moves, showAnalysis, failed, {
   spare: unknownBoard,
   kept: keepDistances,
 });
-const solver = solverPanel({ found, say, idle: (text) => idle(text ?? idleText()) });
+const where = () => (line.step ? " from here" : "");
+const solver = solverPanel({ found, where, say, idle: (text) => idle(text ?? idleText()) });
 const curve = chart((step) => play.go(step));
 const play = player({ goTo: goToStep, rejoin, glide: (ms) => view.root.style.setProperty("--glide", `${ms}ms`) });
 const panel = positionPanel({
@@ -74,6 +75,7 @@ const panel = positionPanel({
 function setPosition({ line: newLine = line, ...changes }) {
   Object.assign(position, changes);
   if ("goal" in changes) distances.clear();
+  if ("size" in changes) usedDb = "";
   [line, left] = [newLine, null];
   solver.clear();
   say("");
@@ -371,7 +373,7 @@ const COPIES = {
   python: () => {
     const [url, { board, goal }] = [api.BASE.href.replace(/\/$/, ""), namesOf(shown(line))];
     const token = api.hasToken() ? ', token="TOKEN"' : "";
-    return `import tilepdb\n\nwith tilepdb.Client("${url}", db=${JSON.stringify(usedDb)}${token}) as client:\n    print(client.moves("${board}", "${goal}", seconds=${ANALYSIS_SECONDS}))\n`;
+    return `import tilepdb\n\nwith tilepdb.Client("${url}"${usedDb && `, db=${JSON.stringify(usedDb)}`}${token}) as client:\n    print(client.moves("${board}", "${goal}", seconds=${ANALYSIS_SECONDS}))\n`;
   },
   json: () => JSON.stringify({ ...namesOf(shown(line)), board: shown(line), db: usedDb }),
 };
@@ -391,7 +393,7 @@ listenToKeys(view.root, {
 });
 byId("solve").addEventListener("click", () => (solver.isSearching() ? solver.cancel() : solve()));
 byId("shuffle").addEventListener("click", shuffle);
-byId("reset").addEventListener("click", () => setPosition({ line: newLine([...position.goal]) }));
+byId("to-goal").addEventListener("click", () => setPosition({ line: newLine([...position.goal]) }));
 byId("swap").addEventListener("click", () => setPosition({ line: newLine(swapTwoTiles(shown(line))) }));
 byId("database").addEventListener("change", () => setPosition({ db: byId("database").value }));
 byId("help").addEventListener("click", () => byId("help-dialog").showModal());

@@ -206,10 +206,10 @@ def test_instance_sets_are_chosen_and_keep_their_goals(visit: Visit) -> None:
         visit.tells("#status", f"known to take {instance.optimal_length} moves")
 
 
-def test_goals_by_name_and_typed_are_reset_to(visit: Visit) -> None:
+def test_goals_by_name_and_typed_are_shown(visit: Visit) -> None:
     visit.open(NEAR_ADDRESS)
     visit.choose("#goal", "blank-first")
-    visit.click("#reset")
+    visit.click("#to-goal")
     visit.expect_board((0, 1, 2, 3, 4, 5, 6, 7, 8))
     visit.choose("#goal", "typed")
     for text in ("8 7 x", "8 7 6/5 4 3/2 1 0"):
@@ -217,7 +217,7 @@ def test_goals_by_name_and_typed_are_reset_to(visit: Visit) -> None:
         visit.shows("#goal-why", re.compile("number" if "x" in text else "^$"))
     visit.click("#shuffle")
     expect(visit.at("#solve")).to_be_enabled()
-    visit.click("#reset")
+    visit.click("#to-goal")
     visit.expect_board((8, 7, 6, 5, 4, 3, 2, 1, 0))
     visit.shows("#h", "0")
 
@@ -323,6 +323,8 @@ def test_own_line_is_compared_with_the_optimum_undone_and_kept_in_the_address(vi
     visit.expect_board(NEAR)
     visit.tile(4).click()
     visit.shows("#step", "3 / 3")
+    visit.click("#solve")
+    visit.tells("#solution-text", "3 moves from here, the shortest")
 
 
 def test_search_that_lasts_shows_progress_and_is_cancelled(visit: Visit) -> None:
