@@ -260,7 +260,7 @@ class _CompilationListener(event.Listener):
 
     def on_start(self, event: event.Event) -> None:
         _check_addresses(_COMPILER_BYTES)
-        is_ours = event.data["dispatcher"].py_func.__module__.partition(".")[0] in _PACKAGES
+        is_ours = str(event.data["dispatcher"].py_func.__module__).partition(".")[0] in _PACKAGES
         if self.announce is not None and is_ours:
             announce, self.announce = self.announce, None
             announce()

@@ -36,7 +36,6 @@ from solver.engine.round_kernels import (
     push_board,
     push_move,
     sort,
-    take_of_32,
 )
 from solver.engine.search_memory import EngineTables, StackMemory
 from solver.vectors import vector_kernels as v
@@ -112,7 +111,7 @@ def find_critical(round_tables: CatalogueTables, tables: EngineTables, at: Stack
         for s in range(tables.n_sums):
             slack = of_parents(at, tables.sums[s, mem.SLACK], parent)
             slack = (slack >> tables.sums[s, mem.SLACK_SHIFT]) & mem.MAX_SLACK
-            unit = take_of_32(round_tables.unit_of_tile + TILES_BYTES * s, tile)
+            unit = v.take_of_32(round_tables.unit_of_tile + TILES_BYTES * s, tile)
             bit = v.where(slack == 0, v.splat(1) << (unit & (WORD_BITS - 1)), v.splat(0))
             if round_tables.n_words > 1:
                 high = high | v.where(unit < WORD_BITS, v.splat(0), bit)
@@ -137,10 +136,10 @@ def choose_units(round_tables: CatalogueTables, at: StackMemory, n: int, is_firs
             low = low & (v.splat(0) - low)
         else:
             tile = v.load(children + 4 * i) >> TILE_SHIFT
-            low = take_of_32(round_tables.tile_masks, tile) ^ v.load(in_list(children, DONE, i))
+            low = v.take_of_32(round_tables.tile_masks, tile) ^ v.load(in_list(children, DONE, i))
             if round_tables.n_words > 1:
                 done = v.load(in_list(children, DONE + 1, i))
-                high = take_of_32(round_tables.tile_masks + TILES_BYTES, tile) ^ done
+                high = v.take_of_32(round_tables.tile_masks + TILES_BYTES, tile) ^ done
         # Lanes behind the last child hold anything.
         is_child = v.iota() + i < n
         chosen = (v.where(is_child, low, v.splat(0)), v.where(is_child, high, v.splat(0)))
@@ -183,7 +182,7 @@ def rank(
         label = unit[UNIT_TILES + k]
         word = of_parents(at, round_tables.place_column + (label >> 2), parent)
         cell = v.where(tile == label, blank, (word >> ((label & 3) << 3)) & CELL_MASK)
-        cell = take_of_32(frame, cell) & CELL_MASK
+        cell = v.take_of_32(frame, cell) & CELL_MASK
         digit = v.popcounts(cells >> cell)
         cells = cells | (v.splat(1) << cell)
         v.store(scratch + k * VECTOR_BYTES, cell | (digit << DIGIT_SHIFT))
@@ -193,7 +192,7 @@ def rank(
         of_tile = v.load(scratch + k * VECTOR_BYTES)
         position = v.popcounts(cells & ((v.splat(1) << (of_tile & CELL_MASK)) - 1))
         arrangement = arrangement + (of_tile >> DIGIT_SHIFT) * v.take_of_16(unit[WEIGHTS], position)
-    new_blank = take_of_32(frame, new_blank) & CELL_MASK
+    new_blank = v.take_of_32(frame, new_blank) & CELL_MASK
     v.store(bucket + 3 * mem.LIST_COLUMN, arrangement | (new_blank << BLANK_CELL_SHIFT))
     # Step 3. The rank of the cell set. Lanes behind the last child hold anything.
     is_child = v.iota() < n
@@ -246,7 +245,7 @@ def rises(round_tables: CatalogueTables, at: StackMemory, children: int, i: int,
 @inlined_kernel
 def rise_of_sum(round_tables: CatalogueTables, s: int, tile: Any, rose_low: Any, rose_high: Any) -> Any:
     """Return whether sum `s` rose, 1 or 0; tile: the tiles that moved."""
-    unit = take_of_32(round_tables.unit_of_tile + TILES_BYTES * s, tile)
+    unit = v.take_of_32(round_tables.unit_of_tile + TILES_BYTES * s, tile)
     rose = rose_low >> (unit & (WORD_BITS - 1))
     if round_tables.n_words > 1:
         rose = v.where(unit < WORD_BITS, rose, rose_high >> (unit & (WORD_BITS - 1)))
@@ -334,7 +333,7 @@ def push_catalogue(
         # Step 3. The planes.
         for w in range(round_tables.n_words):
             column = round_tables.plane_column + 2 * w
-            units = take_of_32(round_tables.tile_masks + TILES_BYTES * w, tile)
+            units = v.take_of_32(round_tables.tile_masks + TILES_BYTES * w, tile)
             bit_0 = of_parents(at, column, parent)
             v.store(to + column * at.stack_column, bit_0 ^ units)
             bit_1 = of_parents(at, column + 1, parent)

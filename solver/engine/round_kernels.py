@@ -153,12 +153,6 @@ def rank_of_digits(digits: Any) -> Any:
 
 
 @inlined_kernel
-def take_of_32(base: int, index: Any) -> Any:
-    """Return the 32-bit words at base + 4 * index; index: below 32."""
-    return v.where(index < 16, v.take_of_16(base, index & 15), v.take_of_16(base + 64, index & 15))
-
-
-@inlined_kernel
 def list_with_tiles(tables: EngineTables, at: StackMemory, n: int, top: int) -> int:
     """List the children of `n` nodes from `top` on with the tiles that move. Returns the number of children."""
     _, n_children = list_children(tables, at, n, top, at.lists)

@@ -29,7 +29,6 @@ from solver.engine.round_kernels import (
     push_move,
     rank_of_digits,
     sort,
-    take_of_32,
 )
 from solver.engine.search_memory import EngineTables, StackMemory
 from solver.vectors import vector_kernels as v
@@ -105,7 +104,7 @@ def look_up_wide(round_tables: WideTables, tables: EngineTables, at: StackMemory
         parent, move = child & mem.PARENT_MASK, (child >> mem.MOVE_SHIFT) & 3
         # Step 1. The unit that the tile belongs to, and the move in its frame.
         board_blank = (of_parents(at, mem.STATE, parent) >> mem.BLANK_SHIFT) & CELL_MASK
-        unit = take_of_32(round_tables.unit_of_tile + s * TILES_BYTES, child >> TILE_SHIFT)
+        unit = v.take_of_32(round_tables.unit_of_tile + s * TILES_BYTES, child >> TILE_SHIFT)
         moves = unit < STANDS
         unit = unit & (MAX_UNITS - 1)
         cells, digits = v.take_of_64(units, parent), v.take_of_64(units + mem.BATCH_COLUMN, parent)

@@ -1,8 +1,8 @@
 """Vectors of 32-bit lanes for kernels: `@intrinsic` functions and operators that emit LLVM vector instructions.
 
 A vector has `LANES` lanes: 16 with AVX-512, 8 with AVX2, 4 elsewhere. LLVM lowers the same code to any processor; only
-`take_of_16` and `take_of_64` name instructions. Kernels write `where(mask, a + b, c)`; comparisons give masks. An
-integer operand is truncated to 32 bits and used in all lanes. All lanes are unsigned.
+`_take` names instructions. Kernels write `where(mask, a + b, c)`; comparisons give masks. An integer operand is
+truncated to 32 bits and used in all lanes. All lanes are unsigned.
 
 Addresses are int64; the caller guarantees that they are inside arrays that are alive.
 """
@@ -244,27 +244,43 @@ def gather_longs(builder: Any, base: Any, index: Any) -> Any:
 
 @_intrinsic(V32, types.int64, V32)
 def take_of_16(builder: Any, base: Any, index: Any) -> Any:
-    """Return the 32-bit words at base + 4 * index; index: below 16. From a register, where that is faster."""
-    if LANES != 16:
-        return _gather(builder, base, index, 4, _I32)
-    # The shape of `_permute` is not known any more once LLVM has moved parts of it out of a loop.
-    words = builder.load(_pointer(builder, base, _ir_type(V32)), align=4)
-    return _call(builder, "llvm.x86.avx512.permvar.si.512", _ir_type(V32), words, index)
+    """Return the 32-bit words at base + 4 * (index mod 16)."""
+    return _take(builder, base, index, 16)
+
+
+@_intrinsic(V32, types.int64, V32)
+def take_of_32(builder: Any, base: Any, index: Any) -> Any:
+    """Return the 32-bit words at base + 4 * (index mod 32)."""
+    return _take(builder, base, index, 32)
 
 
 @_intrinsic(V32, types.int64, V32)
 def take_of_64(builder: Any, base: Any, index: Any) -> Any:
-    """Return the 32-bit words at base + 4 * index; index: below 64. From registers, where that is faster."""
-    if LANES != 16:
-        return _gather(builder, base, index, 4, _I32)
+    """Return the 32-bit words at base + 4 * (index mod 64)."""
+    return _take(builder, base, index, 64)
+
+
+def _take(builder: Any, base: Any, index: Any, n: int) -> Any:
+    """Return the 32-bit words at base + 4 * (index mod n), from registers where that is faster than a gather."""
     of = _ir_type(V32)
-    parts = [builder.load(_pointer(builder, builder.add(base, _I64(64 * i)), of), align=4) for i in range(4)]
-    name = "llvm.x86.avx512.vpermi2var.d.512"
-    low, high = (_call(builder, name, of, parts[i], index, parts[i + 1]) for i in (0, 2))
-    is_high = builder.icmp_unsigned(
-        "!=", builder.and_(index, _splat(builder, _I32(32), of)), _splat(builder, _I32(0), of)
-    )
-    return builder.select(is_high, high, low)
+    if n > 4 * LANES or LANES == 4:
+        return _gather(builder, base, builder.and_(index, _splat(builder, _I32(n - 1), of)), 4, _I32)
+    parts = [builder.load(_pointer(builder, builder.add(base, _I64(4 * i)), of), align=4) for i in range(0, n, LANES)]
+    # The shape of `_permute` is not known any more once LLVM has moved parts of it out of a loop.
+    if LANES == 8:
+        taken, n_of_each = [_call(builder, "llvm.x86.avx2.permd", of, part, index) for part in parts], 8
+    elif n == LANES:
+        taken, n_of_each = [_call(builder, "llvm.x86.avx512.permvar.si.512", of, parts[0], index)], 16
+    else:
+        name, n_of_each = "llvm.x86.avx512.vpermi2var.d.512", 32
+        taken = [_call(builder, name, of, parts[i], index, parts[i + 1]) for i in range(0, len(parts), 2)]
+    while len(taken) > 1:
+        # The bit of the index that tells the halves apart, moved to the sign.
+        sign = builder.shl(index, _splat(builder, _I32(32 - n_of_each.bit_length()), of))
+        is_high = builder.icmp_signed("<", sign, _splat(builder, _I32(0), of))
+        taken = [builder.select(is_high, taken[i + 1], taken[i]) for i in range(0, len(taken), 2)]
+        n_of_each *= 2
+    return taken[0]
 
 
 def _permute(builder: Any, vector: Any, index: Any) -> Any:

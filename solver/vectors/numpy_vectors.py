@@ -114,13 +114,18 @@ def gather_longs(base: int, index: Vector) -> Vector:
 
 
 def take_of_16(base: int, index: Vector) -> Vector:
-    """Return the 32-bit words at base + 4 * index; index: below 16."""
-    return _at(base, np.uint32, 16)[index]
+    """Return the 32-bit words at base + 4 * (index mod 16)."""
+    return _at(base, np.uint32, 16)[_as_vector(index & 15)]
+
+
+def take_of_32(base: int, index: Vector) -> Vector:
+    """Return the 32-bit words at base + 4 * (index mod 32)."""
+    return _at(base, np.uint32, 32)[_as_vector(index & 31)]
 
 
 def take_of_64(base: int, index: Vector) -> Vector:
-    """Return the 32-bit words at base + 4 * index; index: below 64."""
-    return _at(base, np.uint32, 64)[index]
+    """Return the 32-bit words at base + 4 * (index mod 64)."""
+    return _at(base, np.uint32, 64)[_as_vector(index & 63)]
 
 
 def compress(vector: Vector, mask: Vector, permutations: int) -> Vector:  # noqa: ARG001 (`llvm_vectors` needs them)
