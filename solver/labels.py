@@ -1,5 +1,6 @@
 """Labels of boards: exact distances, and the distances after each move. Used by `Solver.label`."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,10 +11,10 @@ from pdb_core.puzzle import BLANK, BoardSize
 from pdb_core.symmetry import BoardMapping
 from pdb_query.lookup import Int64s
 from solver.board_arrays import N_MOVES, neighbours_by_move
-from solver.engine.boards_search import BoardsSearch
+from solver.engine.engine import NO_LAST
 from solver.engine.ida_star import IdaStar
 from solver.engine.worker_pool import WorkerPool
-from solver.progress import Report
+from solver.progress import Iteration
 
 
 @dataclass(frozen=True, repr=False)
@@ -57,30 +58,40 @@ def optimal_first_moves(distances: npt.NDArray[np.int16], after: npt.NDArray[np.
     return np.packbits(is_optimal, axis=1, bitorder="little")[:, 0]
 
 
-def distances_after(
-    ida_star: IdaStar, found: BoardsSearch, report: Report, pool: WorkerPool | None
-) -> npt.NDArray[np.int16]:
-    """Return the distance after each move of the blank, int16[m, 4], for solved boards; -1 if the board ends there.
+def distances_with_moves(
+    ida_star: IdaStar, boards: npt.NDArray[np.uint8], report: Callable[[int, Iteration], None], pool: WorkerPool | None
+) -> tuple[npt.NDArray[np.int16], npt.NDArray[np.int16]]:
+    """Return the distances of solvable boards, int16[m], and those after each move of the blank, int16[m, 4].
 
-    A move changes the distance d by one. So the neighbour on the solution that was found is at d - 1, and any other one
-    is too if it has a solution of d - 1 moves. Its solutions through the board have at least d + 1 moves: the search
-    does not move back. `report` and `pool` are those of `IdaStar.search_many`.
+    A distance is -1 if the board ends there. `report` and `pool` are those of `IdaStar.search_many`.
+
+    All neighbours of a board are searched with one threshold, then with the next one, until one of them is solved. So
+    no threshold is searched twice: a move changes the distance by one, and neighbours that have no solution yet are
+    farther than the board. Their solutions through the board are longer, so searches do not move back.
     """
-    boards, lengths = found.roots.boards, found.lengths.astype(np.int64)
     blanks = boards.argmin(axis=1)
     cells = neighbours_by_move(ida_star.engine.size)[blanks]
     rows, moves = np.nonzero(cells >= 0)
     cells = cells[rows, moves]
-    # The solution of the goal has no first tile: it is BLANK here, and no neighbour is nearer.
-    is_nearer = boards[rows, cells] == found.paths[rows, 0]
-    to_search = np.flatnonzero(~is_nearer)
-    near, from_row = boards[rows[to_search]], rows[to_search]
-    near[np.arange(len(near)), blanks[from_row]] = boards[from_row, cells[to_search]]
-    near[np.arange(len(near)), cells[to_search]] = BLANK
-    is_nearer[to_search] = ida_star.search_within(near, lengths[from_row] - 1, moves[to_search], report, pool)
+    near = boards[rows]
+    near[np.arange(len(near)), blanks[rows]] = boards[rows, cells]
+    near[np.arange(len(near)), cells] = BLANK
+    roots = ida_star.engine.roots(near).after(moves)
+    thresholds = np.full(len(boards), NO_LAST, dtype=np.int64)
+    np.minimum.at(thresholds, rows, roots.thresholds)
+    is_goal = (boards == np.array(ida_star.engine.goal, dtype=np.uint8)).all(axis=1)
+    is_nearer = np.zeros(len(rows), dtype=np.bool_)
+    is_searched = ~is_goal
+    while is_searched.any():
+        left = np.flatnonzero(is_searched[rows])
+        *_, found = ida_star.search_many(roots.within(left, thresholds[rows[left]]), report, pool)
+        is_nearer[left] = found.lengths >= 0
+        is_searched[rows[is_nearer]] = False
+        thresholds[is_searched] += 2
+    distances = np.where(is_goal, 0, thresholds + 1).astype(np.int16)
     after = np.full((len(boards), N_MOVES), -1, dtype=np.int16)
-    after[rows, moves] = lengths[rows] + np.where(is_nearer, -1, 1)
-    return after
+    after[rows, moves] = distances[rows] + np.where(is_nearer, -1, 1)
+    return distances, after
 
 
 def mapped_moves(mapping: BoardMapping, size: BoardSize) -> Int64s:

@@ -33,7 +33,7 @@ from solver.engine.ida_star import IdaStar
 from solver.engine.search_result import SearchResult
 from solver.engine.unit_tables import DatabaseSums
 from solver.engine.worker_pool import WorkerPool, in_parallel
-from solver.labels import Labels, distances_after, mapped_moves, optimal_first_moves
+from solver.labels import Labels, distances_with_moves, mapped_moves, optimal_first_moves
 from solver.move_pruning.move_pruning import PruningFsm, fsm_for
 from solver.progress import Iteration, LimitsLike, Report, as_limits
 from solver.solution import Solution, SolvedBoards, check_solvable, one_move_away, replay, unsolvable
@@ -409,8 +409,7 @@ class Solver(IdaStarSolver):
         n_threads
             Threads that search easy boards without Python between them, and share hard boards. By default all cores.
         moves
-            Whether to label the neighbours, too. Each neighbour that is not on the solution found takes one more
-            search, with a single threshold.
+            Whether to label the neighbours, too.
         """
         n_threads = as_threads(n_threads)
         _goal, mapping, mapped, solvable = self._prepared(boards, goal)
@@ -419,9 +418,14 @@ class Solver(IdaStarSolver):
         def search(
             chunk: Int64s, report: Report, pool: WorkerPool | None
         ) -> tuple[Int64s, npt.NDArray[np.int16], npt.NDArray[np.int16] | None]:
-            *_, found = self._ida_star.search_many(mapped[chunk], lambda _row, iteration: report(iteration), pool)
-            after = distances_after(self._ida_star, found, report, pool)[:, order] if moves else None
-            return chunk, found.lengths, after
+            def report_row(_row: int, iteration: Iteration) -> None:
+                report(iteration)
+
+            if moves:
+                lengths, after = distances_with_moves(self._ida_star, mapped[chunk], report_row, pool)
+                return chunk, lengths, after[:, order]
+            *_, found = self._ida_star.search_many(mapped[chunk], report_row, pool)
+            return chunk, found.lengths, None
 
         distances = np.full(len(mapped), -1, dtype=np.int16)
         after = np.full((len(mapped), N_MOVES), -1, dtype=np.int16)

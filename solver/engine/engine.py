@@ -52,15 +52,19 @@ class Roots:
     thresholds: Int64s
     last: Int64s
 
-    def within(self, last: Int64s, arrivals: Int64s) -> "Roots":
-        """Return the roots for the search of a single threshold each, `last`, int64[m].
-
-        The search does not begin with the move that undoes `arrivals`, int64[m], a move of the blank. `last` must have
-        the parity of the solutions. A root whose h exceeds it is not searched.
-        """
+    def after(self, moves: Int64s) -> "Roots":
+        """Return the roots for searches that do not begin with the move that undoes `moves`, int64[m], of the blank."""
         nodes = self.nodes.copy()
-        nodes[:, mem.STATE] &= ~(1 << (mem.ALLOWED_SHIFT + N_MOVES - 1 - arrivals)).astype(np.uint32)
-        return replace(self, nodes=nodes, thresholds=np.maximum(self.thresholds, last), last=last)
+        nodes[:, mem.STATE] &= ~(1 << (mem.ALLOWED_SHIFT + N_MOVES - 1 - moves)).astype(np.uint32)
+        return replace(self, nodes=nodes)
+
+    def within(self, rows: Int64s, last: Int64s) -> "Roots":
+        """Return some of the roots for the search of a single threshold each, `last`, int64[rows].
+
+        `last` must have the parity of the solutions. A root whose h exceeds it is not searched.
+        """
+        thresholds = np.maximum(self.thresholds[rows], last)
+        return Roots(self.boards[rows], self.nodes[rows], self.sums[rows], self.h[rows], thresholds, last)
 
 
 @dataclass(frozen=True)

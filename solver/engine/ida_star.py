@@ -8,15 +8,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 
-import numpy as np
 import numpy.typing as npt
 
 from pdb_core.puzzle import Tiles
-from pdb_query.lookup import Int64s
 from solver.checkpoint import Checkpoint, Subtrees
 from solver.engine import search_memory as mem
 from solver.engine.boards_search import BoardsSearch
-from solver.engine.engine import Engine, too_deep
+from solver.engine.engine import Engine, Roots, too_deep
 from solver.engine.frontier import DIVISION, Frontier, FrontierLimits, FrontierWork, SubtreesMaking
 from solver.engine.search_result import SearchResult
 from solver.engine.stack import Stack, StackPool
@@ -77,7 +75,7 @@ class IdaStar:
 
     def search_many(
         self,
-        boards: npt.ArrayLike,
+        boards: npt.ArrayLike | Roots,
         report: Callable[[int, Iteration], None] | None = None,
         pool: WorkerPool | None = None,
         checkpoints: Callable[[int], Checkpoint] | None = None,
@@ -85,18 +83,16 @@ class IdaStar:
         limits: Limits | None = None,
         finds_all: bool = False,
         listed: Listed | None = None,
-        within: tuple[Int64s, Int64s] | None = None,
     ) -> Iterator[BoardsSearch]:
-        """Search boards (m, n_cells) one after another, without Python between easy ones. Each must be solvable.
+        """Search boards (m, n_cells), or their roots, one after another, without Python between easy ones.
 
-        Yield the search every fraction of a second and at the end, always the same object. `report` is called every
-        fraction of a second with the row of a hard board. Workers of `pool` help with it. `checkpoints` is called with
-        the row of a hard board and returns its checkpoint. `limits`, `finds_all` and `listed` are those of `search`,
-        for each board. For `within` see `search_within`.
+        Each must be solvable. Yield the search every fraction of a second and at the end, always the same object.
+        `report` is called every fraction of a second with the row of a hard board. Workers of `pool` help with it.
+        `checkpoints` is called with the row of a hard board and returns its checkpoint. `limits`, `finds_all` and
+        `listed` are those of `search`, for each board.
         """
         start = time.perf_counter()
-        roots = self.engine.roots(boards)
-        many = BoardsSearch(roots if within is None else roots.within(*within), start)
+        many = BoardsSearch(boards if isinstance(boards, Roots) else self.engine.roots(boards), start)
         limits = limits or Limits()
         in_order = self.operator_order and pool is None and not finds_all and self.frontier_limits is None
         n_nodes = self.stacks.slice_nodes
@@ -124,23 +120,6 @@ class IdaStar:
                 many.note(row, search.run())
                 stack.counters[:] = 0
         yield many
-
-    def search_within(
-        self,
-        boards: npt.ArrayLike,
-        last: Int64s,
-        arrivals: Int64s,
-        report: Report | None = None,
-        pool: WorkerPool | None = None,
-    ) -> npt.NDArray[np.bool_]:
-        """Return whether each board has a solution of `last` moves, bool[m]. No board may have a shorter one.
-
-        Solutions that begin with the move that undoes `arrivals`, moves of the blank, are not found. `last` and
-        `arrivals` are int64[m]. Other parameters are those of `search_many`.
-        """
-        each = None if report is None else lambda _row, iteration: report(iteration)
-        *_, found = self.search_many(boards, each, pool, within=(last, arrivals))
-        return found.lengths >= 0
 
     def load_kernels(self, board: Tiles) -> None:
         """Load or compile all kernels of searches, also those of threads, on a board one move from the goal.

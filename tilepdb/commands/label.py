@@ -163,14 +163,11 @@ def parse_lengths(text: str) -> tuple[int, ...]:
     lengths: list[int] = []
     for part in text.split(","):
         match = re.fullmatch(r"\s*([0-9]{1,7})(?:-([0-9]{1,7}))?\s*", part)
-        if match is None:
-            raise InputError(
-                f"lengths of walks {as_typed(text, 40)!r} are not valid; give numbers such as 10,20,50 or 1-100"
-            )
-        numbers = range(int(match[1]), int(match[2] or match[1]) + 1)
+        numbers = range(int(match[1]), int(match[2] or match[1]) + 1) if match else ()
         if not numbers or len(lengths) + len(numbers) > _MOST_LENGTHS:
             raise InputError(
-                f"lengths of walks {as_typed(text, 40)!r} have an empty range, or more than {_MOST_LENGTHS:,}"
+                f"lengths of walks {as_typed(text, 40)!r} are not valid; give at most {_MOST_LENGTHS:,}, such as "
+                "10,20,50 or 1-100"
             )
         lengths += numbers
     return tuple(lengths)
