@@ -4,6 +4,7 @@ import ast
 import gc
 import shutil
 from pathlib import Path
+from types import FunctionType
 from unittest.mock import Mock
 
 import numba
@@ -61,7 +62,8 @@ def test_compilation_is_announced_once_and_pauses_the_collector_of_garbage(monke
     told: list[bool] = []
     monkeypatch.setattr(jit._listener, "announce", lambda: told.append(True))
     numba.njit(lambda given: given + 2)(8)
-    assert told == []  # the function of another program
+    numba.njit(FunctionType((lambda given: given + 3).__code__, {}))(8)  # of no module, as exec makes it
+    assert told == []  # functions of another program
     monkeypatch.setattr(jit, "_PACKAGES", ("tests",))
     pauses = Mock(side_effect=gc.disable)
     monkeypatch.setattr("pdb_core.jit.gc.disable", pauses)
