@@ -63,11 +63,11 @@ def distances_with_moves(
 ) -> tuple[npt.NDArray[np.int16], npt.NDArray[np.int16]]:
     """Return the distances of solvable boards, int16[m], and those after each move of the blank, int16[m, 4].
 
-    A distance is -1 if the board ends there. `report` and `pool` are those of `IdaStar.search_many`.
+    The distance after a move beyond the edge is -1. `report` and `pool` are those of `IdaStar.search_many`.
 
-    All neighbours of a board are searched with one threshold, then with the next one, until one of them is solved. So
-    no threshold is searched twice: a move changes the distance by one, and neighbours that have no solution yet are
-    farther than the board. Their solutions through the board are longer, so searches do not move back.
+    All neighbours of a board are searched with one threshold, then with the next one, until one of them is solved. The
+    distance of the board is one more. A move changes it by one, so the neighbours without a solution are farther than
+    the board. Their solutions through the board are longer still, so searches do not move back.
     """
     blanks = boards.argmin(axis=1)
     cells = neighbours_by_move(ida_star.engine.size)[blanks]

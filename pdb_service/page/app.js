@@ -53,8 +53,8 @@ const analyses = latest(api.moves, showAnalysis, failed, {
   spare: unknownBoard,
   kept: keepDistances,
 });
-const where = () => (line.step ? " from here" : "");
-const solver = solverPanel({ found, where, say, idle: (text) => idle(text ?? idleText()) });
+const isOnTheWay = () => line.step > 0;
+const solver = solverPanel({ found, isOnTheWay, say, idle: (text) => idle(text ?? idleText()) });
 const curve = chart((step) => play.go(step));
 const play = player({ goTo: goToStep, rejoin, glide: (ms) => view.root.style.setProperty("--glide", `${ms}ms`) });
 const panel = positionPanel({

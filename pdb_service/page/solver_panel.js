@@ -5,8 +5,8 @@ import { byId, count, duration, make, moves, problemText, setText, shortCount, s
 
 const TICK_MS = 100;
 
-/** `found(result)` hears of a solution from `where()`; `say(text)` and `idle(text)` tell it at the board. */
-export function solverPanel({ found, where, say, idle }) {
+/** `found(result)` hears of a solution; `say(text)` and `idle(text)` tell it at the board. `isOnTheWay()`: after moves. */
+export function solverPanel({ found, isOnTheWay, say, idle }) {
   const [text, search, sweep, details] = ["solution-text", "search", "sweep", "search-details"].map(byId);
   const seconds = byId("seconds");
   let [abort, proved] = [null, null];
@@ -101,7 +101,7 @@ export function solverPanel({ found, where, say, idle }) {
       byId("solution-problem").querySelector("button").textContent = "Search longer";
       return say(`A limit was reached. At least ${moves(result.lower_bound)} are needed.`);
     }
-    const sentence = `${moves(result.length)}${where()}${result.optimal ? ", the shortest" : ""}`;
+    const sentence = `${moves(result.length)}${isOnTheWay() ? " from here" : ""}${result.optimal ? ", the shortest" : ""}`;
     const effort = `${count(result.generated)} ${result.generated === 1 ? "node" : "nodes"} in ${duration(result.seconds)}`;
     text.replaceChildren(make("strong", { text: sentence }), make("span", { text: effort }));
     say(`Found: ${sentence}.`);
