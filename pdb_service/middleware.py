@@ -137,9 +137,8 @@ class _Exchange:
     """A request with its answer: limits of the body, headers of the answer, and the memory that both take."""
 
     def __init__(self, service: Service, request_id: str, receive: Receive, send: Send) -> None:
-        self.status = self.n_held_bytes = 0
+        self.status = self.n_held_bytes = self._n_body_bytes = 0
         self._service, self._request_id, self._receive, self._send = service, request_id, receive, send
-        self._n_body_bytes = 0
         self._is_received = False
         self._deadline: float | None = None
 
@@ -188,7 +187,7 @@ class _Exchange:
 def _request_id(headers: Mapping[bytes, bytes]) -> str:
     """Return the id of a request: an accepted one of a proxy, else a new one."""
     given = headers.get(b"x-request-id", b"").decode("latin-1")
-    return given if given and _ACCEPTED_ID.fullmatch(given) else f"{random.getrandbits(128):032x}"
+    return given if _ACCEPTED_ID.fullmatch(given) else f"{random.getrandbits(128):032x}"
 
 
 def _check_size(n_bytes: int, max_body_bytes: int) -> None:

@@ -227,7 +227,7 @@ class Solver(IdaStarSolver):
     Parameters
     ----------
     databases
-        One or more databases, open or as paths of their files.
+        One or more databases, open or as paths of their files. The attribute `databases` has them open.
     plain
         Whether to prune only the move that undoes the last one. Complete thresholds then have the textbook's nodes.
     reflects
@@ -262,7 +262,7 @@ class Solver(IdaStarSolver):
     ) -> None:
         if not databases:
             raise InputError("no database is given; name one or more, or use HeuristicSolver")
-        self._databases = opened = as_databases(databases)
+        self.databases = opened = as_databases(databases)
         self._options: dict[str, Any] = {"plain": plain, "reflects": reflects, "frontier_bytes": frontier_bytes}
         self._database = database = opened[0]
         for other in opened[1:]:
@@ -282,7 +282,10 @@ class Solver(IdaStarSolver):
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the paths of the databases and the options."""
-        return partial(type(self), **self._options), self._databases
+        return partial(type(self), **self._options), self.databases
+
+    def __repr__(self) -> str:
+        return f"Solver({', '.join(map(repr, self.databases))})"
 
     def _mapping(self, goal: Tiles) -> BoardMapping:
         return self._database.mappings(goal)[0]

@@ -52,7 +52,8 @@ def make_table_folder(path: Path) -> None:
 def _stem(partition: Partition) -> str:
     """Return the name of a partition's file, with its cost unless that is the default."""
     name = partition.name.replace("/", "_").replace(",", "-")
-    name = name if len(name) <= _LONGEST_STEM else "partition"
+    if len(name) > _LONGEST_STEM:
+        name = "partition"
     return name if partition.cost == default_cost(partition.name) else f"{name}-{partition.cost}"
 
 

@@ -6,7 +6,7 @@ from typing import Self
 
 from pdb_core.arguments import FilePath, as_choice, as_names, as_number, as_threads
 from pdb_core.puzzle import Board, BoardLike, BoardSize, SizeLike, as_goal, as_size, check_table_size
-from pdb_query import Database, open_database
+from pdb_query import open_database
 from pdb_query.table_file import LoadMode
 from solver import GraphSolver, HeuristicSolver, WorkerPool
 from solver.algorithms import ALGORITHMS, IDA_STAR
@@ -62,14 +62,9 @@ class Solver(DatabaseSolver):
         check_table_size(board_size)
         return cls.open(standard_table(board_size, as_goal(goal, board_size), note), load=load)
 
-    @property
-    def databases(self) -> tuple[Database, ...]:
-        """The databases, in the order given."""
-        return self._databases
-
     def close(self) -> None:
         """Close the databases. Do not use the solver afterwards."""
-        for database in self._databases:
+        for database in self.databases:
             database.close()
 
     def __enter__(self) -> Self:
@@ -77,9 +72,6 @@ class Solver(DatabaseSolver):
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-    def __repr__(self) -> str:
-        return f"Solver({', '.join(map(repr, self._databases))})"
 
 
 @lru_cache(maxsize=8)

@@ -22,7 +22,8 @@ def positions_written(records: Iterable[Record], file: IO[str], word: Callable[[
             file.write(f"{record['length']}\n")
             size = parse_size(record["size"])
             for step, cells in enumerate(played(record["board"], record["moves"], tuple(record["goal"]), size)):
-                file.write("\n" if step else "")
+                if step:
+                    file.write("\n")
                 for start in range(0, size.n_cells, size.width):
                     file.write(" ".join(map(word, cells[start : start + size.width])) + "\n")
         yield record
