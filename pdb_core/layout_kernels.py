@@ -11,7 +11,7 @@ from pdb_core.ranking_kernels import CellSetRanks, rank_cell_set
 
 
 class CellMasks(NamedTuple):
-    """Masks of all cells of a board, of those outside the left column, and of those outside the right column.
+    """Masks of all cells, of those outside the left column, and of those outside the right column.
 
     `width` is that of the board: how far a mask is shifted to the next row.
     """

@@ -84,7 +84,7 @@ def _free_memory() -> int | None:
 
 
 def has_addresses(n_bytes: int) -> bool:
-    """Return whether RLIMIT_AS allows this process to map so many bytes more."""
+    """Return whether RLIMIT_AS allows this process to map `n_bytes` more."""
     free = _free_addresses()
     return free is None or free >= n_bytes
 

@@ -132,8 +132,10 @@ def memo_index(address: int, memo_mask: int) -> int:
 
 @inlined_kernel
 def read_and_choose(tables: Any, descents: Any, n_descents: int, memo: Any, values: Any) -> int:
-    """Read the bit of the neighbour that each descent tries, go there if it is one move nearer, and choose the next
-    move. Returns the number of descents that have ended. Parameters are those of `probe_bits`.
+    """Read the bit of the neighbour that each descent tries, and choose the next move.
+
+    A descent goes to the neighbour if that is one move nearer. Returns the number of descents that have ended.
+    Parameters are those of `probe_bits`.
     """
     n_ended = 0
     n_words, memo_mask = tables.n_words, memo.shape[0] - 1

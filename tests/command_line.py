@@ -1,4 +1,4 @@
-"""Run the command line: in this process, or as a process of its own, which may have a terminal."""
+"""Run the command line: in this process, or in another, which may have a terminal."""
 
 import json
 import os
@@ -88,14 +88,14 @@ def start(*arguments: str, program: Sequence[str] = PROGRAM, **options: Any) -> 
 
 
 def started_pdb(*arguments: str, cwd: Path | None = None, **environment: str) -> subprocess.CompletedProcess[str]:
-    """Run the command in a process of its own, to its end."""
+    """Run the command in another process, to its end."""
     with start(*arguments, cwd=cwd, env=os.environ | environment) as process:
         out, err = process.communicate()
     return subprocess.CompletedProcess(arguments, process.returncode, out, err)
 
 
 def python(program: str, *arguments: str, **options: Any) -> subprocess.CompletedProcess[str]:
-    """Run a program of Python in a process of its own. subprocess.run gets the `options`."""
+    """Run a program of Python in another process. subprocess.run gets the `options`."""
     command = [sys.executable, "-c", program, *arguments]
     return subprocess.run(command, **{"cwd": ROOT, "capture_output": True, "text": True, "check": False} | options)
 

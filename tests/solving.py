@@ -38,7 +38,7 @@ def database_for(
 
 
 def solver_for(partition: str, size: str, encoding: Encoding = "bytes", *, frontier_bytes: int | None = None) -> Solver:
-    """Return IDA* with a database of its own."""
+    """Return IDA* with a new database."""
     return Solver(database_for(partition, size, encoding=encoding), frontier_bytes=frontier_bytes)
 
 

@@ -14,7 +14,7 @@ def one_hot(boards: np.ndarray) -> np.ndarray:
 
 
 def batches(solver: tilepdb.Solver, size: object, worker: int, n_batches: int, n: int) -> Iterator[tuple]:
-    """Yield features, distances and optimal actions. Each worker has a seed of its own."""
+    """Yield features, distances and optimal actions. Each worker has another seed."""
     source = tilepdb.RandomWalks(size, n_boards=n_batches * n, seed=worker, lengths=range(1, 200))
     for labelled in tilepdb.label(source, solver, chunk=n, n_threads=1):
         yield one_hot(labelled.boards), labelled.distances.astype(np.float32), labelled.optimal_actions

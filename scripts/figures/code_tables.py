@@ -85,7 +85,7 @@ def _answer_rows(named: Schema, schema: Schema, path: str = "") -> Iterator[Row]
         yield f"`{path}{name}`", _type(named, field, is_required=is_required), " ".join(field["description"].split())
         inner = _resolved(named, field)
         if name == "error":
-            continue  # a problem, which has a table of its own
+            continue  # a problem, which has its own table
         if inner.get("type") == "array":
             yield from _answer_rows(named, inner["items"], f"{path}{name}[].")
         else:

@@ -221,10 +221,10 @@ class _LongSearch:
         return Work(stacks, self.stack, self.board)
 
     def _search_in_order(self, search: ThresholdSearch, iteration: Iteration) -> Iteration:
-        """Replace the solution of a threshold by the first one in the order of the textbook, and its nodes by exactly
-        those that the textbook generates up to there, unless the time limit is reached.
+        """Replace the solution of a threshold by the first one in the order of the textbook, and count its nodes.
 
-        Before the first goal the textbook searches whole subtrees, and their nodes do not depend on the order.
+        These are exactly those that the textbook generates up to there, unless the time limit is reached. Before the
+        first goal the textbook searches whole subtrees, and their nodes do not depend on the order.
         """
         engine, work = self.ida_star.engine, Work(self.ida_star.stacks, self.stack, self.board)
         while True:

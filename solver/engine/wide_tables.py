@@ -24,7 +24,7 @@ _N_EDGES = N_MOVES << wide.CELL_BITS
 
 
 class _Joined(dict[Any, int]):
-    """Where each of some arrays begins among those of all, by its key."""
+    """Arrays, one behind the other, and where each begins, by its key."""
 
     def __init__(self, first: Array) -> None:
         super().__init__()

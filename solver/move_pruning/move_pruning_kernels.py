@@ -111,8 +111,9 @@ def list_sequences(successors: States, length: int, longest_side: int, keys: Int
 
 @inlined_kernel
 def _play(code: int, length: int, grid: Int64s, box: Int64s) -> None:
-    """Play a sequence of up to `length` moves, a code below a 1, on a grid that is in order. Write the highest and the
-    lowest row, the leftmost and the rightmost column that the blank visits.
+    """Play a sequence of up to `length` moves, a code below a 1, on a grid that is in order.
+
+    Write the highest and the lowest row, and the leftmost and the rightmost column that the blank visits.
     """
     blank = MIDDLE
     box[:] = GRID // 2

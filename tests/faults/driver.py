@@ -1,4 +1,4 @@
-"""What the programs that attack share: counts of trials, the command line, commands that may be killed, and forks.
+"""Shared by the programs that attack: counts of trials, the command line, commands that may be killed, and forks.
 
 A program defines `attack(tally, options)` and ends with `main(attack, tried=60, seed=1)`; then
 `python -m tests.faults.PROGRAM --tried 60 --seed 1` prints a JSON record for each fault and exits with 1 if a trial is

@@ -141,7 +141,7 @@ class AppRequest:
 
 
 def ask(app: Starlette, address: str, *headers: tuple[str, str | None], **named: Any) -> Reply:
-    """Return the answer to an `AppRequest`, in an event loop of its own."""
+    """Return the answer to an `AppRequest`, in a new event loop."""
 
     async def work() -> Reply:
         return await AppRequest(app, address, *headers, **named).reply()

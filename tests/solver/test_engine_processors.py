@@ -55,7 +55,7 @@ PROCESSORS = {
 
 @pytest.mark.parametrize(("processor", "lanes", "number"), marked_rows(PROCESSORS.get(platform.machine(), "")))
 def test_engine_for_other_processors_expands_the_same_nodes(processor: str, lanes: str, number: str) -> None:
-    """The same as compiled for this machine, and as committed."""
+    """They expand the same as on this machine, and as committed."""
     n_searches = int(number)
     _, *expected = counts(n_searches)  # builds the tables, too
     golden = [[int(row[at]) for at in ("length", "generated", "expanded")] for row in golden_rows("processors.csv")]

@@ -1,5 +1,5 @@
-"""Solutions with databases: nodes of the textbook, node counts of instance sets, replays, refusals; all solutions of a
-board, many boards at once. Their lengths: test_agreement.py.
+"""Solutions with databases: nodes of the textbook, node counts of instance sets, replays, refusals; all solutions,
+many boards at once. Their lengths: test_agreement.py.
 """
 
 import numpy as np

@@ -1,4 +1,4 @@
-"""The way of a board in the solving commands: reader, requests, a source of answers, the writer; and the log."""
+"""Boards in the solving commands: reader, requests, a source of answers, the writer; and the log."""
 
 from collections.abc import Callable, Generator, Iterator
 from contextlib import ExitStack, closing, contextmanager
