@@ -446,8 +446,8 @@ def why_unsolvable(board: Tiles, goal: Tiles, size: BoardSize) -> str:
     """Return a sentence with the reason why `board` cannot be solved for `goal`."""
     permutation, moves = ("odd" if parity else "even" for parity in _parities(board, goal, size))
     return (
-        f"to reach the goal the {size.n_cells} pieces need an {permutation} permutation, but taking the blank to its "
-        f"place takes an {moves} number of moves, each of which is one swap"
+        f"to reach the goal {shorten(goal_name(goal, size))}, the {size.n_cells} pieces need an {permutation} "
+        f"permutation, but taking the blank to its place takes an {moves} number of moves, each of which is one swap"
     )
 
 

@@ -94,10 +94,10 @@ class Gate:
         """Raise `RequestError` or a subclass, `OriginError` or `TokenError` for a request refused by its head."""
         is_served = len(hosts) == 1 and is_allowed(hosts[0], self._settings.allowed_hosts)
         if not is_served and path not in _PATHS_FOR_ANY_HOST and "*" not in self._settings.allowed_hosts:
-            named = (
-                f"host {as_typed(hosts[0].decode('latin-1'))!r}" if len(hosts) == 1 else f"{len(hosts)} Host headers"
+            raise RequestError(
+                f"this server does not answer for host {as_typed(b', '.join(hosts).decode('latin-1'))!r}; name its "
+                "hosts with --allowed-host"
             )
-            raise RequestError(f"this server does not answer for {named}; name its hosts with --allowed-host")
         if path in _PATHS_WITH_TABLES:
             self._check_origin(headers)
         token = self._settings.token

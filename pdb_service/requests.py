@@ -136,8 +136,8 @@ def _validated(model: type[Model], validate: Callable[[Any], Model], given: Any)
             raise RequestError(f"the body is not JSON: {found['ctx']['error']}")
         if found["type"] == "extra_forbidden":
             name = str(found["loc"][0])[:40]
-            near = difflib.get_close_matches(name, model.model_fields, n=1, cutoff=0)[0]
-            raise ParameterError(f"{as_typed(name)} is not known; did you mean {near}?")
+            near = difflib.get_close_matches(name, model.model_fields, n=1) or model.model_fields
+            raise ParameterError(f"{as_typed(name)} is not known; did you mean {' or '.join(near)}?")
     raise ParameterError(clearest_error(errors))
 
 

@@ -52,10 +52,10 @@ class ServedDatabases:
     def place(self, board: str | list[int], goal: str | None, name: str | None) -> tuple[Board, Served]:
         """Read a board and choose its database. Raises `BoardError` and as `choose`."""
         size = None if name is None else self._named(name).size
-        if size is None and not isinstance(board, str):
-            # A list has no rows: it may be a board of a database that is not square.
-            sizes = (database.size for database in self._databases.values())
-            size = next((known for known in sizes if known.n_cells == len(board)), None)
+        if size is None and "/" not in board:
+            # Without rows, it may be a board of a database that is not square.
+            n_cells = len(board.replace(",", " ").split() if isinstance(board, str) else board)
+            size = next((known.size for known in self._databases.values() if known.size.n_cells == n_cells), None)
         given = Board(board, size)
         return given, self.choose(given.size, goal, name)
 

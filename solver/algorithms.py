@@ -4,6 +4,8 @@ from typing import NamedTuple
 
 IDA_STAR, A_STAR, WEIGHTED_A_STAR, GREEDY = "ida-star", "a-star", "weighted-a-star", "greedy"
 BREADTH_FIRST, BIDIRECTIONAL = "breadth-first", "bidirectional"
+# Suboptimality bound of weighted A*.
+DEFAULT_WEIGHT = 1.5
 # Heuristics that need no database, in the order in which searches evaluate them.
 HEURISTIC_NAMES = (
     "misplaced", "manhattan", "corner-tiles", "last-move", "linear-conflict", "korf-taylor", "walking-distance",

@@ -2,6 +2,7 @@
 
 Both find an optimal solution with a heuristic that never overestimates. A node here is a board
 and the path to it; g is the length of the path, h the heuristic's lower bound on the moves left, and f = g + h.
+The result is not called optimal if h of a board on the solution is more than the moves left.
 """
 
 import heapq
@@ -9,6 +10,7 @@ import itertools
 import math
 import time
 from collections.abc import Callable, Collection, Iterator
+from dataclasses import replace
 
 from pdb_core.arguments import as_names, as_number, check_kind
 from pdb_core.puzzle import BLANK, Board, BoardLike, SizeLike, as_goal, unchecked_board
@@ -45,6 +47,7 @@ def a_star(
         Board to solve.
     heuristic
         Function of a `Board` that returns a lower bound on the moves from there to the goal. Fractions are rounded up.
+        If it overestimates, the solution may be longer than the optimum, and `optimal` may be wrong.
     goal
         Board to reach, or its name.
     size
@@ -69,8 +72,10 @@ def a_star(
     parents: dict[Board, tuple[Board, int]] = {}
     h = bound(board)
     open_nodes = [(h, h, board)]
-    generated = expanded = 0
+    closed: set[Board] = set()
+    generated = expanded = reopened = peak_open = 0
     while True:
+        peak_open = max(peak_open, len(open_nodes))
         f, h_here, here = heapq.heappop(open_nodes)
         g = f - h_here
         if g > least_g[here]:
@@ -78,6 +83,8 @@ def a_star(
         if here == goal:
             break
         expanded += 1
+        reopened += here in closed
+        closed.add(here)
         for _letter, tile, child in children(here):
             generated += 1
             if child not in least_g or g + 1 < least_g[child]:
@@ -90,7 +97,8 @@ def a_star(
         here, tile = parents[here]
         tiles.append(tile)
     iteration = Iteration(g, generated, expanded, time.perf_counter() - start)
-    return _solution(board, goal, "a-star", h, tiles[::-1], [iteration])
+    solution = _solution(board, goal, "a-star", bound, tiles[::-1], [iteration])
+    return replace(solution, reopened=reopened, peak_open=peak_open, thresholds=())
 
 
 def ida_star(
@@ -111,6 +119,7 @@ def ida_star(
         Board to solve.
     heuristic
         Function of a `Board` that returns a lower bound on the moves from there to the goal. Fractions are rounded up.
+        If it overestimates, the solution may be longer than the optimum, and `optimal` may be wrong.
     goal
         Board to reach, or its name.
     size
@@ -152,11 +161,11 @@ def ida_star(
             tiles.pop()
         return False
 
-    h = bound(board)
     tiles: list[int] = []
     # Every move takes the blank to a cell of the other colour, so all solutions have lengths of the same parity.
     is_dark = board.size.is_dark
     is_odd = is_dark(board.index(BLANK)) != is_dark(goal.index(BLANK))
+    h = bound(board)
     for threshold in itertools.count(h + (h % 2 != is_odd), 2):
         if board == goal:
             break
@@ -166,7 +175,7 @@ def ida_star(
         iterations.append(Iteration(threshold, counts["generated"], counts["expanded"], time.perf_counter() - start))
         if is_found:
             break
-    return _solution(board, goal, "ida-star", h, tiles, iterations)
+    return _solution(board, goal, "ida-star", bound, tiles, iterations)
 
 
 def _checked(
@@ -186,21 +195,27 @@ def _checked(
 
 
 def _solution(
-    board: Board, goal: Board, algorithm: str, h: int, moves: list[int], iterations: list[Iteration]
+    board: Board,
+    goal: Board,
+    algorithm: str,
+    bound: Callable[[Board], int],
+    moves: list[int],
+    iterations: list[Iteration],
 ) -> Solution:
-    replay(board, moves, goal, board.size)
+    bounds = [bound(unchecked_board(cells, board.size)) for cells in replay(board, moves, goal, board.size)]
+    overestimates = any(h > len(moves) - g for g, h in enumerate(bounds))
     return Solution(
         board=board,
         goal=goal,
         length=len(moves),
         moves=tuple(moves),
-        optimal=True,
-        suboptimality_bound=1.0,
-        h=h,
-        lower_bound=len(moves),
+        optimal=not overestimates,
+        suboptimality_bound=None if overestimates else 1.0,
+        h=bounds[0],
+        lower_bound=0 if overestimates else len(moves),
         generated=sum(iteration.generated for iteration in iterations),
         expanded=sum(iteration.expanded for iteration in iterations),
         seconds=sum(iteration.seconds for iteration in iterations),
         algorithm=algorithm,
-        thresholds=tuple(iterations) if algorithm == "ida-star" else (),
+        thresholds=tuple(iterations),
     )

@@ -106,7 +106,7 @@ def solve(
     algorithm
         One of `ALGORITHMS`, such as "a-star".
     heuristic
-        A heuristic without tables, such as "manhattan", or several.
+        A heuristic without tables, such as "manhattan", or several: their maximum.
     time_limit
         Seconds. If they are over, the solution has no length, but a lower bound.
     threads

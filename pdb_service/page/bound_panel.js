@@ -6,7 +6,7 @@ import { byId, make, setText } from "./elements.js";
 /** `view` is the board that is coloured. */
 export function boundPanel(view) {
   const [root, sums, h, hText] = ["bound", "sums", "h", "h-text"].map(byId);
-  let [answer, chosen, shape, isAdditive, patterns] = [null, 0, "", true, []];
+  let [answer, chosen, shape, isAdditive, patterns, shown] = [null, 0, "", true, [], ""];
 
   function showAnswer(newAnswer, database) {
     [answer, isAdditive] = [newAnswer, database?.cost !== "every-move"];
@@ -14,6 +14,10 @@ export function boundPanel(view) {
     root.hidden = false;
     setText(h, answer.solvable ? answer.h : "–");
     setText(hText, answer.solvable ? `${answer.h === 1 ? "move" : "moves"} at least; the largest sum is coloured` : "no way to the goal");
+    if (answer.db !== shown) {
+      [shape, shown] = ["", answer.db];
+      sums.replaceChildren();
+    }
     if (!answer.solvable) return empty();
     patterns = answer.sums.map((sum) => sum.patterns);
     const newShape = JSON.stringify([answer.sums.map(({ values }) => values.length), isAdditive]);

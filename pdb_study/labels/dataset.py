@@ -25,7 +25,7 @@ from solver.solve import Solver
 # Most characters of the command in a description, which must fit into a line of a CSV file of boards.
 _MAX_COMMAND = 1000
 _KIND = "checkpoint of pdb label 2"
-_ADVICE = "start over (fresh), or choose another file"
+_ADVICE = "choose another file, or start over (fresh)"
 
 
 def write_labels(
@@ -65,6 +65,8 @@ def write_labels(
     ------
     InputError
         The format does not exist, or an argument is invalid.
+    TableMismatchError, GoalError
+        A database is for boards of another size, or does not serve the goal.
     CheckpointMismatchError, BuildRunningError
         `OUT.partial` is of another dataset, or another process writes it.
     OutputError, DiskFullError
@@ -84,6 +86,8 @@ def write_labels(
     as_count(chunk, "chunk", 1)
     n_threads = as_threads(n_threads)
     check_format(out)
+    for database in opened:
+        database.check_size(source.size)
     partial_path = out.with_name(f"{out.name}.partial")
     header = describe(source, opened, content, command)
     with Journal(partial_path, _KIND, header, advice=_ADVICE, free=("command",), fresh=fresh) as journal:

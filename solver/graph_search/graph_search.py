@@ -14,11 +14,11 @@ from functools import partial
 from typing import Any
 
 from pdb_core.arguments import FilePath, as_bytes, as_choice
-from pdb_core.errors import MemoryLimitError, PdbError, TableFileDamagedError, WrongAnswerError
+from pdb_core.errors import InputError, MemoryLimitError, PdbError, TableFileDamagedError, WrongAnswerError
 from pdb_core.puzzle import BLANK, Board, BoardLike, SizeLike, as_goal, as_size, check_table_size
 from pdb_query import Database
 from pdb_query.database import as_databases
-from solver.algorithms import A_STAR, ALGORITHMS, BIDIRECTIONAL, GREEDY, WEIGHTED_A_STAR
+from solver.algorithms import A_STAR, ALGORITHMS, BIDIRECTIONAL, DEFAULT_WEIGHT, GREEDY, WEIGHTED_A_STAR
 from solver.engine.worker_pool import WorkerPool
 from solver.graph_search.best_first import GREEDY_ORDER, BestFirstSearch, Evaluation, order_of
 from solver.graph_search.breadth_first import BreadthFirstSearch
@@ -49,15 +49,15 @@ class GraphSolver:
     databases
         One database for this size, which serves the goal, or several; open, or as paths.
     weight
-        Suboptimality bound w of weighted A*: 1 to 100, rounded down to hundredths.
+        Suboptimality bound w of weighted A*: 1 to 100, rounded down to hundredths; 1.5 by default.
     memory_limit_bytes
         Limit for one board at a time; by default three quarters of the available memory.
 
     Raises
     ------
     InputError
-        If the algorithm is unknown, the weight impossible, the board larger than 6x6, or a heuristic does not exist for
-        the size.
+        If the algorithm is unknown, the weight impossible or for another algorithm, the board larger than 6x6, or a
+        heuristic does not exist for the size.
     GoalError
         If the goal is invalid, or a database cannot serve it.
     TableMismatchError
@@ -78,10 +78,14 @@ class GraphSolver:
         algorithm: str = A_STAR,
         heuristics: str | Sequence[str] = (),
         databases: Database | FilePath | Sequence[Database | FilePath] = (),
-        weight: float = 1.0,
+        weight: float | None = None,
         memory_limit_bytes: int | None = None,
     ) -> None:
         as_choice(algorithm, "algorithm", GRAPH_SEARCHES)
+        if weight is None:
+            weight = DEFAULT_WEIGHT if algorithm == WEIGHTED_A_STAR else 1.0
+        elif algorithm != WEIGHTED_A_STAR:
+            raise InputError(f"{algorithm} has no weight; leave it out, or give the algorithm {WEIGHTED_A_STAR}")
         size, opened = as_size(size), as_databases(databases)
         self._made = partial(
             type(self),
@@ -90,14 +94,14 @@ class GraphSolver:
             algorithm=algorithm,
             heuristics=heuristics,
             databases=opened,
-            weight=weight,
+            weight=weight if algorithm == WEIGHTED_A_STAR else None,
             memory_limit_bytes=memory_limit_bytes,
         )
         check_table_size(size)
         self._size, self._goal, self._algorithm = size, as_goal(goal, size), algorithm
         self._memory_limit_bytes = as_bytes(memory_limit_bytes, "memory_limit_bytes")
         self._packing = packing_of(size, self._goal)
-        self._order = GREEDY_ORDER if algorithm == GREEDY else order_of(weight if algorithm == WEIGHTED_A_STAR else 1.0)
+        self._order = GREEDY_ORDER if algorithm == GREEDY else order_of(weight)
         self._evaluation: Evaluation | None = None
         if ALGORITHMS[algorithm].uses_heuristic:
             names = heuristics or (() if opened else "manhattan")
@@ -108,6 +112,9 @@ class GraphSolver:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return self._made, ()
+
+    def __repr__(self) -> str:
+        return f"GraphSolver({self._size}, {self._algorithm})"
 
     def solve(
         self,

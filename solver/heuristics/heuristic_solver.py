@@ -71,6 +71,9 @@ class HeuristicSolver(IdaStarSolver):
     def __reduce__(self) -> tuple[Any, ...]:
         return self._made, ()
 
+    def __repr__(self) -> str:
+        return f"HeuristicSolver({self._size}, {self._made.args[2]})"
+
     def _mapping(self, goal: Tiles) -> BoardMapping:
         if goal != self._goal:
             raise GoalError(f"the solver's goal is {format_board(self._goal, self._size)}; make one for another goal")

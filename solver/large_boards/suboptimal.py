@@ -105,8 +105,8 @@ def find_suboptimal_solution(
     Returns
     -------
     Solution
-        Its `lower_bound` is the largest of `databases` and of heuristics without tables; `bound` is the length divided
-        by it.
+        Its `lower_bound` is the largest of `databases` and of heuristics without tables. `suboptimality_bound` is the
+        length divided by it.
 
     Raises
     ------

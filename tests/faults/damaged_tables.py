@@ -255,7 +255,7 @@ def _batch_solved(trial: Trial) -> str:
 def _graph_searched(search: str, trial: Trial) -> str:
     with open_database(trial.damaged, load=trial.rng.choice(LOAD_MODES)) as database:
         graph_solver = GraphSolver(
-            database.size, database.goal, algorithm=search, databases=[database], weight=1.5,
+            database.size, database.goal, algorithm=search, databases=[database],
             memory_limit_bytes=_GRAPH_BYTES,
         )  # fmt: skip
         solution = graph_solver.solve(trial.board, limits=_GRAPH_LIMITS)

@@ -65,6 +65,7 @@ GET /v1/lookup?BOARD&gaol=snail | 422 | gaol is not known; did you mean goal
 GET /v1/moves?BOARD&BOARD | 422 | board is given 2 times
 GET /v1/solve | 422 | board
 POST /v1/solve | 422 | did you mean seconds | b'{"board": %s, "second": 5}' % GOOD
+POST /v1/solve | 422 | did you mean goal or db or | b'{"state": %s}' % GOOD
 POST /v1/solve | 422 | too many fields | b"{" + b'"x":0,' * 2000 + b'"board": %s}' % GOOD
 POST /v1/solve?seconds=5 | 422 | seconds stands in the query | b'{"board": %s}' % GOOD
 

@@ -70,8 +70,9 @@ def test_databases_are_listed_with_ids_and_goals_but_without_paths(database: Dat
     with open_database(path) as wide:
         app = ready_app(database, wide, database)
         reply = ask(app, "/v1/databases")
-        # A list has no rows.
+        # A list has no rows, nor has text without slashes.
         assert answers(app, [[1, 2, 3, 4, 5, 0]]) == answers(app, ["1 2 3/4 5 0"])
+        assert ask(app, "/v1/lookup?board=1,2,3,4,5,0").json["size"] == "3x2"
     stem = database.path.stem
     assert [(at["id"], at["size"]) for at in reply.json["databases"]] == [
         (stem, "3x3"), (path.stem, "3x2"), (f"{stem}-2", "3x3"),

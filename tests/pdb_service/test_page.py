@@ -179,6 +179,10 @@ def test_largest_sum_colours_the_board_and_others_can_be_chosen(visit: Visit, se
     visit.at(".chip").first.hover()
     expect(visit.at(".dimmed")).not_to_have_count(0)
     visit.check_looks()
+    # The sums of a database are not shown for an unsolvable board of another.
+    visit.page.evaluate("location.hash = 'board=1,2,3/4,5,6/8,7,0'")
+    visit.tells("#unsolvable", "cannot be solved")
+    expect(visit.at("#sums .sum")).to_have_count(0)
 
 
 def test_every_move_is_listed_with_its_distance_best_first_and_best_moves_are_marked(visit: Visit) -> None:

@@ -11,13 +11,13 @@ from hypothesis import given, strategies as st
 
 from pdb_core.errors import GoalError, InputError, MemoryLimitError, TableMismatchError, UnsolvableError
 from pdb_core.puzzle import Board, BoardSize, Tiles, blank_last
-from solver import GraphSolver, Iteration, Limits, Solution
+from solver import GraphSolver, Iteration, Limits, Solution, textbook
 from solver.board_arrays import N_MOVES
 from solver.graph_search import node_table
 from solver.graph_search.graph_search import GRAPH_SEARCHES
 from solver.graph_search.node_table import NodeTable, pack, packing_of
 from solver.graph_search.node_table_kernels import KEY_MASK, N_NODES, move_packed, unpack
-from solver.textbook import a_star, ida_star
+from solver.textbook import a_star, children, ida_star
 from tests import rows
 from tests.naive.boards_and_tables import naive_distances, naive_manhattan, naive_moves
 from tests.solving import CENTRE, HARDEST_8, S3, S4, UNSOLVABLE, database_for, hard_board
@@ -61,9 +61,8 @@ def test_solutions_are_as_good_as_they_claim(search: str, text: str, monkeypatch
     assert (found.moves, found.generated, found.expanded, found.n_nodes) == ((), 0, 0, 1)
     distances = naive_distances(size, goal)
     boards = [*itertools.islice(distances, 1, None, max(1, len(distances) // 25)), next(reversed(distances))]
-    solvers = [
-        (weight, GraphSolver(size, goal, algorithm=search, weight=weight)) for weight in (1.0, 1.01, 1.37, 3, 100)
-    ]
+    weights = (1.0, 1.01, 1.37, 3, 100, None) if search == "weighted-a-star" else (None,)
+    solvers = [(weight or 1.5, GraphSolver(size, goal, algorithm=search, weight=weight)) for weight in weights]
     for (weight, solver), board in zip(itertools.cycle(solvers), boards, strict=False):
         check(solver.solve(board), distances[board], weight)
 
@@ -79,7 +78,7 @@ bidirectional | 31 | 10068
 """),
 )
 def test_nodes_of_the_hardest_board_are_those_on_record(search: str, length: str, expanded: str) -> None:
-    found = search_hardest(S3, search, weight=3)
+    found = search_hardest(S3, search, weight=3 if search == "weighted-a-star" else None)
     assert (found.length, found.expanded) == (int(length), int(expanded))
 
 
@@ -91,12 +90,12 @@ def test_a_star_expands_all_nodes_with_f_below_the_optimum() -> None:
         return naive_manhattan(board, goal, S3)
 
     length, board = next((d, at) for at, d in naive_distances(S3, goal).items() if d == 20)
-    textbook, found = a_star(board, h, goal), GraphSolver(S3, goal).solve(board)
-    assert found.length == textbook.length == length
+    plain, found = a_star(board, h, goal), GraphSolver(S3, goal).solve(board)
+    assert found.length == plain.length == length
     sums = [g + h(at) for at, g in naive_distances(S3, board).items() if g <= length]
     n_must, n_may = sum(f < length for f in sums), sum(f <= length for f in sums)
     assert n_must <= found.expanded < n_may
-    assert n_must <= textbook.expanded < n_may
+    assert n_must <= plain.expanded < n_may
     assert found.reopened == 0
 
 
@@ -109,6 +108,23 @@ def test_textbook_takes_heuristics_with_fractions_and_names_a_value_that_is_no_n
     for value in (None, "3", float("nan"), float("inf")):
         with pytest.raises(InputError, match=r"the value of the heuristic is .*; give a number"):
             search(board, lambda _at, value=value: value)
+
+
+@pytest.mark.parametrize("search", [a_star, ida_star])
+def test_textbook_calls_no_solution_optimal_if_h_exceeds_the_moves_left(search: Any) -> None:
+    goal = blank_last(S3)
+    found = search("8 6 7/2 5 4/3 0 1", lambda at: 2 * naive_manhattan(at, goal, S3))
+    assert (found.optimal, found.suboptimality_bound, found.lower_bound) == (False, None, 0)
+    assert found.length >= 31
+
+
+def test_textbook_counts_reopened_and_open_nodes(monkeypatch: pytest.MonkeyPatch) -> None:
+    goal, expanded = blank_last(S3), list[Board]()
+    monkeypatch.setattr(textbook, "children", lambda board: expanded.append(board) or children(board))
+    found = a_star("1 3 0/7 5 6/4 2 8", lambda at: naive_manhattan(at, goal, S3) if at[0] % 2 else 0)
+    assert found.expanded == len(expanded)
+    assert found.reopened == len(expanded) - len(set(expanded)) > 0
+    assert 1 < found.peak_open < found.generated
 
 
 @pytest.mark.parametrize(
@@ -181,12 +197,12 @@ def test_search_without_memory_keeps_what_it_knows(search: str, monkeypatch: pyt
 
 @pytest.mark.parametrize("search", GRAPH_SEARCHES)
 def test_search_needs_the_memory_that_it_reports(search: str) -> None:
-    whole = search_hardest(S3, search, weight=1.5)
-    found = search_hardest(S3, search, weight=1.5, memory_limit_bytes=whole.n_bytes)
+    whole = search_hardest(S3, search)
+    found = search_hardest(S3, search, memory_limit_bytes=whole.n_bytes)
     assert found.n_bytes <= whole.n_bytes
     assert (found.length, found.expanded, found.generated) == (whole.length, whole.expanded, whole.generated)
     with pytest.raises(MemoryLimitError):
-        search_hardest(S3, search, weight=1.5, memory_limit_bytes=whole.n_bytes // 3)
+        search_hardest(S3, search, memory_limit_bytes=whole.n_bytes // 3)
 
 
 @pytest.mark.parametrize("search", ["a-star", "bidirectional"])
@@ -248,6 +264,8 @@ def test_invalid_searches_are_rejected() -> None:
         GraphSolver(S3).solve(UNSOLVABLE)
     with pytest.raises(InputError, match="give one of a-star, weighted"):
         GraphSolver(S3, algorithm="depth-first")
+    with pytest.raises(InputError, match="a-star has no weight; leave it out"):
+        GraphSolver(S3, weight=1.5)
     for weight in (0.99, 101.0, float("nan")):
         with pytest.raises(InputError, match="a suboptimality bound from 1"):
             GraphSolver(S3, algorithm="weighted-a-star", weight=weight)

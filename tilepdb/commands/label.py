@@ -141,8 +141,8 @@ def _source(options: LabelBoardOptions, tables: TableOptions, databases: OpenDat
         if not is_given:
             raise InputError("there are no boards to label; give --random N, boards, a file, or --instances")
         return _given_boards(options, tables, databases)
-    if is_given:
-        raise InputError("--random cannot be combined with other boards; leave those out")
+    if is_given or options.n_boards:
+        raise InputError("--random cannot be combined with other boards or --boards; leave those out")
     from pdb_core.puzzle import Board, BoardSize, blank_last, parse_size
     from pdb_query import Instance
     from pdb_study.labels import RandomBoards, RandomWalks

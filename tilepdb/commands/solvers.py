@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pdb_core.errors import InputError
-from solver.algorithms import ALGORITHMS, IDA_STAR, WEIGHTED_A_STAR
+from solver.algorithms import ALGORITHMS, DEFAULT_WEIGHT, IDA_STAR, WEIGHTED_A_STAR
 from tilepdb.commands.databases import OpenDatabases
 from tilepdb.commands.options import AlgorithmOptions, IdaStarOptions, parse_bytes
 from tilepdb.commands.output import message
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 APPROXIMATE = "approximate"
 DATABASES = "db"
 _DEFAULT_HEURISTIC = "manhattan"
-_DEFAULT_WEIGHT = 1.5
 # Memory of a search without tables and frontier: mostly Python, kernels and the FSM.
 _PROGRAM_BYTES = 250_000_000
 
@@ -32,7 +31,7 @@ class Method:
     algorithm: str = IDA_STAR
     uses_databases: bool = True
     heuristics: tuple[str, ...] = ()
-    weight: float = _DEFAULT_WEIGHT
+    weight: float | None = None
     memory_limit_bytes: int | None = None
     plain: bool = False
     all_solutions: bool = False
@@ -75,9 +74,7 @@ def parse_method(options: AlgorithmOptions, db: list[Path] | None, ida_star: Ida
             names = parse_heuristic(heuristic, also=(DATABASES,))
     others = tuple(name for name in names if name != DATABASES)
     if db and DATABASES not in names:
-        raise InputError(
-            f"--heuristic {options.heuristic} does not use the tables of --db; give max(db,...), or leave out --db"
-        )
+        raise InputError(f"--heuristic {options.heuristic} does not use the tables of --db; leave out one of them")
     if algorithm == IDA_STAR and others and DATABASES in names:
         raise InputError(
             "IDA* uses either tables or other heuristics; additive tables are never below the Manhattan distance. For "
@@ -87,7 +84,7 @@ def parse_method(options: AlgorithmOptions, db: list[Path] | None, ida_star: Ida
         algorithm=algorithm,
         uses_databases=DATABASES in names,
         heuristics=others,
-        weight=_DEFAULT_WEIGHT if options.weight is None else options.weight,
+        weight=DEFAULT_WEIGHT if algorithm == WEIGHTED_A_STAR and options.weight is None else options.weight,
         memory_limit_bytes=None if options.memory_limit is None else parse_bytes(options.memory_limit),
         plain=options.plain,
         all_solutions=ida_star.all_solutions,

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pdb_core.errors import InputError
-from solver.algorithms import IDA_STAR, WEIGHTED_A_STAR
+from solver.algorithms import IDA_STAR
 from tilepdb.commands.answers import AnswerWriter, solution_list
 from tilepdb.commands.board_input import boards_to_solve
 from tilepdb.commands.databases import OpenDatabases
@@ -168,7 +168,7 @@ def _logged_method(method: Method, databases: OpenDatabases) -> dict[str, Any]:
     return {
         "algorithm": method.algorithm,
         "heuristic": method.heuristic,
-        "weight": method.weight if method.algorithm == WEIGHTED_A_STAR else None,
+        "weight": method.weight,
         "plain": method.plain,
         "all": method.all_solutions,
         "tables": databases.digests() if method.uses_databases else None,

@@ -86,6 +86,7 @@ REFUSALS = rows("""
 2 | label --db d.h5 --out a.npz --walks 3 | give --random N
 2 | label --db d.h5 --out a.npz --random 3 "1 2 3/4 5 6/7 8 0" | cannot be combined with other boards
 2 | label --db d.h5 --out a.npz --random 3 --instances korf100 | cannot be combined with other boards
+2 | label --db d.h5 --out a.npz --random 3 --boards 2 | cannot be combined with other boards
 2 | label --db d.h5 --out a.npz --random 0 | --random
 2 | label --db d.h5 --out a.npz --random 3 --walks x | such as 10,20,50 or 1-100
 2 | label --db d.h5 --out a.npz --random 3 --seed -1 | --seed
