@@ -38,7 +38,8 @@ class Together(Generic[Result]):
         while self._waiting:
             served = next(iter(self._waiting))
             asked = self._waiting.pop(served)
-            n_now = min(_MOST_BOARDS, -(-len(asked) // self._n_at_once))
+            # Calls that may start now share the boards.
+            n_now = min(_MOST_BOARDS, -(-len(asked) // (1 + self._n_at_once - len(self._tasks))))
             self._wait_again(served, asked[n_now:])
             await self._answer_some(served, asked[:n_now])
         self._tasks.discard(asyncio.current_task())

@@ -33,7 +33,7 @@ def standard_table(size: BoardSize, goal: Tiles, log: Callable[[str], None] | No
     place = "corner" if in_corner else f"blank{goal.index(BLANK)}"
     path = cache_home() / "tables" / f"{size}-{place}.h5"
 
-    names = _PARTITIONS.get(str(size), ("auto",)) if in_corner else ("auto",)
+    names = _PARTITIONS.get(str(size) if in_corner else "", ("auto",))
 
     def is_there(name: str) -> bool:
         try:

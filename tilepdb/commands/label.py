@@ -134,7 +134,7 @@ def label(
 
 def _source(options: LabelBoardOptions, tables: TableOptions, databases: OpenDatabases) -> "BoardSource":
     """Return the boards of the options. Raises `InputError`, and what reading boards raises."""
-    is_given = bool(options.boards) or options.instances is not None
+    is_given = options.boards or options.instances
     if options.random is None:
         if options.walks is not None:
             raise InputError("--walks needs the number of boards; give --random N, too")
