@@ -82,9 +82,7 @@ class GraphSolver:
         memory_limit_bytes: int | None = None,
     ) -> None:
         as_choice(algorithm, "algorithm", GRAPH_SEARCHES)
-        if weight is None:
-            weight = DEFAULT_WEIGHT if algorithm == WEIGHTED_A_STAR else 1.0
-        elif algorithm != WEIGHTED_A_STAR:
+        if weight is not None and algorithm != WEIGHTED_A_STAR:
             raise InputError(f"{algorithm} has no weight; leave it out, or give the algorithm {WEIGHTED_A_STAR}")
         size, opened = as_size(size), as_databases(databases)
         self._made = partial(
@@ -94,13 +92,15 @@ class GraphSolver:
             algorithm=algorithm,
             heuristics=heuristics,
             databases=opened,
-            weight=weight if algorithm == WEIGHTED_A_STAR else None,
+            weight=weight,
             memory_limit_bytes=memory_limit_bytes,
         )
         check_table_size(size)
         self._size, self._goal, self._algorithm = size, as_goal(goal, size), algorithm
         self._memory_limit_bytes = as_bytes(memory_limit_bytes, "memory_limit_bytes")
         self._packing = packing_of(size, self._goal)
+        if weight is None:
+            weight = DEFAULT_WEIGHT if algorithm == WEIGHTED_A_STAR else 1.0
         self._order = GREEDY_ORDER if algorithm == GREEDY else order_of(weight)
         self._evaluation: Evaluation | None = None
         if ALGORITHMS[algorithm].uses_heuristic:
