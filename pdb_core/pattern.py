@@ -298,7 +298,7 @@ def _square_size(patterns: Sequence[Pattern], cost: Cost) -> BoardSize:
     side = max(MIN_SIDE, math.isqrt(n_tiles) + 1)
     if side > MAX_TABLE_SIDE or (is_additive and side * side != n_tiles + 1):
         shown = shorten("/".join(map(str, patterns)))
-        raise PartitionError(f"partition {shown} lacks tiles of a square board, or repeats one; give others, or a size")
+        raise PartitionError(f"partition {shown} fits no square board up to 6x6; check its tiles, or give a size")
     return BoardSize(side, side)
 
 

@@ -234,7 +234,7 @@ class AlgorithmOptions:
         typer.Option(
             metavar="NAME",
             help=f"Heuristic: {', '.join(HEURISTIC_NAMES)}, db (the tables of --db), or the maximum of several, "
-            "such as max(manhattan,misplaced). The default is db with --db, else manhattan.",
+            "such as max(linear-conflict,last-move). The default is db with --db, else manhattan.",
             autocompletion=completion.heuristics,
         ),
     ] = None
