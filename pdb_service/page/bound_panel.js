@@ -6,7 +6,7 @@ import { byId, make, setText } from "./elements.js";
 /** `view` is the board that is coloured. */
 export function boundPanel(view) {
   const [root, sums, h, hText] = ["bound", "sums", "h", "h-text"].map(byId);
-  let [answer, chosen, shape, isAdditive, patterns, shown] = [null, 0, "", true, [], ""];
+  let [answer, chosen, shape, isAdditive, patterns, db] = [null, 0, "", true, [], ""];
 
   function showAnswer(newAnswer, database) {
     [answer, isAdditive] = [newAnswer, database?.cost !== "every-move"];
@@ -14,8 +14,8 @@ export function boundPanel(view) {
     root.hidden = false;
     setText(h, answer.solvable ? answer.h : "–");
     setText(hText, answer.solvable ? `${answer.h === 1 ? "move" : "moves"} at least; the largest sum is coloured` : "no way to the goal");
-    if (answer.db !== shown) {
-      [shape, shown] = ["", answer.db];
+    if (answer.db !== db) {
+      [shape, db] = ["", answer.db];
       sums.replaceChildren();
     }
     if (!answer.solvable) return empty();
@@ -67,7 +67,7 @@ export function boundPanel(view) {
     rowElement.classList.toggle("largest-sum", sum.h === answer.h);
   }
 
-  /** The rows stay, without figures; the patterns are the same for every board. */
+  /** The rows stay, without figures; the patterns are the same for every board of a database. */
   function empty() {
     for (const figure of sums.querySelectorAll(".value, output")) setText(figure, "–");
     for (const its of sums.children) its.classList.remove("largest-sum");
