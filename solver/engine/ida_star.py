@@ -3,6 +3,7 @@
 Between slices Python checks the limits, reports progress, and acts on Ctrl-C.
 """
 
+import math
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -24,18 +25,31 @@ from solver.engine.work import Work
 from solver.engine.worker_pool import WorkerPool
 from solver.progress import WARM_UP_LIMITS, Iteration, Limits, Report
 
+# Nodes of a threshold after which an incumbent is looked for: about ten seconds of one core.
+_INCUMBENT_ABOVE = 200_000_000
+# Returns a solution of a board, optimal or not, or None. A search of this number of nodes should take much longer. The
+# last arguments are the time at which it must end, and what it calls every fraction of a second.
+FindIncumbent = Callable[[Tiles, int, float, Report | None], tuple[int, ...] | None]
+
 
 class IdaStar:
     """IDA* with an engine, for its goal. Thread-safe."""
 
     def __init__(
-        self, engine: Engine, *, operator_order: bool = False, frontier_limits: FrontierLimits | None = None
+        self,
+        engine: Engine,
+        *,
+        operator_order: bool = False,
+        frontier_limits: FrontierLimits | None = None,
+        find_incumbent: FindIncumbent | None = None,
     ) -> None:
         """`operator_order`: without a pool, search in the order of the textbook. With `frontier_limits`, search large
-        thresholds breadth first near the root, see `frontier`, unless all solutions are wanted.
+        thresholds breadth first near the root, see `frontier`. With `find_incumbent`, end long searches when all
+        thresholds below the length of an incumbent are finished. Both are for one solution, not for all.
         """
         self.engine, self.stacks = engine, StackPool(engine)
         self.operator_order, self.frontier_limits = operator_order, frontier_limits
+        self.find_incumbent = find_incumbent
 
     def search(
         self,
@@ -166,6 +180,8 @@ class _LongSearch:
     def __post_init__(self) -> None:
         self.roots, self.row, self.start = self.many.roots, self.many.board, self.many.began_at
         self.board: Tiles = tuple(self.roots.boards[self.row].tolist())
+        self.h = int(self.roots.h[self.row])
+        self.incumbent: tuple[int, ...] | None = None
 
     def run(self) -> SearchResult:
         """Search from the threshold on that was begun on the stack."""
@@ -179,6 +195,10 @@ class _LongSearch:
                 threshold = finished[-1].threshold + 2
         while True:
             if not is_begun:
+                self._improve_incumbent(finished[-1])
+                if self.incumbent is not None and len(self.incumbent) == threshold:
+                    seconds = earlier_s + time.perf_counter() - self.start
+                    return SearchResult(self.incumbent, finished, seconds, h=self.h, n_solutions=1)
                 self.stack.begin(self.roots, self.row, threshold)
             n_before = sum(done.generated for done in finished)
             nodes_left = None if self.limits.nodes is None else self.limits.nodes - n_before
@@ -199,6 +219,16 @@ class _LongSearch:
             if threshold > self.roots.last[self.row]:
                 return self._result(search, work, finished, earlier_s + time.perf_counter() - self.start)
             is_begun = False
+
+    def _improve_incumbent(self, last: Iteration) -> None:
+        """Look for a shorter incumbent if the last threshold took long."""
+        find, report = self.ida_star.find_incumbent, self.report
+        if find is None or self.finds_all or last.generated < _INCUMBENT_ABOVE:
+            return
+        end = math.inf if self.limits.seconds is None else self.start + self.limits.seconds
+        found = find(self.board, last.generated, end, None if report is None else lambda _: report(last))
+        if found is not None and (self.incumbent is None or len(found) < len(self.incumbent)):
+            self.incumbent = found
 
     def _work(self, search: ThresholdSearch, finished: tuple[Iteration, ...], *, is_begun: bool) -> Work:
         """Return the work of a threshold, of the kind that suits it; its root is on the stack."""
@@ -245,7 +275,7 @@ class _LongSearch:
             search.tiles if search.n_solutions else None,
             iterations,
             seconds,
-            h=int(self.roots.h[self.row]),
+            h=self.h,
             n_solutions=search.n_solutions,
             is_complete=self.finds_all and search.status == mem.FOUND,
             rest=paths_left(self.board, self.stack, self.ida_star.engine.size) if is_rest_known else (),

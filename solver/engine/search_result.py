@@ -12,7 +12,8 @@ class SearchResult:
     """Result of a run of the engine, in the terms of the tables.
 
     moves        the tiles moved, in order; None if no solution was found
-    thresholds   the thresholds searched; one for subtrees and for the upper part of a tree
+    thresholds   the thresholds searched: without that of the solution, if it was an incumbent; one for subtrees and
+                 for the upper part of a tree
     seconds      of the search
     h            lower bound at the root; 0 for subtrees
     n_solutions  optimal solutions found; all that exist, if all were wanted and `is_complete`
@@ -40,6 +41,7 @@ class SearchResult:
         """Return the solution of `board`, replayed; `moves` are in the terms of `board`. Raises `WrongAnswerError`."""
         if moves is not None:
             check_solution(board, moves, goal, size)
+        bound = self.thresholds[-1].threshold if self.thresholds else self.h
         return Solution(
             board=board,
             goal=goal,
@@ -48,7 +50,7 @@ class SearchResult:
             optimal=moves is not None,
             suboptimality_bound=None if moves is None else 1.0,
             h=self.h,
-            lower_bound=self.thresholds[-1].threshold if self.thresholds else self.h,
+            lower_bound=bound if moves is None else len(moves),
             generated=self.generated,
             expanded=self.expanded,
             seconds=self.seconds,

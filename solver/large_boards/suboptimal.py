@@ -47,6 +47,7 @@ from solver.large_boards.line_by_line import (
 )
 from solver.large_boards.line_by_line_kernels import Bytes
 from solver.large_boards.lower_bound import lower_bound, manhattan_distance
+from solver.progress import Report
 from solver.solution import Solution, check_solution, check_solvable, one_move_away
 
 # Cost of each cell between a piece and its goal cell: for the pieces of a part, for those of its line, and the decrease
@@ -242,16 +243,41 @@ def _find_rest(pieces: Pieces, size: BoardSize, locked: Bytes, width: int, limit
 
 def find_from_both_ends(pieces: Pieces, aim: Aim, width: int, limit: int, end: float) -> list[int] | None:
     """Return the shorter of the paths that beams find from the board and from the goal; None if they find none."""
-    back = Pieces(np.argsort(pieces.cells).astype(np.int32), pieces.blank_cell)
     forward, backward = in_parallel(
-        (pieces, back),
+        both_ends(pieces),
         lambda board, report, _: find_path(board, aim, width, limit, end, report),
         n_threads=available_cores(),
     )
+    return shorter(pieces, forward, backward)
+
+
+def both_ends(pieces: Pieces) -> tuple[Pieces, Pieces]:
+    """Return the board, and the goal as a board that must reach it."""
+    return pieces, Pieces(np.argsort(pieces.cells).astype(np.int32), pieces.blank_cell)
+
+
+def shorter(pieces: Pieces, forward: list[int] | None, backward: list[int] | None) -> list[int] | None:
+    """Return the shorter of the paths from both ends, from the board to the goal."""
     if backward is None:
         return forward
     backward = [*backward[-2::-1], pieces.blank]
     return backward if forward is None else min(forward, backward, key=len)
+
+
+def find_incumbent(
+    board: Tiles, goal: Tiles, size: BoardSize, width: int, end: float, report: Report | None
+) -> tuple[int, ...] | None:
+    """Return the tiles of a solution of a board of at most 8x8 that beams find in this thread, or None.
+
+    `end` and `report` are those of `find_path`.
+    """
+    if max(size.width, size.height) > LAST_SIDE:
+        return None
+    pieces = in_pieces(board, goal)
+    whole = embedding(size, range(size.height), range(size.width))
+    aim, ends = fitted_aim(whole), both_ends(whole.embed(pieces))
+    path = shorter(ends[0], *(find_path(each, aim, width, _REST_MOVES, end, report) for each in ends))
+    return None if path is None else tiles_on_path(board, without_loops(pieces, whole.original_path(path)))
 
 
 def fitted_aim(embedded: Embedding) -> Aim:

@@ -1,0 +1,48 @@
+"""Long searches end when an incumbent, a solution found by beams, is proven to be optimal."""
+
+import pytest
+
+from solver import Limits, Solution, Solver
+from tests.solving import S4, database_for, node_counts, solvable_boards
+
+
+def counts_before_the_last(solution: Solution) -> list[tuple[int, int, int]]:
+    return [count for count in node_counts(solution.thresholds) if count[0] != solution.length]
+
+
+@pytest.mark.usefixtures("tiny_slices")
+@pytest.mark.parametrize("width", [1, 1000])
+def test_incumbent_replaces_the_last_threshold(width: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    boards = solvable_boards(S4, 10, 8)
+    with database_for("555", "4x4", encoding="bits") as database:
+        solver = Solver(database)
+        whole = [solver.solve(board) for board in boards]
+        monkeypatch.setattr("solver.engine.ida_star._INCUMBENT_ABOVE", 1000)
+        monkeypatch.setattr("solver.solve._MOST_WIDTH", width)
+        monkeypatch.setattr("solver.solve._NODES_PER_BOARD", 1)
+        reports: list[int] = []
+        found = [solver.solve(board, report=lambda at: reports.append(at.threshold)) for board in boards]
+        n_replaced = 0
+        for one, other in zip(whole, found, strict=True):
+            assert other.length == other.lower_bound == one.length
+            assert other.optimal
+            assert counts_before_the_last(other) == counts_before_the_last(one)
+            n_replaced += other.thresholds[-1].threshold < one.thresholds[-1].threshold
+        assert (n_replaced > 5) == (width > 1)
+        assert reports
+        # Counts of all solutions, and nodes to compare with the literature, need the last threshold.
+        for board, one in zip(boards[:3], whole, strict=False):
+            assert solver.solve_all(board).thresholds[-1].threshold == one.length
+            assert Solver(database, plain=True).solve(board).thresholds[-1].threshold == one.length
+
+
+@pytest.mark.usefixtures("tiny_slices")
+def test_incumbents_keep_to_the_time_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("solver.engine.ida_star._INCUMBENT_ABOVE", 0)
+    ends: list[float] = []
+    monkeypatch.setattr("solver.solve.find_incumbent", lambda *arguments: ends.append(arguments[4]))
+    with database_for("555", "4x4", encoding="bits") as database:
+        Solver(database).solve(solvable_boards(S4, 1, 8)[0], limits=Limits(seconds=1000))
+        assert len(ends) > 0
+        assert len(set(ends)) == 1
+        assert ends[0] < float("inf")
