@@ -14,7 +14,7 @@ from typing import Any, Self
 
 from pdb_core.errors import InputError, MemoryLimitError, UnsolvableError, WrongAnswerError
 from pdb_core.journal import Journal, Place, Values
-from solver.checkpoint import Checkpoint, Subtrees
+from solver.checkpoint import Checkpoint, Subtrees, is_long
 from solver.progress import Iteration
 from solver.requests import Answer, Request, Result
 from solver.solution import Solution, check_solution
@@ -169,7 +169,7 @@ class _LoggedCheckpoint(Checkpoint):
         super().finish_threshold(finished)
         with self._lock:
             self._unwritten = None
-            if self.is_long:
+            if is_long(finished):
                 self._write({"thresholds": [astuple(iteration) for iteration in finished]})
 
     def flush(self) -> None:

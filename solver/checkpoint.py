@@ -1,12 +1,18 @@
 """Checkpoint of the search of one board: finished thresholds, and finished subtrees of the threshold under way."""
 
 import threading
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from solver.progress import Iteration
 
-# Nodes of a threshold after which the next one is divided into subtrees: about a second of one core.
-DIVIDE_ABOVE = 50_000_000
+# Nodes of a threshold after which the next one is divided into subtrees, at a pace of 1: half a second of one core.
+DIVIDE_ABOVE = 5_000_000
+
+
+def is_long(finished: Sequence[Iteration], pace: float = 1.0) -> bool:
+    """Return whether the last finished threshold was so large that the next one is divided; see `Engine.pace`."""
+    return len(finished) >= 2 and finished[-1].generated > DIVIDE_ABOVE * pace
 
 
 @dataclass
@@ -56,11 +62,6 @@ class Checkpoint:
         self._lock = threading.Lock()
         # By threshold and by the digest of the list of its subtrees.
         self._subtrees: dict[tuple[int, str], Subtrees] = {}
-
-    @property
-    def is_long(self) -> bool:
-        """Return whether the last finished threshold was so large that the next one is divided."""
-        return len(self.finished) >= 2 and self.finished[-1].generated > DIVIDE_ABOVE
 
     def resume(self, finished: tuple[Iteration, ...], first: int) -> tuple[Iteration, ...]:
         """Return the finished thresholds, at least those in `finished`; the first threshold of the board is `first`.

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pdb_core.arguments import FilePath, as_bytes, as_threads, check_functions, check_kind
+from pdb_core.arguments import FilePath, as_threads, check_functions, check_kind
 from pdb_core.errors import InputError, UnsolvableError
 from pdb_core.puzzle import Board, BoardLike, BoardSize, Tiles, as_goal
 from pdb_core.symmetry import BoardMapping
@@ -28,7 +28,6 @@ from solver.checkpoint import Checkpoint
 from solver.engine.boards_search import BoardsSearch
 from solver.engine.database_engine import database_engine
 from solver.engine.engine import Engine
-from solver.engine.frontier import FrontierLimits
 from solver.engine.ida_star import IdaStar
 from solver.engine.search_result import SearchResult
 from solver.engine.unit_tables import DatabaseSums
@@ -42,7 +41,7 @@ from solver.solution import Solution, SolvedBoards, check_solvable, one_move_awa
 # Boards that one call searches at most: enough to keep Python out, few enough to keep all threads busy.
 MOST_BOARDS = 64
 # Width of the beams that find an incumbent: they take some percent of the time of the search before.
-_NODES_PER_BOARD, _MOST_WIDTH = 10_000, 100_000
+_NODES_PER_BOARD, _MOST_WIDTH = 5_000, 400_000
 
 
 class IdaStarSolver(ABC):
@@ -56,16 +55,13 @@ class IdaStarSolver(ABC):
         *,
         plain: bool,
         operator_order: bool,
-        frontier_bytes: int | None = None,
     ) -> None:
         """Make the search. `engine` returns an engine with an operator pruning FSM.
 
-        For `operator_order` and for `frontier_bytes`, the memory of a frontier, see `IdaStar`.
+        For `operator_order`, see `IdaStar`.
         """
         self._size, self._goal = size, goal
         self._make_engine, self._plain, self._operator_order = engine, plain, operator_order
-        n_bytes = as_bytes(frontier_bytes, "frontier_bytes")
-        self._frontier_limits = None if n_bytes is None else FrontierLimits(n_bytes)
         self._lock = Lock()
         self._all_star: IdaStar | None = None
         self._ida_star = self._make_ida_star()
@@ -197,7 +193,6 @@ class IdaStarSolver(ABC):
         return IdaStar(
             self._make_engine(fsm),
             operator_order=self._operator_order,
-            frontier_limits=None if keeps_equals else self._frontier_limits,
             find_incumbent=None if keeps_equals or self._plain else self._find_incumbent,
         )
 
@@ -244,9 +239,6 @@ class Solver(IdaStarSolver):
         Whether to prune only the move that undoes the last one. Complete thresholds then have the textbook's nodes.
     reflects
         Whether to look up reflections of the board, too.
-    frontier_bytes
-        Memory in which to search large thresholds breadth first near the root, and then depth first below the nodes
-        with the least h. On hard boards this is several times as fast, with the same lengths.
 
     Raises
     ------
@@ -265,17 +257,11 @@ class Solver(IdaStarSolver):
     (15,)
     """
 
-    def __init__(
-        self,
-        *databases: Database | FilePath,
-        plain: bool = False,
-        reflects: bool = True,
-        frontier_bytes: int | None = None,
-    ) -> None:
+    def __init__(self, *databases: Database | FilePath, plain: bool = False, reflects: bool = True) -> None:
         if not databases:
             raise InputError("no database is given; name one or more, or use HeuristicSolver")
         self.databases = opened = as_databases(databases)
-        self._options: dict[str, Any] = {"plain": plain, "reflects": reflects, "frontier_bytes": frontier_bytes}
+        self._options: dict[str, Any] = {"plain": plain, "reflects": reflects}
         self._database = database = opened[0]
         for other in opened[1:]:
             other.check_size(database.size)
@@ -289,7 +275,6 @@ class Solver(IdaStarSolver):
             lambda fsm: database_engine(database.size, heuristics, fsm, source=source),
             plain=plain,
             operator_order=False,
-            frontier_bytes=frontier_bytes,
         )
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -37,9 +37,9 @@ def database_for(
     return open_database(table_file(partition, size, goal, encoding, cost))
 
 
-def solver_for(partition: str, size: str, encoding: Encoding = "bytes", *, frontier_bytes: int | None = None) -> Solver:
+def solver_for(partition: str, size: str, encoding: Encoding = "bytes") -> Solver:
     """Return IDA* with a new database."""
-    return Solver(database_for(partition, size, encoding=encoding), frontier_bytes=frontier_bytes)
+    return Solver(database_for(partition, size, encoding=encoding))
 
 
 def solvable_boards(size: BoardSize, n: int, seed: int, goal: BoardLike = "blank-last") -> list[Tiles]:

@@ -139,11 +139,11 @@ def random1000(names: str, folder: Path, *, is_plain: bool) -> store.Row:
 
 
 def instance_set(name: str, ids: tuple[str, ...], names: str, folder: Path, n_threads: int) -> store.Row:
-    """Return seconds and nodes of boards of a set, all if no `ids` are given; those of the 24-puzzle by a frontier."""
+    """Return seconds and nodes of boards of a set, all if no `ids` are given."""
     instances = [instance for instance in read_instances(name, None) if not ids or instance.id in ids]
     boards = np.array([instance.board for instance in instances])
     with opened(names, folder) as databases:
-        solver = Solver(*databases, frontier_bytes=8 * 10**9 if ids else None)
+        solver = Solver(*databases)
         seconds, solved = least_time(lambda: solver.solve_many(boards, instances[0].goal, n_threads=n_threads))
     assert solved.lengths.tolist() == [instance.optimal_length for instance in instances]
     generated, expanded = int(solved.generated.sum()), int(solved.expanded.sum())

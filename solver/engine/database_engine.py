@@ -64,6 +64,10 @@ class DatabaseEngine(Engine):
     sums: tuple[Sum, ...]
     source: str
 
+    @property
+    def pace(self) -> float:
+        return 10.0 if self.size.n_cells <= 16 else 1.0
+
     def _evaluated(self, rows: npt.NDArray[np.uint8], nodes: npt.NDArray[np.uint32]) -> Roots:
         found = {id(heuristic): self._probed(rows, heuristic) for heuristic in self.heuristics}
         sums = np.zeros((len(rows), len(self.sums)), dtype=np.int64)

@@ -87,6 +87,11 @@ class Engine(ABC):
     def goal(self) -> Tiles:
         return tuple(self.tables.goal.tolist())
 
+    @property
+    def pace(self) -> float:
+        """Nodes in the time of one node of the 24-puzzle with tables, about 100 ns."""
+        return 10 * max(1.0, self.speed)
+
     def roots(self, boards: npt.ArrayLike, states: Sequence[int] | None = None) -> Roots:
         """Evaluate boards, and make them roots; `states` of the operator pruning FSM are START by default.
 

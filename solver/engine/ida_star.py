@@ -12,11 +12,11 @@ from functools import partial
 import numpy.typing as npt
 
 from pdb_core.puzzle import Tiles
-from solver.checkpoint import Checkpoint, Subtrees
+from solver.checkpoint import Checkpoint, Subtrees, is_long
 from solver.engine import search_memory as mem
 from solver.engine.boards_search import BoardsSearch
+from solver.engine.division import DIVISION, DividedWork
 from solver.engine.engine import Engine, Roots, too_deep
-from solver.engine.frontier import DIVISION, Frontier, FrontierLimits, FrontierWork, SubtreesMaking
 from solver.engine.search_result import SearchResult
 from solver.engine.stack import Stack, StackPool
 from solver.engine.subtrees import nodes_below, paths_before, paths_left
@@ -25,10 +25,10 @@ from solver.engine.work import Work
 from solver.engine.worker_pool import WorkerPool
 from solver.progress import WARM_UP_LIMITS, Iteration, Limits, Report
 
-# Nodes of a threshold after which an incumbent is looked for: about ten seconds of one core.
-_INCUMBENT_ABOVE = 200_000_000
-# Returns a solution of a board, optimal or not, or None. A search of this number of nodes should take much longer. The
-# last arguments are the time at which it must end, and what it calls every fraction of a second.
+# Nodes of a threshold after which an incumbent is looked for, at a pace of 1: half a second of one core.
+_INCUMBENT_ABOVE = 5_000_000
+# Returns a solution of a board, optimal or not, or None. It should take some percent of the time that this number of
+# nodes takes at a pace of 1. The last arguments are when it must end, and what it calls every fraction of a second.
 FindIncumbent = Callable[[Tiles, int, float, Report | None], tuple[int, ...] | None]
 
 
@@ -36,20 +36,13 @@ class IdaStar:
     """IDA* with an engine, for its goal. Thread-safe."""
 
     def __init__(
-        self,
-        engine: Engine,
-        *,
-        operator_order: bool = False,
-        frontier_limits: FrontierLimits | None = None,
-        find_incumbent: FindIncumbent | None = None,
+        self, engine: Engine, *, operator_order: bool = False, find_incumbent: FindIncumbent | None = None
     ) -> None:
-        """`operator_order`: without a pool, search in the order of the textbook. With `frontier_limits`, search large
-        thresholds breadth first near the root, see `frontier`. With `find_incumbent`, end long searches when all
-        thresholds below the length of an incumbent are finished. Both are for one solution, not for all.
+        """`operator_order`: without a pool, search in the order of the textbook. With `find_incumbent`, end long
+        searches for one solution when all thresholds below the length of an incumbent are finished.
         """
         self.engine, self.stacks = engine, StackPool(engine)
-        self.operator_order, self.frontier_limits = operator_order, frontier_limits
-        self.find_incumbent = find_incumbent
+        self.operator_order, self.find_incumbent = operator_order, find_incumbent
 
     def search(
         self,
@@ -108,7 +101,7 @@ class IdaStar:
         start = time.perf_counter()
         many = BoardsSearch(boards if isinstance(boards, Roots) else self.engine.roots(boards), start)
         limits = limits or Limits()
-        in_order = self.operator_order and pool is None and not finds_all and self.frontier_limits is None
+        in_order = self.operator_order and pool is None and not finds_all
         n_nodes = self.stacks.slice_nodes
         if finds_all or in_order or (limits.nodes is not None and limits.nodes <= n_nodes):
             n_nodes = 0
@@ -151,11 +144,6 @@ class IdaStar:
             stack.begin(roots, 0, 1)
             with self.stacks.borrowed() as other:
                 stack.split(other)
-            if self.frontier_limits is not None:
-                stack.begin(roots, 0, 1)
-                frontier = Frontier(self.engine, stack, 1, 1)
-                frontier.expand(stack, 1, 1)
-                list(frontier.ordered())
 
 
 @dataclass
@@ -222,11 +210,11 @@ class _LongSearch:
 
     def _improve_incumbent(self, last: Iteration) -> None:
         """Look for a shorter incumbent if the last threshold took long."""
-        find, report = self.ida_star.find_incumbent, self.report
-        if find is None or self.finds_all or last.generated < _INCUMBENT_ABOVE:
+        find, report, pace = self.ida_star.find_incumbent, self.report, self.ida_star.engine.pace
+        if find is None or self.finds_all or last.generated < _INCUMBENT_ABOVE * pace:
             return
         end = math.inf if self.limits.seconds is None else self.start + self.limits.seconds
-        found = find(self.board, last.generated, end, None if report is None else lambda _: report(last))
+        found = find(self.board, int(last.generated / pace), end, None if report is None else lambda _: report(last))
         if found is not None and (self.incumbent is None or len(found) < len(self.incumbent)):
             self.incumbent = found
 
@@ -234,20 +222,13 @@ class _LongSearch:
         """Return the work of a threshold, of the kind that suits it; its root is on the stack."""
         ida_star, threshold = self.ida_star, search.threshold
         engine, stacks = ida_star.engine, ida_star.stacks
-        n_before = finished[-1].generated if finished else 0
-        plan, divides = None, False
-        if not (is_begun or self.finds_all):
-            if ida_star.frontier_limits is not None:
-                plan = ida_star.frontier_limits.plan(finished, threshold, engine.tables.n_columns, engine.speed)
-            if plan is None and self.checkpoint is not None and self.checkpoint.is_long:
-                plan = DIVISION.plan(finished, threshold, engine.tables.n_columns, engine.speed)
-                divides = True
-        if plan is not None:
-            frontier = Frontier(engine, self.stack, *plan, keeps_duplicates=divides)
-            n_earlier = finished[-2].generated if len(finished) > 1 else 0
-            growth = max(1.0, n_before / max(1, n_earlier))
-            subtrees = frontier.subtrees(stacks, threshold, growth, self.checkpoint)
-            return FrontierWork(stacks, self.stack, self.board, frontier, SubtreesMaking(subtrees, search.resume))
+        divides = self.checkpoint is not None or not self.in_order
+        if divides and not (is_begun or self.finds_all) and is_long(finished, engine.pace):
+            plan = DIVISION.plan(finished, threshold, engine.pace)
+            if plan is not None:
+                growth = max(1.0, finished[-1].generated / max(1, finished[-2].generated))
+                checkpoint = Checkpoint() if self.checkpoint is None else self.checkpoint
+                return DividedWork(stacks, self.stack, self.board, plan, threshold, growth, checkpoint, search.resume)
         return Work(stacks, self.stack, self.board)
 
     def _search_in_order(self, search: ThresholdSearch, iteration: Iteration) -> Iteration:

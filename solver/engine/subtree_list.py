@@ -24,7 +24,7 @@ _GROWTH_BY_H = 0.05
 
 
 class SubtreeList:
-    """Numbered groups of subtrees of a threshold: not begun, under way, finished. Thread-safe.
+    """Numbered subtrees of a threshold: not begun, under way, finished. Thread-safe.
 
     known  the subtrees that were finished before, with their nodes and seconds
     """
@@ -37,20 +37,15 @@ class SubtreeList:
         *,
         nodes: npt.NDArray[np.uint32],
         links: npt.NDArray[np.uint32],
-        roots: npt.NDArray[np.uint32],
-        group_size: int,
         shares: npt.NDArray[np.float64],
         digest: str,
     ) -> None:
-        """Subtrees below the rows `roots` of `nodes`, uint32[m, n_columns]; `group_size` of them have one number.
+        """Subtrees below `nodes`, uint32[m, n_columns]. `links` lead to them, see `Stack.load`.
 
-        `links` lead to the nodes, see `Stack.load`. `shares` estimate the share of the nodes in each group. `digest`
-        identifies the list.
+        `shares` estimate the share of the threshold's nodes in each subtree. `digest` identifies the list.
         """
         self._stacks, self._threshold, self._checkpoint = stacks, threshold, checkpoint
-        self._nodes_above, self._links, self._digest = nodes, links, digest
-        self._roots, self._group_size = roots, group_size
-        self._shares = shares
+        self._roots, self._links, self._shares, self._digest = nodes, links, shares, digest
         self._started = time.perf_counter()
         self.known = checkpoint.subtrees(threshold, digest)
         if max(self.known.numbers, default=0) >= len(self._shares):
@@ -68,24 +63,23 @@ class SubtreeList:
         return bool(self._left)
 
     def begin(self, stack: Stack) -> int | None:
-        """Put the roots of the next subtrees on an empty stack. Returns their number; None if all are begun."""
+        """Put the root of the next subtree on an empty stack. Returns its number; None if all are begun."""
         with self._lock:
             if not self._left:
                 return None
             number = self._left.popleft()
             self._n_threads[number] = 1
             self._nodes[number] = np.zeros(2, dtype=np.int64)
-        group = self._roots[number * self._group_size : (number + 1) * self._group_size]
-        stack.load(self._nodes_above[group], self._links)
+        stack.load(self._roots[number : number + 1], self._links)
         return number
 
     def join(self, number: int) -> None:
-        """Count one more thread that searches subtrees."""
+        """Count one more thread that searches a subtree."""
         with self._lock:
             self._n_threads[number] += 1
 
     def count(self, number: int, nodes: npt.NDArray[np.int64], *, is_over: bool) -> None:
-        """Count generated and expanded nodes, int64[2], of subtrees. The last thread that is over finishes them."""
+        """Count generated and expanded nodes, int64[2], of a subtree. The last thread that is over finishes it."""
         with self._lock:
             self._nodes[number] += nodes
             self._n_threads[number] -= is_over
@@ -113,7 +107,7 @@ class SubtreeWork(Work):
         number: int | None = None,
         is_lent: bool = False,
     ) -> None:
-        """`subtrees` may be set later. `number` is that of the subtrees on the stack; for `is_lent` see `Work`."""
+        """`subtrees` may be set later. `number` is that of the subtree on the stack; for `is_lent` see `Work`."""
         super().__init__(stacks, stack, root, is_lent=is_lent)
         self._subtrees, self._number = subtrees, number
         self._counters = np.zeros(mem.N_COUNTERS, dtype=np.int64)
@@ -154,11 +148,11 @@ class SubtreeWork(Work):
         return SubtreeWork(self._stacks, stack, self._root, subtrees, number=number, is_lent=True)
 
 
-def log_shares(moves_left: Int64s, h: Int64s, growth: float, most_h: int) -> npt.NDArray[np.float64]:
+def log_shares(moves_left: Int64s, h: Int64s, growth: float) -> npt.NDArray[np.float64]:
     """Estimate the logarithms of the numbers of nodes below some nodes, but for a constant.
 
-    `growth` is the ratio of a threshold's nodes to the nodes of the threshold before; `most_h` is the largest h.
+    `growth` is the ratio of a threshold's nodes to the nodes of the threshold before.
     """
     # Two more moves above h multiply the nodes of a subtree as they do those of a threshold.
     slack = (moves_left - h) / 2
-    return slack * (math.log(growth) + _GROWTH_BY_H * (h - most_h))
+    return slack * (math.log(growth) + _GROWTH_BY_H * (h - int(h.max())))

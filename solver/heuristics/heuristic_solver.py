@@ -27,8 +27,6 @@ class HeuristicSolver(IdaStarSolver):
     plain
         Whether to prune only the move that undoes the last one. One thread then generates exactly the nodes of the
         textbook (Korf 1985). Otherwise the solver prunes duplicate sequences of moves.
-    frontier_bytes
-        Memory in which to search large thresholds breadth first near the root, see `Solver`.
 
     Raises
     ------
@@ -51,21 +49,17 @@ class HeuristicSolver(IdaStarSolver):
         heuristics: str | Sequence[str] = "manhattan",
         *,
         plain: bool = False,
-        frontier_bytes: int | None = None,
     ) -> None:
         board_size = as_size(size)
         check_table_size(board_size)
         checked_goal = as_goal(goal, board_size)
-        self._made = partial(
-            type(self), board_size, checked_goal, heuristics, plain=plain, frontier_bytes=frontier_bytes
-        )
+        self._made = partial(type(self), board_size, checked_goal, heuristics, plain=plain)
         super().__init__(
             board_size,
             checked_goal,
             lambda fsm: heuristic_engine(board_size, checked_goal, heuristics, fsm),
             plain=plain,
             operator_order=plain,
-            frontier_bytes=frontier_bytes,
         )
 
     def __reduce__(self) -> tuple[Any, ...]:

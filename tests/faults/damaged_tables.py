@@ -36,7 +36,6 @@ from pdb_query.table_file import LOAD_MODES
 from solver import Checkpoint, GraphSolver, Iteration, Limits, Solver, WorkerPool, replay
 from solver.algorithms import A_STAR, GREEDY, WEIGHTED_A_STAR
 from solver.engine.database_engine import CATALOGUE, SCALAR, VECTOR, WIDE, DatabaseEngine
-from solver.engine.frontier import FrontierLimits
 from solver.engine.ida_star import IdaStar
 from tests import rows
 from tests.faults.driver import Tally, in_child, main
@@ -212,16 +211,11 @@ def _looked_up(trial: Trial) -> str:
     return ANSWER
 
 
-def _searched(
-    trial: Trial, kind: str | None = None, *, with_frontier: bool = False, checkpoint: Checkpoint | None = None
-) -> str:
+def _searched(trial: Trial, kind: str | None = None, *, checkpoint: Checkpoint | None = None) -> str:
     engine = trial.engine if kind is None else trial.subject.engines.get(kind)
     if engine is None:
         return ""
-    n_nodes = trial.rng.choice((20, 400, 3000))
-    limits = FrontierLimits(n_nodes * (4 * engine.tables.n_columns + 16), previous_nodes=0, share=1)
-    ida_star = IdaStar(engine, frontier_limits=limits if with_frontier else None)
-    return trial.checked(trial.board, ida_star.search(trial.board, _LIMITS, checkpoint=checkpoint).moves)
+    return trial.checked(trial.board, IdaStar(engine).search(trial.board, _LIMITS, checkpoint=checkpoint).moves)
 
 
 def _searched_by_workers(trial: Trial) -> str:
@@ -270,7 +264,6 @@ def _graph_searched(search: str, trial: Trial) -> str:
 READERS: dict[str, Callable[[Trial], str]] = {
     "lookup of many boards": _looked_up,
     **{f"IDA*, {kind} rounds": partial(_searched, kind=kind) for kind in KINDS},
-    **{f"IDA* with a frontier, {kind} rounds": partial(_searched, kind=kind, with_frontier=True) for kind in KINDS},
     # Thresholds are divided into subtrees, as those of long runs are.
     "IDA*, divided thresholds": lambda trial: _searched(trial, checkpoint=Checkpoint()),
     "IDA*, two workers": _searched_by_workers,
@@ -322,7 +315,7 @@ def attack(tally: Tally, options: argparse.Namespace) -> None:
     warnings.simplefilter("error")
     # Thresholds and slices are small, so that few nodes reach all of the engine.
     solver.engine.stack._SLICE_NODES = 1000
-    solver.checkpoint.DIVIDE_ABOVE = 5
+    solver.checkpoint.DIVIDE_ABOVE = 0.5
     subjects = [_sound_subject(number, options.seed) for number in range(options.samples)]
     with TemporaryDirectory(prefix="tile-pdb-faults-") as folder:
         for number in range(options.tried):

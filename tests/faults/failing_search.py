@@ -22,7 +22,7 @@ from typing import Any
 from unittest import mock
 
 from solver import Checkpoint, HeuristicSolver, Limits, Solver, WorkerPool
-from solver.engine.frontier import FrontierLimits
+from solver.engine.division import Division
 from tests.faults.driver import Tally, main
 from tests.solving import HARDEST_8, S3, database_for, node_counts, solvable_boards
 
@@ -42,11 +42,11 @@ POINTS = f"""
 solver.engine.stack.StackPool.take solver.engine.stack.Stack.begin solver.engine.stack.Stack.load
 solver.engine.stack.Stack._allocate solver.engine.engine.Engine.roots solver.engine.threshold.ThresholdSearch.resume
 
-solver.engine.stack.search_boards solver.engine.frontier.Frontier.expand solver.engine.stack.Stack.split
+solver.engine.stack.search_boards solver.engine.division.expand_near_root solver.engine.stack.Stack.split
 solver.engine.stack.split solver.engine.subtree_list.SubtreeList.join
 
 solver.engine.subtree_list.SubtreeList.begin solver.engine.subtree_list.SubtreeList.count
-solver.engine.subtree_list.SubtreeList.__init__ solver.engine.frontier.Frontier.subtrees solver.Checkpoint.resume
+solver.engine.subtree_list.SubtreeList.__init__ solver.engine.division.DividedWork._divide solver.Checkpoint.resume
 solver.Checkpoint.subtrees solver.Checkpoint.finish_subtrees
 
 solver.engine.work.tiles_to_goal solver.solve.replay solver.engine.search_result.check_solution
@@ -97,8 +97,8 @@ class Faults:
             for name, value in {
                 "engine.worker_pool.Thread": WorkerThread,
                 "engine.stack._SLICE_NODES": 100,
-                "checkpoint.DIVIDE_ABOVE": 5,
-                "engine.ida_star.DIVISION": FrontierLimits(1 << 20, previous_nodes=0, share=3),
+                "checkpoint.DIVIDE_ABOVE": 0.5,
+                "engine.ida_star.DIVISION": Division(most_nodes=5_000, ratio=0.3),
             }.items():
                 stack.enter_context(mock.patch(f"solver.{name}", value))
             yield
@@ -119,8 +119,6 @@ class Searches:
         # Weak tables: some hundred slices for a board.
         weak = stack.enter_context(database_for("1,2/3,6/4,7/5,8", "3x3", encoding="bits"))
         self.solver = Solver(weak)
-        self.with_frontier = Solver(weak, frontier_bytes=1 << 20)
-        self.with_frontier.ida_star.frontier_limits = FrontierLimits(1 << 20, previous_nodes=300, share=8)
         self.operator_order = HeuristicSolver(S3, weak.goal, ["linear-conflict"], plain=True)
         self.boards = [HARDEST_8, *solvable_boards(S3, 7, 4)]
         self._report = faults.wrap("report", lambda *_: None)
@@ -128,7 +126,6 @@ class Searches:
         self.searches: dict[str, Search] = {
             "one board": lambda pool, _: self._one(self.solver, pool, None),
             "one board with subtrees": partial(self._one, self.solver),
-            "one board with a frontier": partial(self._one, self.with_frontier),
             "one board in operator order": lambda _, checkpoint: self._one(self.operator_order, None, checkpoint),
             "all solutions, listed": partial(self._all, lists=True),
             "all solutions, counted": partial(self._all, lists=False),

@@ -253,18 +253,16 @@ def naive_letter(before: Tiles, after: Tiles) -> str:
     return {-1: "L", 1: "R"}[change] if abs(change) == 1 else "U" if change < 0 else "D"
 
 
-def naive_frontier(
+def naive_division(
     board: Tiles, size: BoardSize, h: Callable[[Tiles], int], duplicates: Iterable[str], f: int, threshold: int
-) -> tuple[list[str], list[str], int]:
-    """Expand boards whose f is at most `f` breadth first, each once, and keep those within the threshold.
+) -> tuple[list[str], int]:
+    """Expand nodes whose f is at most `f` breadth first, and keep those within the threshold.
 
-    Returns the paths of all boards, those of boards that were not expanded, the least h first, and the nodes generated.
+    Returns the paths to nodes that were not expanded, the least h first, and the nodes generated.
     """
-    paths = {board: ""}
-    boards, unexpanded = [board], []
+    nodes, unexpanded = [("", board)], []
     generated = 0
-    for at in boards:
-        path = paths[at]
+    for path, at in nodes:
         if len(path) + h(at) > f:
             unexpanded.append((h(at), len(unexpanded), path))
             continue
@@ -273,7 +271,6 @@ def naive_frontier(
             if longer.endswith(tuple(duplicates)):
                 continue
             generated += 1
-            if near not in paths and len(longer) + h(near) <= threshold:
-                paths[near] = longer
-                boards.append(near)
-    return [paths[at] for at in boards], [path for _h, _i, path in sorted(unexpanded)], generated
+            if len(longer) + h(near) <= threshold:
+                nodes.append((longer, near))
+    return [path for _h, _i, path in sorted(unexpanded)], generated

@@ -14,7 +14,7 @@ from pdb_core.encoding import Cost, Encoding
 from pdb_core.puzzle import BoardSize, Tiles, parse_goal, parse_size, random_boards
 from pdb_query import Database, read_instances
 from solver import GraphSolver, HeuristicSolver, Solution, Solver, find_suboptimal_solution
-from solver.engine.frontier import FrontierLimits
+from solver.engine.division import Division
 from solver.engine.worker_pool import in_parallel
 from solver.graph_search.graph_search import GRAPH_SEARCHES
 from tests import marked_rows, rows
@@ -110,9 +110,9 @@ def searches_of(kind: Kind, databases: dict[str, Database]) -> dict[str, Callabl
             size, goal, algorithm=search, heuristics=heuristics, databases=asked, memory_limit_bytes=2_000_000_000
         ).solve
 
-    def by_heuristics(*names: str, plain: bool = False, frontier_bytes: int | None = None) -> None:
-        name = f"ida-star {' '.join(names)}{' plain' * plain}{' with a frontier' * bool(frontier_bytes)}"
-        searches[name] = HeuristicSolver(size, goal, names, plain=plain, frontier_bytes=frontier_bytes).solve
+    def by_heuristics(*names: str, plain: bool = False) -> None:
+        name = f"ida-star {' '.join(names)}{' plain' * plain}"
+        searches[name] = HeuristicSolver(size, goal, names, plain=plain).solve
 
     if databases:
         by_tables("bits", "bits")
@@ -120,8 +120,6 @@ def searches_of(kind: Kind, databases: dict[str, Database]) -> dict[str, Callabl
         by_tables("bits plain", "bits", plain=True)
         by_tables("bytes not reflected", "bytes", reflects=False)
         by_tables("all tables", *databases)
-        by_tables("bits with a frontier", "bits", frontier_bytes=1 << 16)
-        by_tables("bytes with a frontier", "bytes", frontier_bytes=1 << 20)
     if kind.every_move:
         by_tables("every move", "every-move")
         by_graph("a-star", "every-move")
@@ -135,7 +133,6 @@ def searches_of(kind: Kind, databases: dict[str, Database]) -> dict[str, Callabl
     is_easy = kind.size != "4x4" or kind.n_moves
     if is_easy:
         by_heuristics("manhattan")
-        by_heuristics("manhattan", frontier_bytes=1 << 16)
         by_heuristics("linear-conflict")
         by_graph("bidirectional")
         by_graph("a-star", heuristics=("manhattan",))
@@ -151,9 +148,10 @@ def searches_of(kind: Kind, databases: dict[str, Database]) -> dict[str, Callabl
 @pytest.mark.parametrize("share", ["few", pytest.param("all", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", KINDS)
 def test_all_searches_find_the_same_lengths(name: str, share: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """IDA* on one thread and on two; each solution was replayed. No threshold is too small for slices and frontiers."""
+    """IDA* on one thread and on two; each solution was replayed. No threshold is too small to be divided."""
     monkeypatch.setattr("solver.engine.stack._SLICE_NODES", 300)
-    monkeypatch.setattr("solver.solve.FrontierLimits", partial(FrontierLimits, previous_nodes=0, share=1))
+    monkeypatch.setattr("solver.checkpoint.DIVIDE_ABOVE", 50)
+    monkeypatch.setattr("solver.engine.ida_star.DIVISION", Division(most_nodes=5_000, ratio=0.3))
     kind = KINDS[name]
     size, goal = kind.board_size, kind.goal
     boards = boards_of(kind, kind.n_few if share == "few" else kind.n_all)

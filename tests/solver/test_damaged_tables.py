@@ -72,9 +72,8 @@ def test_constructor_and_worker_of_a_cluster_reject_the_table(damaged: Path, mon
     """The digests are those of the client, which has the same damaged file and has not verified it."""
     monkeypatch.setattr(Database, "verify", lambda _: None)
     with open_database(damaged) as database:
-        for frontier_bytes in (None, 1 << 20):
-            with pytest.raises(TableFileDamagedError, match=r"damaged\.h5 is damaged"):
-                Solver(database, frontier_bytes=frontier_bytes)
+        with pytest.raises(TableFileDamagedError, match=r"damaged\.h5 is damaged"):
+            Solver(database)
         digest = database.header.digest()
     tables = WorkerTables((str(damaged),), (digest,), load="map")
     with pytest.raises(ClusterError, match=r"damaged\.h5 is damaged"):

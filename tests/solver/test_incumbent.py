@@ -17,7 +17,7 @@ def test_incumbent_replaces_the_last_threshold(width: int, monkeypatch: pytest.M
     with database_for("555", "4x4", encoding="bits") as database:
         solver = Solver(database)
         whole = [solver.solve(board) for board in boards]
-        monkeypatch.setattr("solver.engine.ida_star._INCUMBENT_ABOVE", 1000)
+        monkeypatch.setattr("solver.engine.ida_star._INCUMBENT_ABOVE", 100)
         monkeypatch.setattr("solver.solve._MOST_WIDTH", width)
         monkeypatch.setattr("solver.solve._NODES_PER_BOARD", 1)
         reports: list[int] = []

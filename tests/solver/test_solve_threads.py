@@ -5,7 +5,6 @@ import gc
 import threading
 import time
 from collections.abc import Callable
-from functools import partial
 from itertools import count, pairwise
 from typing import Any
 from unittest import mock
@@ -16,7 +15,7 @@ import pytest
 from pdb_core.errors import InputError
 from solver import Iteration, Limits, WorkerPool
 from solver.engine import stack
-from solver.engine.frontier import FrontierLimits
+from solver.engine.division import Division
 from solver.engine.search_memory import FOUND, GENERATED, N_COUNTERS, PAUSED, SOLUTIONS
 from solver.engine.threshold import ThresholdSearch
 from solver.engine.worker_pool import in_parallel
@@ -119,13 +118,14 @@ def test_limits_below_zero_are_refused(seconds: float | None, nodes: int | None)
 
 
 @pytest.mark.usefixtures("tiny_slices")
-@pytest.mark.parametrize(("n_workers", "frontier_bytes"), [(0, None), (2, None), (0, 2_400_000)])
+@pytest.mark.parametrize(("n_workers", "divide_above"), [(0, 1 << 40), (2, 1 << 40), (0, 100)])
 @pytest.mark.parametrize("limits", [Limits(nodes=50_000), Limits(seconds=0.3)])
 def test_limits_end_a_search_with_a_lower_bound(
-    limits: Limits, n_workers: int, frontier_bytes: int | None, monkeypatch: pytest.MonkeyPatch
+    limits: Limits, n_workers: int, divide_above: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("solver.solve.FrontierLimits", partial(FrontierLimits, previous_nodes=0, share=1))
-    solver = solver_for("663", "4x4", "bits", frontier_bytes=frontier_bytes)
+    monkeypatch.setattr("solver.checkpoint.DIVIDE_ABOVE", divide_above)
+    monkeypatch.setattr("solver.engine.ida_star.DIVISION", Division(most_nodes=20_000, ratio=0.1))
+    solver = solver_for("663", "4x4", "bits")
     with WorkerPool(n_workers) as workers:
         pool = workers if n_workers else None
         start = time.perf_counter()

@@ -1,12 +1,14 @@
 """Subtrees: divided and stopped searches have the nodes and answers of whole ones; of a cluster: its test_solve.py."""
 
+from collections.abc import Callable
 from itertools import count
 
 import pytest
 
 from pdb_core.encoding import Encoding
-from solver import Checkpoint, HeuristicSolver, Limits, Solver, Subtrees, WorkerPool
-from solver.engine.frontier import FrontierLimits
+from pdb_core.puzzle import Tiles
+from solver import Checkpoint, HeuristicSolver, Limits, Solution, Solver, Subtrees, WorkerPool
+from solver.engine.division import Division
 from tests.solving import HARDEST_8, S3, database_for, node_counts, solvable_boards, solver_for
 
 PARTITION = "1,2,5/3,4,6/7,8"
@@ -15,10 +17,16 @@ PARTITION = "1,2,5/3,4,6/7,8"
 @pytest.fixture
 def divided_early(monkeypatch: pytest.MonkeyPatch) -> None:
     """Divide thresholds of some nodes into some subtrees."""
-    monkeypatch.setattr("solver.checkpoint.DIVIDE_ABOVE", 5)
+    monkeypatch.setattr("solver.checkpoint.DIVIDE_ABOVE", 0.5)
     monkeypatch.setattr("solver.engine.stack._SLICE_NODES", 64)
     # The ratio of the nodes of a threshold to those that divide the next one is 1.
-    monkeypatch.setattr("solver.engine.ida_star.DIVISION", FrontierLimits(1 << 24, previous_nodes=0, share=1))
+    monkeypatch.setattr("solver.engine.ida_star.DIVISION", Division(most_nodes=100_000, ratio=0.1))
+
+
+def undivided(search: Callable[[Tiles], Solution], board: Tiles) -> Solution:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("solver.checkpoint.DIVIDE_ABOVE", 1 << 60)
+        return search(board)
 
 
 class CountedCheckpoint(Checkpoint):
@@ -45,7 +53,7 @@ def test_divided_thresholds_have_the_nodes_of_undivided_ones(encoding: Encoding,
         ):
             n_subtrees = 0
             for board in solvable_boards(S3, 8, 3):
-                checkpoint, alone = CountedCheckpoint(), solver.solve(board)
+                checkpoint, alone = CountedCheckpoint(), undivided(solver.solve, board)
                 found = solver.solve(board, pool=pool if n_workers else None, checkpoint=checkpoint)
                 assert found.length == alone.length
                 assert node_counts(found.thresholds[:-1]) == node_counts(alone.thresholds[:-1])
@@ -61,7 +69,7 @@ def test_stopped_search_continues_with_the_same_nodes(n_workers: int) -> None:
     """Limits are on the nodes of all runs. tests/faults/failing_search.py interrupts such searches."""
     solver = solver_for(PARTITION, "3x3")
     with WorkerPool(n_workers) as pool:
-        alone, checkpoint, found = solver.solve(HARDEST_8), Checkpoint(), None
+        alone, checkpoint, found = undivided(solver.solve, HARDEST_8), Checkpoint(), None
         for nodes in count(20, 40):
             found = solver.solve(
                 HARDEST_8, limits=Limits(nodes=nodes), pool=pool if n_workers else None, checkpoint=checkpoint

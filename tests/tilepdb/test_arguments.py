@@ -33,7 +33,7 @@ def arguments(folder: Path, table: str) -> tuple[dict[str, Any], dict[str, dict[
     plan = tilepdb.plan_build(2, "blank-last", "auto", folder / "plan.h5")
     return {
         "algorithm": "a-star", "board": BOARD, "boards": [BOARD], "cell": 0, "cells": [0, 1, 2], "chunk": 2,
-        "column": 0, "database": database, "databases": database, "default": None, "frontier_bytes": 10**6,
+        "column": 0, "database": database, "databases": database, "default": None,
         "height": 3, "heuristic": "manhattan", "heuristics": "manhattan", "index": 0, "lengths": 3, "max_depth": 2,
         "max_distance": 2, "memory_limit_bytes": 10**8, "n_boards": 3, "n_each": 2, "n_threads": 1,
         "n_workers": 1, "nodes": 10, "out": folder / "a.npz", "partition": "auto", "path": table, "paths": "none.h5",

@@ -209,14 +209,6 @@ class IdaStarOptions:
             "--list", help="With --all: write each solution as soon as it is found. For --format text and ndjson."
         ),
     ] = False
-    frontier_memory: Annotated[
-        str | None,
-        typer.Option(
-            metavar="SIZE",
-            help="Memory for a breadth-first search near the root of hard boards, such as 8G. By default there is "
-            "none.",
-        ),
-    ] = None
 
 
 @option_group

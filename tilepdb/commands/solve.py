@@ -15,7 +15,7 @@ from tilepdb.commands.options import (
     SolveClusterOptions,
     TableOptions,
 )
-from tilepdb.commands.solvers import APPROXIMATE, Method, frontier_bytes, parse_method
+from tilepdb.commands.solvers import APPROXIMATE, Method, parse_method
 from tilepdb.commands.solving import answer_boards
 
 
@@ -33,7 +33,7 @@ def solve(
     ends in .dat or .pkl, or names a file, is a file of boards. Without boards, the command reads them from standard
     input; at a terminal, it solves the 17 hardest boards of the 15-puzzle (hardest80).
     """
-    method = Method(all_solutions=ida_star.all_solutions, frontier_bytes=frontier_bytes(ida_star))
+    method = Method(all_solutions=ida_star.all_solutions)
     _check_cluster(cluster, limits, method)
     answer_boards(method, boards, tables, limits, output, lists=ida_star.list_solutions, cluster=cluster)
 
@@ -45,11 +45,11 @@ def _check_cluster(cluster: SolveClusterOptions, limits: LimitOptions, method: M
         if cluster.worker_db is not None:
             raise InputError("--worker-db needs --scheduler; give its address, or leave out --worker-db")
         return
-    here = "leave out --scheduler to solve on this machine, with all its cores"
     if method.all_solutions:
-        raise InputError(f"a cluster finds one optimal solution, and --all counts all of them; {here}")
-    if method.frontier_bytes is not None:
-        raise InputError(f"a cluster keeps no nodes near the root; {here}, or leave out --frontier-memory")
+        raise InputError(
+            "a cluster finds one optimal solution, and --all counts all of them; "
+            "leave out --scheduler to solve on this machine, with all its cores"
+        )
 
 
 def search(

@@ -11,7 +11,6 @@ from pdb_core.errors import InputError
 from solver.algorithms import ALGORITHMS, DEFAULT_WEIGHT, IDA_STAR, WEIGHTED_A_STAR
 from tilepdb.commands.databases import OpenDatabases
 from tilepdb.commands.options import AlgorithmOptions, IdaStarOptions, parse_bytes
-from tilepdb.commands.output import message
 
 if TYPE_CHECKING:
     from pdb_core.puzzle import BoardSize, Tiles
@@ -20,8 +19,6 @@ if TYPE_CHECKING:
 APPROXIMATE = "approximate"
 DATABASES = "db"
 _DEFAULT_HEURISTIC = "manhattan"
-# Memory of a search without tables and frontier: mostly Python, kernels and the FSM.
-_PROGRAM_BYTES = 250_000_000
 
 
 @dataclass(frozen=True)
@@ -35,7 +32,6 @@ class Method:
     memory_limit_bytes: int | None = None
     plain: bool = False
     all_solutions: bool = False
-    frontier_bytes: int | None = None
 
     @property
     def heuristic(self) -> str | None:
@@ -51,14 +47,12 @@ def parse_method(options: AlgorithmOptions, db: list[Path] | None, ida_star: Ida
         raise InputError(f"algorithm {algorithm!r} is not known; give one of {', '.join(ALGORITHMS)}")
     no_heuristic = f"--algorithm {algorithm} uses no heuristic"
     only_ida_star = f"it needs --algorithm {IDA_STAR}"
-    is_ida_star, frontier = algorithm == IDA_STAR, ida_star.frontier_memory
+    is_ida_star = algorithm == IDA_STAR
     for is_allowed, option, value, why in (
         (ALGORITHMS[algorithm].uses_heuristic, "--heuristic", options.heuristic, no_heuristic),
         (ALGORITHMS[algorithm].uses_heuristic, "--db", db, no_heuristic),
         (is_ida_star, "--plain", options.plain, only_ida_star),
         (is_ida_star, "--all", ida_star.all_solutions, only_ida_star),
-        (is_ida_star, "--frontier-memory", frontier, only_ida_star),
-        (not options.plain, "--frontier-memory", frontier, "it cannot be combined with --plain"),
         (not is_ida_star, "--memory-limit", options.memory_limit, "IDA* stores no nodes"),
         (algorithm == WEIGHTED_A_STAR, "--weight", options.weight, f"it needs --algorithm {WEIGHTED_A_STAR}"),
     ):
@@ -88,17 +82,7 @@ def parse_method(options: AlgorithmOptions, db: list[Path] | None, ida_star: Ida
         memory_limit_bytes=None if options.memory_limit is None else parse_bytes(options.memory_limit),
         plain=options.plain,
         all_solutions=ida_star.all_solutions,
-        frontier_bytes=frontier_bytes(ida_star),
     )
-
-
-def frontier_bytes(ida_star: IdaStarOptions) -> int | None:
-    """Return the memory of --frontier-memory, None if it is not given. Raises `InputError`."""
-    if ida_star.frontier_memory is None:
-        return None
-    if ida_star.all_solutions:
-        raise InputError("--frontier-memory cannot be combined with --all; leave out one of them")
-    return parse_bytes(ida_star.frontier_memory)
 
 
 def solvers(method: Method, databases: OpenDatabases, *, n_at_a_time: int) -> "Callable[[BoardSize, Tiles], Any]":
@@ -107,11 +91,9 @@ def solvers(method: Method, databases: OpenDatabases, *, n_at_a_time: int) -> "C
     It is a `Solver`, a `HeuristicSolver` or a `GraphSolver`. `n_at_a_time` boards share the memory limits. The function
     raises `TableMismatchError`, `InputError`.
     """
-    from pdb_core.messages import format_bytes
     from pdb_core.resources import available_memory
     from solver import Solver
 
-    frontier = None if method.frontier_bytes is None else method.frontier_bytes // n_at_a_time
     limit = method.memory_limit_bytes
     if limit is None and n_at_a_time > 1 and method.algorithm != IDA_STAR:
         available = available_memory()
@@ -121,13 +103,7 @@ def solvers(method: Method, databases: OpenDatabases, *, n_at_a_time: int) -> "C
     @functools.cache
     def of_tables(*tables: "Database") -> Solver:
         """Return the solver for tables, which serve several goals."""
-        if method.frontier_bytes is not None:
-            n_bytes = sum(database.lookup_tables.memory.nbytes for database in tables)
-            message(
-                f"memory: {format_bytes(n_bytes + method.frontier_bytes + _PROGRAM_BYTES)}, "
-                f"{format_bytes(n_bytes)} of it for tables and {format_bytes(method.frontier_bytes)} for the frontier"
-            )
-        return Solver(*tables, plain=method.plain, frontier_bytes=frontier)
+        return Solver(*tables, plain=method.plain)
 
     @functools.cache
     def make(size: "BoardSize", goal: "Tiles") -> Any:
@@ -148,7 +124,7 @@ def solvers(method: Method, databases: OpenDatabases, *, n_at_a_time: int) -> "C
         if method.heuristics:
             from solver import HeuristicSolver
 
-            return HeuristicSolver(size, goal, method.heuristics, plain=method.plain, frontier_bytes=frontier)
+            return HeuristicSolver(size, goal, method.heuristics, plain=method.plain)
         return of_tables(*tables)
 
     def solver_for(size: "BoardSize", goal: "Tiles") -> Any:

@@ -17,7 +17,6 @@ solve 4X4
 solve 3X3
 solve --time-limit 60 --log FOLDER/a.log 4X4
 solve --all 4X4
-solve --frontier-memory 1G 4X4
 label --random 10 --out FOLDER/labels.npz
 build 1,2,3/4,5,6/7,8,9/10,11,12/13,14,15 --out FOLDER/bits.h5
 build 1,2,3/4,5,6/7,8,9/10,11,12/13,14,15 --encoding bytes --out FOLDER/bytes.h5

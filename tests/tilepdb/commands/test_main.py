@@ -69,7 +69,7 @@ def test_scripts_are_for_the_debugger(tmp_path: Path) -> None:
         ("pdb search --algorithm ", set(ALGORITHMS)),
         ("pdb search --heuristic ", {*HEURISTICS, "db"}),
         ("pdb study heuristics --heuristic wa", {"walking-distance"}),
-        ("pdb solve --frontier", {"--frontier-memory"}),
+        ("pdb solve --time", {"--time-limit"}),
     ],
 )
 def test_names_are_completed(line: str, expected: set[str]) -> None:

@@ -51,9 +51,6 @@ REFUSALS = rows("""
 2 | search "1 2/3 0" --algorithm bidirectional --heuristic manhattan | uses no heuristic
 2 | search "1 2/3 0" --algorithm a-star --plain | needs --algorithm ida-star
 2 | search "1 2/3 0" --algorithm a-star --all | needs --algorithm ida-star
-2 | search "1 2/3 0" --plain --frontier-memory 1G | cannot be combined with --plain
-2 | search "1 2/3 0" --all --frontier-memory 1G | cannot be combined with --all
-2 | search "1 2/3 0" --frontier-memory much | is not a number of bytes
 2 | search "1 2/3 0" --weight 2 | needs --algorithm weighted-a-star
 2 | search "1 2/3 0" --memory-limit 1G | IDA* stores no nodes
 2 | search "1 2/3 0" --algorithm a-star --memory-limit much | is not a number of bytes

@@ -32,9 +32,9 @@ _SINGLE = ("--max-nodes", "1000000000")
 DIVIDED_EARLY = """
 import signal, time, solver.checkpoint, solver.engine.ida_star
 from solver import answer_log
-from solver.engine.frontier import FrontierLimits
-solver.checkpoint.DIVIDE_ABOVE = 20_000
-solver.engine.ida_star.DIVISION = FrontierLimits(1 << 20, previous_nodes=0, share=100)
+from solver.engine.division import Division
+solver.checkpoint.DIVIDE_ABOVE = 2_000
+solver.engine.ida_star.DIVISION = Division(most_nodes=5_000, ratio=10)
 answer_log._WRITE_S = 0.0
 write_subtrees = answer_log._LoggedCheckpoint._write_subtrees
 def write_slowly(self):
@@ -68,11 +68,6 @@ def test_goals_of_options_and_of_tables(small_table: str, own_cache: str) -> Non
         pdb("solve", "--db", small_table, board, "--goal", goal, code=code)
     of_snail = str(table_file("1,2,3,8/4,5,6,7", "3x3", "snail"))
     assert record_of("--db", of_snail, "1 2 3/8 4 0/7 6 5")["h"] == 1
-
-
-def test_memory_of_a_frontier_is_announced(small_table: str) -> None:
-    said = pdb("solve", "--db", small_table, BOARD, "--frontier-memory", "1G").stderr
-    assert re.search(r"memory: 1\.3 GB, .* for tables and 1\.0 GB for the frontier", said)
 
 
 def test_standard_table_is_built_once_and_replaced_if_damaged(own_cache: str) -> None:
