@@ -33,14 +33,14 @@ from solver.engine.search_result import SearchResult
 from solver.engine.unit_tables import DatabaseSums
 from solver.engine.worker_pool import WorkerPool, in_parallel
 from solver.labels import Labels, distances_with_moves, mapped_moves, optimal_first_moves
-from solver.large_boards.suboptimal import find_incumbent
+from solver.large_boards.suboptimal import find_by_beams
 from solver.move_pruning.move_pruning import PruningFsm, fsm_for
 from solver.progress import Iteration, LimitsLike, Report, as_limits
 from solver.solution import Solution, SolvedBoards, check_solvable, one_move_away, replay, unsolvable
 
 # Boards that one call searches at most: enough to keep Python out, few enough to keep all threads busy.
 MOST_BOARDS = 64
-# Width of the beams that find an incumbent: they take some percent of the time of the search before.
+# Nodes of the last threshold for each board of a beam: it takes some percent of the time of the threshold.
 _NODES_PER_BOARD, _MOST_WIDTH = 5_000, 400_000
 
 
@@ -193,13 +193,18 @@ class IdaStarSolver(ABC):
         return IdaStar(
             self._make_engine(fsm),
             operator_order=self._operator_order,
-            find_incumbent=None if keeps_equals or self._plain else self._find_incumbent,
+            find_solution=None if keeps_equals or self._plain else self._find_by_beams,
         )
 
-    def _find_incumbent(self, board: Tiles, n_nodes: int, end: float, report: Report | None) -> tuple[int, ...] | None:
-        """Return a solution found by beams, whose width grows with the nodes of the search; see `FindIncumbent`."""
+    def _find_by_beams(
+        self, board: Tiles, limit: int, n_nodes: int, end: float, report: Report | None
+    ) -> tuple[int, ...] | None:
+        """Return a solution of at most `limit` moves found by beams, see `FindSolution`."""
         width = min(_MOST_WIDTH, n_nodes // _NODES_PER_BOARD)
-        return find_incumbent(board, self._goal, self._size, width, end, report)
+        try:
+            return find_by_beams(board, self._goal, self._size, width, limit, end, report)
+        except MemoryError:
+            return None
 
     def _checked(self, board: BoardLike, goal: BoardLike | None) -> tuple[Board, Board, BoardMapping]:
         """Return the board, the goal, and the mapping to the engine's goal. Raises what `solve` raises."""

@@ -25,24 +25,24 @@ from solver.engine.work import Work
 from solver.engine.worker_pool import WorkerPool
 from solver.progress import WARM_UP_LIMITS, Iteration, Limits, Report
 
-# Nodes of a threshold after which an incumbent is looked for, at a pace of 1: half a second of one core.
-_INCUMBENT_ABOVE = 5_000_000
-# Returns a solution of a board, optimal or not, or None. It should take some percent of the time that this number of
+# Nodes of a threshold after which the next solution is looked for by other means, at a pace of 1: half a second.
+_LOOK_ABOVE = 5_000_000
+# Returns a solution of a board of at most some moves, or None. It should take some percent of the time that a number of
 # nodes takes at a pace of 1. The last arguments are when it must end, and what it calls every fraction of a second.
-FindIncumbent = Callable[[Tiles, int, float, Report | None], tuple[int, ...] | None]
+FindSolution = Callable[[Tiles, int, int, float, Report | None], tuple[int, ...] | None]
 
 
 class IdaStar:
     """IDA* with an engine, for its goal. Thread-safe."""
 
     def __init__(
-        self, engine: Engine, *, operator_order: bool = False, find_incumbent: FindIncumbent | None = None
+        self, engine: Engine, *, operator_order: bool = False, find_solution: FindSolution | None = None
     ) -> None:
-        """`operator_order`: without a pool, search in the order of the textbook. With `find_incumbent`, end long
-        searches for one solution when all thresholds below the length of an incumbent are finished.
+        """`operator_order`: without a pool, search in the order of the textbook. `find_solution`: called after a long
+        threshold; if it finds a solution of the next one, that is not searched.
         """
         self.engine, self.stacks = engine, StackPool(engine)
-        self.operator_order, self.find_incumbent = operator_order, find_incumbent
+        self.operator_order, self.find_solution = operator_order, find_solution
 
     def search(
         self,
@@ -169,7 +169,6 @@ class _LongSearch:
         self.roots, self.row, self.start = self.many.roots, self.many.board, self.many.began_at
         self.board: Tiles = tuple(self.roots.boards[self.row].tolist())
         self.h = int(self.roots.h[self.row])
-        self.incumbent: tuple[int, ...] | None = None
 
     def run(self) -> SearchResult:
         """Search from the threshold on that was begun on the stack."""
@@ -183,10 +182,10 @@ class _LongSearch:
                 threshold = finished[-1].threshold + 2
         while True:
             if not is_begun:
-                self._improve_incumbent(finished[-1])
-                if self.incumbent is not None and len(self.incumbent) == threshold:
+                tiles = self._found_at(threshold, finished[-1])
+                if tiles is not None:
                     seconds = earlier_s + time.perf_counter() - self.start
-                    return SearchResult(self.incumbent, finished, seconds, h=self.h, n_solutions=1)
+                    return SearchResult(tiles, finished, seconds, h=self.h, n_solutions=1)
                 self.stack.begin(self.roots, self.row, threshold)
             n_before = sum(done.generated for done in finished)
             nodes_left = None if self.limits.nodes is None else self.limits.nodes - n_before
@@ -208,15 +207,15 @@ class _LongSearch:
                 return self._result(search, work, finished, earlier_s + time.perf_counter() - self.start)
             is_begun = False
 
-    def _improve_incumbent(self, last: Iteration) -> None:
-        """Look for a shorter incumbent if the last threshold took long."""
-        find, report, pace = self.ida_star.find_incumbent, self.report, self.ida_star.engine.pace
-        if find is None or self.finds_all or last.generated < _INCUMBENT_ABOVE * pace:
-            return
+    def _found_at(self, threshold: int, last: Iteration) -> tuple[int, ...] | None:
+        """Return a solution of `threshold` moves found by other means. It is optimal: the threshold before has none."""
+        ida_star, report = self.ida_star, self.report
+        n_nodes = int(last.generated / ida_star.engine.pace)
+        if ida_star.find_solution is None or self.finds_all or n_nodes < _LOOK_ABOVE:
+            return None
         end = math.inf if self.limits.seconds is None else self.start + self.limits.seconds
-        found = find(self.board, int(last.generated / pace), end, None if report is None else lambda _: report(last))
-        if found is not None and (self.incumbent is None or len(found) < len(self.incumbent)):
-            self.incumbent = found
+        at_last = None if report is None else lambda _: report(last)
+        return ida_star.find_solution(self.board, threshold, n_nodes, end, at_last)
 
     def _work(self, search: ThresholdSearch, finished: tuple[Iteration, ...], *, is_begun: bool) -> Work:
         """Return the work of a threshold, of the kind that suits it; its root is on the stack."""

@@ -12,7 +12,7 @@ class SearchResult:
     """Result of a run of the engine, in the terms of the tables.
 
     moves        the tiles moved, in order; None if no solution was found
-    thresholds   the thresholds searched: without that of the solution, if it was an incumbent; one for subtrees and
+    thresholds   the thresholds searched: without that of the solution, if it was found by beams; one for subtrees and
                  for the upper part of a tree
     seconds      of the search
     h            lower bound at the root; 0 for subtrees

@@ -264,19 +264,19 @@ def shorter(pieces: Pieces, forward: list[int] | None, backward: list[int] | Non
     return backward if forward is None else min(forward, backward, key=len)
 
 
-def find_incumbent(
-    board: Tiles, goal: Tiles, size: BoardSize, width: int, end: float, report: Report | None
+def find_by_beams(
+    board: Tiles, goal: Tiles, size: BoardSize, width: int, limit: int, end: float, report: Report | None
 ) -> tuple[int, ...] | None:
     """Return the tiles of a solution of a board of at most 8x8 that beams find in this thread, or None.
 
-    `end` and `report` are those of `find_path`.
+    `limit`, `end` and `report` are those of `find_path`.
     """
     if max(size.width, size.height) > LAST_SIDE:
         return None
     pieces = in_pieces(board, goal)
     whole = embedding(size, range(size.height), range(size.width))
     aim, ends = fitted_aim(whole), both_ends(whole.embed(pieces))
-    path = shorter(ends[0], *(find_path(each, aim, width, _REST_MOVES, end, report) for each in ends))
+    path = shorter(ends[0], *(find_path(each, aim, width, limit, end, report) for each in ends))
     return None if path is None else tiles_on_path(board, without_loops(pieces, whole.original_path(path)))
 
 

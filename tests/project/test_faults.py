@@ -13,7 +13,7 @@ PROGRAMS = """
 failing_builds --every 101 | 25 |
 lose_power --every 11 | 40 |
 failing_search --tried 16 --interrupts 8 | 24 |
-damaged_tables --tried 8 --samples 4 | 100 |
+damaged_tables --tried 8 --samples 4 | 80 |
 failing_builds | 2000 | slow
 lose_power | 500 | slow
 failing_search --tried 2000 --interrupts 1000 --seed 2 | 3000 | slow

@@ -1,4 +1,4 @@
-"""Long searches end when an incumbent, a solution found by beams, is proven to be optimal."""
+"""Long searches end when beams find a solution of the next threshold: it is optimal."""
 
 import pytest
 
@@ -12,12 +12,12 @@ def counts_before_the_last(solution: Solution) -> list[tuple[int, int, int]]:
 
 @pytest.mark.usefixtures("tiny_slices")
 @pytest.mark.parametrize("width", [1, 1000])
-def test_incumbent_replaces_the_last_threshold(width: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_beams_replace_the_last_threshold(width: int, monkeypatch: pytest.MonkeyPatch) -> None:
     boards = solvable_boards(S4, 10, 8)
     with database_for("555", "4x4", encoding="bits") as database:
         solver = Solver(database)
         whole = [solver.solve(board) for board in boards]
-        monkeypatch.setattr("solver.engine.ida_star._INCUMBENT_ABOVE", 100)
+        monkeypatch.setattr("solver.engine.ida_star._LOOK_ABOVE", 100)
         monkeypatch.setattr("solver.solve._MOST_WIDTH", width)
         monkeypatch.setattr("solver.solve._NODES_PER_BOARD", 1)
         reports: list[int] = []
@@ -37,10 +37,10 @@ def test_incumbent_replaces_the_last_threshold(width: int, monkeypatch: pytest.M
 
 
 @pytest.mark.usefixtures("tiny_slices")
-def test_incumbents_keep_to_the_time_limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("solver.engine.ida_star._INCUMBENT_ABOVE", 0)
+def test_beams_keep_to_the_time_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("solver.engine.ida_star._LOOK_ABOVE", 0)
     ends: list[float] = []
-    monkeypatch.setattr("solver.solve.find_incumbent", lambda *arguments: ends.append(arguments[4]))
+    monkeypatch.setattr("solver.solve.find_by_beams", lambda *arguments: ends.append(arguments[5]))
     with database_for("555", "4x4", encoding="bits") as database:
         Solver(database).solve(solvable_boards(S4, 1, 8)[0], limits=Limits(seconds=1000))
         assert len(ends) > 0
