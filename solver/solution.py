@@ -50,7 +50,7 @@ class Solution:
     n_bytes
         Bytes of the stored nodes at the end.
     thresholds
-        Thresholds of IDA*; empty for other searches.
+        Thresholds that IDA* searched, without the last one if beams found the solution; empty for other searches.
     n_solutions
         Optimal solutions found; all that exist if `is_complete`.
     """

@@ -233,8 +233,9 @@ class Solver(IdaStarSolver):
     The sums of a database are looked up only if those of the databases before it do not prune the node. All databases
     must be of one board size, and serve the goal of the first.
 
-    The solver prunes duplicate sequences of moves, and searches the most promising child first. Its kernels are loaded
-    or compiled when it is made.
+    The solver prunes duplicate sequences of moves, and searches the most promising child first. After a threshold of
+    half a second or more, beams look for a solution of the next one. Kernels are loaded or compiled when the solver is
+    made, and those of long searches when they are needed.
 
     Parameters
     ----------

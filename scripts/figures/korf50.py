@@ -17,7 +17,7 @@ _SERIES = {
     "published_6666": ("6-6-6-6, 2002", "old"),
     "published_7_partitions": ("7 partitions, 2019", "seven"),
     "published_large": ("large tables, 2019", "large"),
-    "expanded": ("24-small, tile-pdb", "own"),
+    "expanded": ("24-large, tile-pdb", "own"),
 }
 _COLUMNS = ("generated", "expanded", "seconds_s", "published_6666", "published_7_partitions", "published_large")
 _LEFT, _RIGHT, _TOP, _BOTTOM, _WIDTH, _HEIGHT = 60, 710, 46, 330, 720, 360

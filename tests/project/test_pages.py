@@ -211,7 +211,7 @@ NOT_RUN = {
     "dask ": "a cluster of machines; tests/pdb_cluster starts clusters in the process",
     "pdb build 6666 --scheduler": "needs that cluster; tests/pdb_cluster/test_build.py",
     "pdb solve --db data/6666.h5 --instances korf50-24puzzle --log": "takes days; tests/tilepdb/commands",
-    "pdb solve --db data/24-small.h5 --load huge": "takes hours; tests/solver/test_division.py",
+    "pdb solve --db data/24-large.h5 --load huge": "takes hours; tests/solver/test_division.py",
     "pdb solve --db data/6666.h5 --instances korf50-24puzzle --scheduler": "needs a cluster; tests/pdb_cluster",
 }
 # Pages whose blocks can be pasted one by one. Only a service that a block starts keeps running.
