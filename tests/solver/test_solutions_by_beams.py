@@ -1,8 +1,13 @@
 """Long searches end when beams find a solution of the next threshold: it is optimal."""
 
+import math
+
 import pytest
 
+from pdb_core.puzzle import BoardSize, as_goal
 from solver import Limits, Solution, Solver
+from solver.large_boards.suboptimal import find_by_beams
+from solver.solution import check_solution
 from tests.solving import S4, database_for, node_counts, solvable_boards
 
 
@@ -46,3 +51,15 @@ def test_beams_keep_to_the_time_limit(monkeypatch: pytest.MonkeyPatch) -> None:
         assert len(ends) > 0
         assert len(set(ends)) == 1
         assert ends[0] < float("inf")
+
+
+@pytest.mark.parametrize("size", [(3, 2), (2, 5), (5, 3), (5, 5), (6, 4), (8, 2), (9, 2)])
+def test_beams_solve_boards_of_any_shape_and_goal(size: tuple[int, int]) -> None:
+    board_size = BoardSize(*size)
+    for name in ("blank-last", "blank-first", "snail"):
+        goal = as_goal(name, board_size)
+        for board in solvable_boards(board_size, 2, 23, name):
+            tiles = find_by_beams(board, goal, board_size, 300, 500, math.inf, None)
+            assert (tiles is None) == (max(size) > 8)
+            if tiles is not None:
+                check_solution(board, tiles, goal, board_size)
