@@ -40,7 +40,7 @@ from solver.solution import Solution, SolvedBoards, check_solvable, one_move_awa
 
 # Boards that one call searches at most: enough to keep Python out, few enough to keep all threads busy.
 MOST_BOARDS = 64
-# Nodes of the last threshold for each board of a beam: it takes some percent of the time of the threshold.
+# Nodes of the last threshold for each board of a beam: the beams then take a small part of the time of the threshold.
 _NODES_PER_BOARD, _MOST_WIDTH = 5_000, 400_000
 
 

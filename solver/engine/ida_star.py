@@ -27,8 +27,9 @@ from solver.progress import WARM_UP_LIMITS, Iteration, Limits, Report
 
 # Nodes of a threshold after which the next solution is looked for by other means, at a pace of 1: half a second.
 _LOOK_ABOVE = 5_000_000
-# Returns a solution of a board of at most some moves, or None. It should take some percent of the time that a number of
-# nodes takes at a pace of 1. The last arguments are when it must end, and what it calls every fraction of a second.
+# Looks for a solution without IDA*, and returns None if it finds none. Its arguments are the board, the most moves of
+# the solution, the nodes of the last threshold at a pace of 1 (it should take a small part of their time), the time at
+# which it must end, and the report, which it calls every fraction of a second.
 FindSolution = Callable[[Tiles, int, int, float, Report | None], tuple[int, ...] | None]
 
 
@@ -208,7 +209,7 @@ class _LongSearch:
             is_begun = False
 
     def _found_at(self, threshold: int, last: Iteration) -> tuple[int, ...] | None:
-        """Return a solution of `threshold` moves found by other means. It is optimal: the threshold before has none."""
+        """Return an optimal solution of `threshold` moves found without IDA*, or None. Smaller thresholds have none."""
         ida_star, report = self.ida_star, self.report
         n_nodes = int(last.generated / ida_star.engine.pace)
         if ida_star.find_solution is None or self.finds_all or n_nodes < _LOOK_ABOVE:

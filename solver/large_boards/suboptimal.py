@@ -267,9 +267,9 @@ def shorter(pieces: Pieces, forward: list[int] | None, backward: list[int] | Non
 def find_by_beams(
     board: Tiles, goal: Tiles, size: BoardSize, width: int, limit: int, end: float, report: Report | None
 ) -> tuple[int, ...] | None:
-    """Return the tiles of a solution of a board of at most 8x8 that beams find in this thread, or None.
+    """Search by beams from both ends, one after the other. Return the tiles moved; None without a solution.
 
-    `limit`, `end` and `report` are those of `find_path`.
+    Boards larger than 8x8 are not searched. `limit`, `end` and `report` are those of `find_path`.
     """
     if max(size.width, size.height) > LAST_SIDE:
         return None
