@@ -1,22 +1,28 @@
-"""Fit values that rank boards in `pdb approximate`, from nothing.
+"""Fit the values that rank boards in `pdb approximate`, from nothing.
 
-    python scripts/fit_values.py values.npz
+    scripts/fit_values values.npz
 
 A round solves random boards of 6x6 by beams with the values of the round before, at first by Manhattan distance alone,
-and shortens windows of the solutions. Any two boards on a solution are an example: the second is the goal of the first,
-at the number of moves between them. Stochastic gradient descent then fits the value of each piece on its cell and of
-each pair of pieces. The value of a pair is the sum of two: one for pairs that a symmetry of the board maps onto each
-other, and one for pairs of equal displacements, which has more examples.
+and shortens windows of the solutions. Every round takes the boards of the round before and more, and keeps the shortest
+solution of each. Any two boards on a solution are an example: the second is the goal of the first, at the number of
+moves between them. Stochastic gradient descent then fits, from zero, the value of each piece on its cell and of each
+pair of pieces. The value of a pair is the sum of two: one for pairs that a symmetry of the board maps onto each other,
+and one for pairs of equal displacements, which has more examples. The result is the mean of the values of the last two
+rounds.
 
-The result depends on the seeds alone: all is computed in integers, or in a fixed order.
+A beam keeps boards that are estimated too near to the goal. So later rounds take some examples from strays, boards of a
+beam, with solutions of their own. Some strays are more than 100 moves too near: no error counts for more than 5 moves.
+
+The result depends on the seeds alone: all is computed in integers, or in a fixed order by additions, multiplications
+and divisions.
 """
 
 import argparse
 import math
 import time
-from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numba
 import numpy as np
@@ -26,8 +32,8 @@ from pdb_core.puzzle import BoardSize, blank_last, random_boards
 from pdb_core.resources import available_cores
 from solver.board_arrays import cell_distances
 from solver.engine.worker_pool import in_parallel
-from solver.large_boards.beam_search import find_path
-from solver.large_boards.beam_search_kernels import Aim
+from solver.large_boards.beam_search import find_path, new_beam
+from solver.large_boards.beam_search_kernels import Aim, grow_beam, start_beam
 from solver.large_boards.fitted_values import (
     FIRST_SIDE,
     FITTED_FILE,
@@ -38,6 +44,7 @@ from solver.large_boards.fitted_values import (
     values_of_classes,
 )
 from solver.large_boards.line_by_line import Pieces, in_pieces
+from solver.large_boards.line_by_line_kernels import NOT_FOUND
 from solver.large_boards.suboptimal import find_from_both_ends, fitted_aim
 
 Int32s = npt.NDArray[np.int32]
@@ -45,15 +52,42 @@ Int32s = npt.NDArray[np.int32]
 _SIDE = FIRST_SIDE
 _N = _SIDE * _SIDE
 _SIZE = BoardSize(_SIDE, _SIDE)
-# Boards of each round and the width of their beams. The number of a round is the seed of its boards and examples.
-_ROUNDS = ((100, 1000), (200, 1000), (400, 1000), (800, 2000), (1400, 2000))
+# Of each round: boards, width of their beams, whether each board has strays, examples, and first rate of the descent.
+_ROUNDS = (
+    (100, 1000, False, 2_000_000, 0.05),
+    (200, 1000, False, 2_000_000, 0.05),
+    (400, 1000, False, 2_000_000, 0.05),
+    (800, 2000, True, 2_000_000, 0.05),
+    (1500, 2000, True, 2_000_000, 0.05),
+    (4000, 2000, True, 2_000_000, 0.05),
+    (4000, 2000, True, 4_000_000, 0.1),
+)
 # Windows of a solution that are searched again: length and width of the beam.
 _WINDOWS = ((60, 500), (100, 1000))
+# Width of the beams that strays are from and that solve them. One stray of a board is from any layer before the length
+# of its solution, another one from the last of them.
+_STRAY_WIDTH, _LAST_LAYERS = 1000, 30
 _MOST_MOVES = 600
-_EXAMPLES = 2_000_000
-_FIRST_RATE, _LAST_RATE = 0.1, 0.003
+# One in this number of examples begins at a stray.
+_STRAY_ONE_IN = 20
+_LAST_RATE = 0.0003
+# Errors count for at most as many moves.
+_MOST_ERROR = 5
 # Share of a step that goes to the values by symmetry, and the fewest moves of an example.
 _SYMMETRY_SHARE, _LEAST_MOVES = 0.3, 5
+
+
+class Solved(NamedTuple):
+    """A random board, and the boards of its solution and of those of its strays, if they were found.
+
+    path          list of cells that the blank moves to
+    boards_on_it  int32[moves + 1, 36]  in pieces
+    of_strays     int32[moves + 1, 36] each
+    """
+
+    path: list[int] | None
+    boards_on_it: Int32s | None
+    of_strays: list[Int32s]
 
 
 def aim_of(singles: npt.NDArray[np.int16], classes: npt.NDArray[np.int16]) -> Aim:
@@ -62,31 +96,48 @@ def aim_of(singles: npt.NDArray[np.int16], classes: npt.NDArray[np.int16]) -> Ai
     return present._replace(fitted=changes_of(values_of_classes(singles, classes), _SIDE))
 
 
-def solutions(aim: Aim, n_boards: int, width: int, seed: int) -> Iterator[Int32s]:
-    """Yield the boards of a good solution of each random board that beams solve, int32[moves + 1, 36] in pieces."""
+def solve_boards(aim: Aim, n_boards: int, width: int, has_strays: bool, paths: list[list[int] | None]) -> list[Solved]:
+    """Return good solutions of the first random boards: for those with a path, none longer than it."""
     goal = blank_last(_SIZE)
-    boards = [in_pieces(tuple(board.tolist()), goal) for board in random_boards(_SIZE, goal, n_boards, seed)]
+    boards = [in_pieces(tuple(board.tolist()), goal) for board in random_boards(_SIZE, goal, n_boards, seed=0)]
 
-    def solve(board: Pieces, _report: object, _pool: object) -> Int32s | None:
-        path = find_from_both_ends(board, aim, width, _MOST_MOVES, math.inf)
+    def solve(number: int, _report: object, _pool: object) -> Solved:
+        board = boards[number]
+        found = find_from_both_ends(board, aim, width, _MOST_MOVES, math.inf), *paths[number : number + 1]
+        path = min((each for each in found if each is not None), key=len, default=None)
         if path is None:
-            return None
+            return Solved(None, None, [])
         for length, window_width in _WINDOWS:
             for first in (0, length // 2):
                 path = shorten_windows(board, path, aim, first, length, window_width)
-        return np.array([each.cells for each in boards_on(board, path)], dtype=np.int32)
+        return Solved(path, boards_on(board, path), solve_strays(board, aim, len(path), number) if has_strays else [])
 
-    for found in in_parallel(boards, solve, n_threads=available_cores()):
-        if found is not None:
-            yield found
+    return list(in_parallel(range(n_boards), solve, n_threads=available_cores()))
 
 
-def boards_on(board: Pieces, path: list[int]) -> Iterator[Pieces]:
-    """Yield the boards on a path, the first and the last included."""
-    yield board
+def solve_strays(board: Pieces, aim: Aim, length: int, seed: int) -> list[Int32s]:
+    """Return the boards on the solutions of random boards in two layers of a beam, if beams find them."""
+    rng = np.random.default_rng(seed)
+    beam = new_beam(_N, _STRAY_WIDTH, length)
+    start_beam(beam, board.cells, board.blank_cell)
+    solutions = []
+    for depth in sorted((int(rng.integers(1, length)), length - int(rng.integers(_LAST_LAYERS)))):
+        if grow_beam(beam, aim, _STRAY_WIDTH, depth) != NOT_FOUND or beam.state[0] == 0:
+            break
+        cells = beam.boards[depth & 1, int(rng.integers(beam.state[0]))].astype(np.int32)
+        stray = Pieces(cells, board.blank)
+        path = find_from_both_ends(stray, aim, _STRAY_WIDTH, _MOST_MOVES, math.inf)
+        if path is not None and len(path) >= _LEAST_MOVES:
+            solutions.append(boards_on(stray, path))
+    return solutions
+
+
+def boards_on(board: Pieces, path: list[int]) -> Int32s:
+    """Return the boards on a path, the first and the last included."""
+    boards = [board]
     for cell in path:
-        board = board.after([cell])
-        yield board
+        boards.append(boards[-1].after([cell]))
+    return np.array([each.cells for each in boards], dtype=np.int32)
 
 
 def shorten_windows(board: Pieces, path: list[int], aim: Aim, first: int, length: int, width: int) -> list[int]:
@@ -100,6 +151,7 @@ def shorten_windows(board: Pieces, path: list[int], aim: Aim, first: int, length
     return shorter
 
 
+@cache
 def pair_classes() -> tuple[Int32s, Int32s]:
     """Return the class of each pair by symmetries, and by displacements: int32[36, 36, 36, 36] each.
 
@@ -124,11 +176,13 @@ def pair_classes() -> tuple[Int32s, Int32s]:
 
 @numba.njit(nogil=True)  # type: ignore[untyped-decorator]
 def descend(
-    boards: Any, firsts: Any, distances: Any, classes: Any, values: Any, n_examples: int, rates: Any, seed: int
-) -> float:
+    boards: Any, firsts: Any, n_random: int, distances: Any, classes: Any, values: Any, n_examples: int, rates: Any,
+    seed: int,
+) -> float:  # fmt: skip
     """Fit values to random examples, and return the root mean square of the errors before each step, in moves.
 
     boards     int32[m, 36]: boards of all solutions; those of one begin at `firsts` and end before the next one
+    n_random   the first solutions are those of random boards, the others those of strays
     classes    class of a piece on its cell, and of a pair by symmetry and by displacement
     values     float64 of each class of these three kinds
     rates      first and last rate of the descent; with rates of 0, values do not change
@@ -141,10 +195,11 @@ def descend(
     goal_of = np.empty(n, dtype=np.int64)
     pieces, cells = np.empty(n - 1, dtype=np.int64), np.empty(n - 1, dtype=np.int64)
     for number in range(n_examples):
-        solution = np.random.randint(len(firsts) - 1)
+        begins_at_stray = len(firsts) - 1 > n_random and np.random.randint(_STRAY_ONE_IN) == 0
+        solution = np.random.randint(n_random, len(firsts) - 1) if begins_at_stray else np.random.randint(n_random)
         length = firsts[solution + 1] - firsts[solution] - 1
         moves = np.random.randint(_LEAST_MOVES, length + 1)
-        start = firsts[solution] + np.random.randint(length + 1 - moves)
+        start = firsts[solution] + (0 if begins_at_stray else np.random.randint(length + 1 - moves))
         for cell in range(n):
             goal_of[boards[start + moves, cell]] = cell
         k = 0
@@ -160,10 +215,11 @@ def descend(
                 estimate += displaced[displaced_of[pieces[i], cells[i], pieces[j], cells[j]]]
         error = estimate - moves
         squares += error * error
-        rate = rates[0] * (rates[1] / rates[0]) ** (number / n_examples) if rates[0] > 0 else 0.0
-        if rate == 0:
+        if rates[0] == 0:
             continue
-        step = rate * error / (k * (k - 1) // 2)
+        left = 1 - number / n_examples
+        rate = rates[1] + (rates[0] - rates[1]) * left * left * left
+        step = rate * max(-_MOST_ERROR, min(_MOST_ERROR, error)) / (k * (k - 1) // 2)
         for i in range(k):
             singles[single_of[pieces[i], cells[i]]] -= step
             for j in range(i + 1, k):
@@ -172,9 +228,9 @@ def descend(
     return math.sqrt(squares / n_examples)
 
 
-def fit(paths: list[Int32s], seed: int) -> tuple[npt.NDArray[np.int16], npt.NDArray[np.int16]]:
+def fit(solved: list[Solved], n_examples: int, first_rate: float, seed: int) -> list[npt.NDArray[np.int16]]:
     """Return the values of single pieces and of the classes of pairs that fit solutions, as `values_of_classes` takes
-    them. A tenth of the solutions is left out, and the error on them is printed."""
+    them. The solutions of the last tenth of the boards are left out, and the error on them is printed."""
     images = images_of_cells(_SIDE)
     codes = np.min([images[:, :, None] * _N + images[:, None, :], images[:, None, :] * _N + images[:, :, None]], (0, 1))
     single_of = np.unique(codes, return_inverse=True)[1].reshape(_N, _N).astype(np.int32)
@@ -182,19 +238,21 @@ def fit(paths: list[Int32s], seed: int) -> tuple[npt.NDArray[np.int16], npt.NDAr
     classes = single_of, symmetric_of, displaced_of
     values = tuple(np.zeros(of.max() + 1) for of in classes)
     distances = cell_distances(_SIZE).astype(np.int64)
-    n_left_out = max(1, len(paths) // 10)
+    of_random = [each.boards_on_it for each in solved if each.boards_on_it is not None]
+    n_fitted = len(of_random) - max(1, len(of_random) // 10)
+    of_strays = [boards for each in solved for boards in each.of_strays]
     left_out, fitted = (
-        (np.concatenate(part), np.cumsum([0, *map(len, part)])) for part in (paths[:n_left_out], paths[n_left_out:])
+        (np.concatenate(part), np.cumsum([0, *map(len, part)]), min(n_fitted, len(part)))
+        for part in (of_random[n_fitted:], of_random[:n_fitted] + of_strays)
     )
-    descend(*fitted, distances, classes, values, _EXAMPLES, (_FIRST_RATE, _LAST_RATE), seed)
+    descend(*fitted, distances, classes, values, n_examples, (first_rate, _LAST_RATE), seed)
     error = descend(*left_out, distances, classes, values, 20_000, (0.0, 0.0), seed)
-    print(f"error {error:.2f} moves on {n_left_out} boards left out", flush=True)
+    print(f"error {error:.2f} moves on {len(of_random) - n_fitted} boards left out", flush=True)
     grid = np.indices(symmetric_of.shape)
     is_pair = (grid[0] != grid[2]) & (grid[1] != grid[3])
     places = np.unique(symmetric_of[is_pair], return_index=True)[1]
     of_pairs = (values[1][symmetric_of] + values[2][displaced_of])[is_pair][places]
-    singles, of_classes = (np.rint(MOVE_UNITS * each).astype(np.int16) for each in (values[0][single_of], of_pairs))
-    return singles, of_classes
+    return [np.rint(MOVE_UNITS * each).astype(np.int16) for each in (values[0][single_of], of_pairs)]
 
 
 def main() -> None:
@@ -203,14 +261,19 @@ def main() -> None:
     parser.add_argument("out", type=Path, help="file to write, .npz, in the form of fitted_values.npz")
     out = parser.parse_args().out
     with np.load(FITTED_FILE) as file:
-        singles, classes = (np.zeros_like(file[name]) for name in ("singles", "classes"))
+        values = [np.zeros_like(file[name]) for name in ("singles", "classes")]
     start = time.perf_counter()
-    for seed, (n_boards, width) in enumerate(_ROUNDS):
-        paths = list(solutions(aim_of(singles, classes), n_boards, width, seed))
-        moves = sum(map(len, paths)) / max(1, len(paths)) - 1
-        print(f"round {seed}: {len(paths)} of {n_boards} boards, {moves:.1f} moves on average, ", end="")
-        singles, classes = fit(paths, seed)
+    paths: list[list[int] | None] = []
+    for number, (n_boards, width, has_strays, n_examples, first_rate) in enumerate(_ROUNDS):
+        solved = solve_boards(aim_of(*values), n_boards, width, has_strays, paths)
+        paths = [each.path for each in solved]
+        lengths = [len(path) for path in paths if path is not None]
+        print(f"round {number}: {len(lengths)} of {n_boards} boards, {np.mean(lengths):.1f} moves on average, ", end="")
+        before, values = values, fit(solved, n_examples, first_rate, seed=number)
         print(f"{time.perf_counter() - start:.0f} s", flush=True)
+        singles, classes = (
+            np.rint((old + new.astype(float)) / 2).astype(np.int16) for old, new in zip(before, values, strict=True)
+        )
         np.savez_compressed(out, singles=singles, classes=classes)
 
 
