@@ -64,8 +64,8 @@ _ROUNDS = (
 )
 # Windows of a solution that are searched again: length and width of the beam.
 _WINDOWS = ((60, 500), (100, 1000))
-# Width of the beams that strays are from and that solve them. One stray of a board is from any layer before the length
-# of its solution, another one from the last of them.
+# Beams of this width find strays and solve them. A board has one stray from any layer up to the length of its solution,
+# and another from the last layers before that length.
 _STRAY_WIDTH, _LAST_LAYERS = 1000, 30
 _MOST_MOVES = 600
 # One in this number of examples begins at a stray.
