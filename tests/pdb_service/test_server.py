@@ -14,6 +14,7 @@ import pytest
 
 from pdb_core.errors import TokenError
 from pdb_service.client import Client
+from pdb_service.server import open_socket
 from tests import wait_until
 from tests.pdb_service.conftest import STRICT
 from tests.pdb_service.hostile_requests import (
@@ -54,6 +55,15 @@ def wait_for_searches(server: Server, n: int) -> None:
 
 
 # Connections and limits
+
+
+def test_connections_send_the_end_of_a_file_at_once() -> None:
+    with (
+        open_socket("127.0.0.1", 0) as listener,
+        socket.create_connection(listener.getsockname()),
+        listener.accept()[0] as accepted,
+    ):
+        assert accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
 
 
 def test_head_has_the_headers_of_get_and_no_body(server: Server) -> None:
