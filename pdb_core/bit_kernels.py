@@ -35,7 +35,7 @@ if JIT_DISABLED:
         found = (ctypes.c_uint8 * 16).from_address(int(address))
         return sum(1 << i for i, value in enumerate(found) if value == byte)
 
-    def prefetch(address: int) -> None:
+    def prefetch(address: int | np.int64) -> None:
         """Prefetch the cache line of an address."""
 
     def stack_array(n: int) -> Any:

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from pdb_core.bit_kernels import prefetch
 from pdb_core.jit import inlined_kernel, kernel
 from solver.board_arrays import N_MOVES
 from solver.large_boards.fitted_values_kernels import FittedValues
@@ -24,6 +25,8 @@ UInt64s = npt.NDArray[np.uint64]
 NOISE = 16
 # Classes of the counting sort of a layer by rank.
 N_CLASSES = 4096
+# Children between a prefetch and the use of what it reads. Parents are in random order.
+AHEAD = 8
 
 
 class Aim(NamedTuple):
@@ -130,12 +133,28 @@ def list_children(beam: Beam, aim: Aim) -> int:
     return n_children
 
 
+@inlined_kernel
+def prefetch_parent(beam: Beam, link: int) -> None:
+    """Prefetch the board and the numbers of a child's parent."""
+    _, width, n = beam.boards.shape
+    parent = (beam.state[1] & 1) * width + np.int64(link >> 2)
+    n_bytes = n * beam.boards.itemsize
+    board = beam.boards.ctypes.data + parent * n_bytes
+    prefetch(board)
+    prefetch(board + n_bytes - 1)
+    prefetch(beam.blanks.ctypes.data + 4 * parent)
+    prefetch(beam.scores.ctypes.data + 4 * parent)
+    prefetch(beam.keys.ctypes.data + 8 * parent)
+
+
 @kernel
 def rate_children(beam: Beam, aim: Aim, n_children: int) -> None:
     """Compute the scores, keys and ranks of the listed children. Only the piece that moves changes the score."""
     # Views of arrays inside the loop would double its time.
     boards, fitted, n, now = beam.boards, aim.fitted, beam.boards.shape[2], beam.state[1] & 1
     for k in range(n_children):
+        if k + AHEAD < n_children:
+            prefetch_parent(beam, beam.child_links[k + AHEAD])
         i, move = beam.child_links[k] >> 2, beam.child_links[k] & 3
         here = beam.blanks[now, i]
         near = aim.geometry.neighbours[here, move]
@@ -215,7 +234,17 @@ def grow_beam(beam: Beam, aim: Aim, width: int, to_depth: int) -> int:
         now, depth = beam.state[1] & 1, beam.state[1] + 1
         after = 1 - now
         n_after = 0
-        for child in sort_children(beam.child_ranks[:n_children]):
+        order = sort_children(beam.child_ranks[:n_children])
+        for k in range(n_children):
+            if k + 2 * AHEAD < n_children:
+                later = np.int64(order[k + 2 * AHEAD])
+                prefetch(beam.child_keys.ctypes.data + 8 * later)
+                prefetch(beam.child_scores.ctypes.data + 4 * later)
+                prefetch(beam.child_links.ctypes.data + 4 * later)
+                soon = order[k + AHEAD]
+                prefetch(beam.seen.ctypes.data + 8 * np.int64(beam.child_keys[soon] & mask))
+                prefetch_parent(beam, beam.child_links[soon])
+            child = order[k]
             key = beam.child_keys[child]
             if beam.seen[key & mask] == key:
                 continue
