@@ -74,7 +74,7 @@ class SolveBody(SearchLimits):
     """The body of a solve in JSON."""
 
     model_config = ConfigDict(strict=True)
-    board: _AnyBoard
+    board: Annotated[_AnyBoard, Field(description="the board, a text or a list of integers")]
 
 
 class BatchQuery(Names):
