@@ -201,8 +201,8 @@ class _Run:
             while self._to_send and len(jobs) < n_boards and self._to_send[0].databases == databases:
                 jobs.append(self._to_send.popleft())
             board_s = _BOARD_S if len(self._searched) >= n_threads else _LONE_BOARD_S
-            seconds = board_s if limits.seconds is None else min(limits.seconds, board_s)
-            nodes = MOST_NODES if limits.nodes is None else min(limits.nodes, MOST_NODES)
+            seconds = board_s if limits.time_limit is None else min(limits.time_limit, board_s)
+            nodes = MOST_NODES if limits.max_nodes is None else min(limits.max_nodes, MOST_NODES)
             self._n_board_tasks += 1
             self._tasks.submit(
                 search_boards,

@@ -74,8 +74,8 @@ class SplitBoard:
     def check_limits(self) -> bool:
         """End the search if a limit is reached. Return whether it is over."""
         limits = self._limits
-        too_many = limits.nodes is not None and self.generated >= limits.nodes
-        too_long = limits.seconds is not None and time.perf_counter() - self._start >= limits.seconds
+        too_many = limits.max_nodes is not None and self.generated >= limits.max_nodes
+        too_long = limits.time_limit is not None and time.perf_counter() - self._start >= limits.time_limit
         if too_many or too_long:
             self._end()
         return self.is_over

@@ -151,21 +151,26 @@ class Client(ServiceCalls):
         return found
 
     def moves(
-        self, board: BoardLike, goal: BoardLike | None = None, *, seconds: float | None = None, nodes: int | None = None
+        self,
+        board: BoardLike,
+        goal: BoardLike | None = None,
+        *,
+        time_limit: float | None = None,
+        max_nodes: int | None = None,
     ) -> MovesAnswer:
         """Return every legal move, best first, each with the exact distance after it if found within the limits.
 
         The service searches for one second by default, and not at all for 0 seconds. Raises the errors of `probe`.
         """
-        return self._send(self._moves(board, goal, seconds=seconds, nodes=nodes))
+        return self._send(self._moves(board, goal, time_limit=time_limit, max_nodes=max_nodes))
 
     def solve(
         self,
         board: BoardLike,
         goal: BoardLike | None = None,
         *,
-        seconds: float | None = None,
-        nodes: int | None = None,
+        time_limit: float | None = None,
+        max_nodes: int | None = None,
         report: SolveReport | None = None,
     ) -> SolveAnswer:
         """Return an optimal solution, or the proved lower bound on its length if a limit was reached first.
@@ -176,13 +181,13 @@ class Client(ServiceCalls):
         ----------
         board, goal : BoardLike
             As for `probe`.
-        seconds, nodes : float and int, optional
-            Limits of the search.
+        time_limit, max_nodes : float and int, optional
+            Limits of the search: seconds and generated nodes.
         report : callable, optional
             Called with a `SolveProgress` several times a second. Any exception that it raises, and Ctrl-C, closes the
             connection: the service then ends the search.
         """
-        return self._send(self._solve(board, goal, seconds=seconds, nodes=nodes, report=report))
+        return self._send(self._solve(board, goal, time_limit=time_limit, max_nodes=max_nodes, report=report))
 
     def _send(self, call: Call[Result]) -> Result:
         received = bytearray()

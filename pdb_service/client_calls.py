@@ -129,7 +129,7 @@ class ServiceCalls:
     def _moves(self, board: BoardLike, goal: BoardLike | None = None, **limits: Any) -> Call[MovesAnswer]:
         checked = Board(board, self.size)
         query = self._query(checked, goal, **limits)
-        search_s = min(float(query.get("seconds", HINT_S)), self._longest_search_s)
+        search_s = min(float(query.get("time_limit", HINT_S)), self._longest_search_s)
         read = partial(self._parse, MovesAnswer)
         return Call("v1/moves", query, lambda body: self._solvable(read(body), checked), search_s=search_s)
 
@@ -160,13 +160,13 @@ class ServiceCalls:
         return Call("v1/solve", self._query(checked, goal, **limits), read, watch, accept=EVENTS)
 
     def _query(
-        self, board: Tiles, goal: BoardLike | None, *, seconds: float | None = None, nodes: int | None = None
+        self, board: Tiles, goal: BoardLike | None, *, time_limit: float | None = None, max_nodes: int | None = None
     ) -> dict[str, str]:
         query = {"board": format_board(board), **self._names(goal)}
-        if seconds is not None:
-            query["seconds"] = str(as_number(seconds, "seconds"))
-        if nodes is not None:
-            query["nodes"] = str(as_count(nodes, "nodes", 1))
+        if time_limit is not None:
+            query["time_limit"] = str(as_number(time_limit, "time_limit"))
+        if max_nodes is not None:
+            query["max_nodes"] = str(as_count(max_nodes, "max_nodes", 1))
         return query
 
     def _names(self, goal: BoardLike | None) -> dict[str, str]:

@@ -49,7 +49,7 @@ class BoardQuery(Names):
 class SearchLimits(Names):
     """The goal, the database and the limits of a search."""
 
-    seconds: Annotated[
+    time_limit: Annotated[
         float | None,
         Field(
             ge=0,
@@ -59,7 +59,7 @@ class SearchLimits(Names):
             f"{HINT_S:g} in /v1/moves, which does not search with 0, and the server's in /v1/solve",
         ),
     ] = None
-    nodes: Annotated[
+    max_nodes: Annotated[
         int | None, Field(ge=1, le=10**15, description="limit of generated nodes; by default there is none")
     ] = None
 

@@ -51,22 +51,22 @@ def solve_routes(service: Service) -> list[ApiRoute]:
         """List every legal move, best first: by the exact distance after it if found in time, else by h."""
         query = read_query(SearchQuery, request.scope["query_string"])
         board, served = service.databases.place(query.board, query.goal, query.db)
-        seconds = min(most_s, HINT_S if query.seconds is None else query.seconds)
-        find = partial(_list_moves, service, board, served, Limits(seconds, query.nodes))
+        seconds = min(most_s, HINT_S if query.time_limit is None else query.time_limit)
+        find = partial(_list_moves, service, board, served, Limits(seconds, query.max_nodes))
         if seconds == 0 or board == served.goal or not is_solvable(board, served.goal, served.size):
             return AnswerResponse(find())
         return await _answer(request, service.searches, find, seconds)
 
     async def solve(request: Request, given: SearchQuery | SolveBody) -> Response:
         board, served = service.databases.place(given.board, given.goal, given.db)
-        seconds = most_s if given.seconds is None else min(most_s, given.seconds)
+        seconds = most_s if given.time_limit is None else min(most_s, given.time_limit)
         wants_events = _EVENTS in request.headers.get("accept", "")
         if not is_solvable(board, served.goal, served.size):
             answer = SolveAnswer.of(board, served, None)
             return Response(_event("result", answer), media_type=_EVENTS) if wants_events else AnswerResponse(answer)
-        find = partial(_solve, service, board, served, Limits(seconds, given.nodes))
+        find = partial(_solve, service, board, served, Limits(seconds, given.max_nodes))
         if not wants_events:
-            if given.nodes is None and seconds >= _EASY_S and not service.searches.is_stopping:
+            if given.max_nodes is None and seconds >= _EASY_S and not service.searches.is_stopping:
                 solution = await together.ask(board, served)
                 if solution is not None:
                     return AnswerResponse(SolveAnswer.of(board, served, solution))
@@ -187,9 +187,9 @@ def _distances(
 
     A child is one move nearer or one farther, by parity. So its search may stop after the nearer distance.
     """
-    assert limits.seconds is not None
-    deadline = time.monotonic() + limits.seconds
-    nodes_left = limits.nodes
+    assert limits.time_limit is not None
+    deadline = time.monotonic() + limits.time_limit
+    nodes_left = limits.max_nodes
 
     def solve(start: Board, longest: float) -> Solution | None:
         """Return the solution, without a length if a limit was reached; None if it is longer than `longest`."""

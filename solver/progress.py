@@ -14,9 +14,9 @@ class Limits:
 
     Parameters
     ----------
-    seconds
-        Time of the search; None for no limit.
-    nodes
+    time_limit
+        Seconds of the search; None for no limit.
+    max_nodes
         Generated nodes; None for no limit.
 
     Raises
@@ -26,18 +26,18 @@ class Limits:
 
     Examples
     --------
-    >>> Limits(seconds=10).nodes is None
+    >>> Limits(time_limit=10).max_nodes is None
     True
     """
 
-    seconds: float | None = None
-    nodes: int | None = None
+    time_limit: float | None = None
+    max_nodes: int | None = None
 
     def __post_init__(self) -> None:
-        if self.seconds is not None:
-            as_number(self.seconds, "seconds")
-        if self.nodes is not None:
-            as_count(self.nodes, "nodes")
+        if self.time_limit is not None:
+            as_number(self.time_limit, "time_limit")
+        if self.max_nodes is not None:
+            as_count(self.max_nodes, "max_nodes")
 
 
 # What users may give for limits: a number is a limit of seconds.
@@ -53,7 +53,7 @@ def as_limits(limits: LimitsLike) -> Limits:
 
 # Limits of a search that only loads or compiles kernels. With sound tables a board one move from the goal takes fewer
 # nodes; with damaged ones a search may not end.
-WARM_UP_LIMITS = Limits(nodes=1_000)
+WARM_UP_LIMITS = Limits(max_nodes=1_000)
 
 
 @dataclass(frozen=True)
@@ -85,8 +85,8 @@ class Clock:
 
     def __init__(self, limits: Limits, report: Report | None) -> None:
         check_functions(report=report)
-        self._start, self._limit_s, self._report = time.perf_counter(), limits.seconds, report
-        self.most_nodes = sys.maxsize if limits.nodes is None else limits.nodes
+        self._start, self._limit_s, self._report = time.perf_counter(), limits.time_limit, report
+        self.most_nodes = sys.maxsize if limits.max_nodes is None else limits.max_nodes
 
     @property
     def seconds(self) -> float:

@@ -160,7 +160,7 @@ function ask() {
   }
 }
 
-const analysed = (board, seconds = ANALYSIS_SECONDS) => ({ ...namesOf(board), seconds });
+const analysed = (board, seconds = ANALYSIS_SECONDS) => ({ ...namesOf(board), time_limit: seconds });
 
 /** What to search for longer: the shown board, then those of the line whose distance is not known; null if none is left. */
 function unknownBoard(isKnown) {
@@ -373,7 +373,7 @@ const COPIES = {
   python: () => {
     const [url, { board, goal }] = [api.BASE.href.replace(/\/$/, ""), namesOf(shown(line))];
     const token = api.hasToken() ? ', token="TOKEN"' : "";
-    return `import tilepdb\n\nwith tilepdb.Client("${url}"${usedDb && `, db=${JSON.stringify(usedDb)}`}${token}) as client:\n    print(client.moves("${board}", "${goal}", seconds=${ANALYSIS_SECONDS}))\n`;
+    return `import tilepdb\n\nwith tilepdb.Client("${url}"${usedDb && `, db=${JSON.stringify(usedDb)}`}${token}) as client:\n    print(client.moves("${board}", "${goal}", time_limit=${ANALYSIS_SECONDS}))\n`;
   },
   json: () => JSON.stringify({ ...namesOf(shown(line)), board: shown(line), db: usedDb }),
 };

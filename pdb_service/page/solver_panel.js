@@ -22,7 +22,7 @@ export function solverPanel({ found, isOnTheWay, say, idle }) {
     const stop = showSearching(own);
     proved = null;
     try {
-      const result = await api.solve({ ...names, seconds: limit }, own.signal, (name, data) => {
+      const result = await api.solve({ ...names, time_limit: limit }, own.signal, (name, data) => {
         if (own !== abort) return;
         showProgress(name, data);
       });

@@ -57,7 +57,7 @@ def _without_tables() -> Iterable[Sequence[Any]]:
     for name, kind, n_nodes in _CLASSIC:
         solver = HeuristicSolver(size, blank_first(size), [name], plain=kind == "plain")
         for instance in read_instances("korf100", None):
-            solution = solver.solve(instance.board, limits=Limits(nodes=int(n_nodes)))
+            solution = solver.solve(instance.board, limits=Limits(max_nodes=int(n_nodes)))
             if solution.length is not None:
                 yield name, kind, instance.id, *_nodes(solution)
 

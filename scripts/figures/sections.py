@@ -217,10 +217,10 @@ def heuristic(name: str) -> store.Row:
     h = heuristic_values(boards, SIZE, GOAL, [name])[:, 0]
     solver = HeuristicSolver(SIZE, GOAL, [name])
     board = next(read_instances("hardest80", SIZE)).board
-    solver.solve(board, limits=Limits(nodes=1000))
+    solver.solve(board, limits=Limits(max_nodes=1000))
     rates = []
     for _ in range(3):
-        solution = solver.solve(board, limits=Limits(seconds=2.0))
+        solution = solver.solve(board, limits=Limits(time_limit=2.0))
         rates.append(solution.generated / solution.seconds / 1e6)
     return {"mean_h": f"{h.mean():.2f}", "million_nodes_per_s": max(rates)}
 

@@ -104,7 +104,7 @@ class IdaStar:
         limits = limits or Limits()
         in_order = self.operator_order and pool is None and not finds_all
         n_nodes = self.stacks.slice_nodes
-        if finds_all or in_order or (limits.nodes is not None and limits.nodes <= n_nodes):
+        if finds_all or in_order or (limits.max_nodes is not None and limits.max_nodes <= n_nodes):
             n_nodes = 0
         with self.stacks.borrowed() as stack:
             while (status := many.search(self.engine, stack, n_nodes)) != mem.EXHAUSTED:
@@ -189,7 +189,7 @@ class _LongSearch:
                     return SearchResult(tiles, finished, seconds, h=self.h, n_solutions=1)
                 self.stack.begin(self.roots, self.row, threshold)
             n_before = sum(done.generated for done in finished)
-            nodes_left = None if self.limits.nodes is None else self.limits.nodes - n_before
+            nodes_left = None if self.limits.max_nodes is None else self.limits.max_nodes - n_before
             search = ThresholdSearch(threshold, nodes_left, finds_all=self.finds_all, listed=self.listed)
             work = self._work(search, finished, is_begun=is_begun)
             iteration = search.search(work, self.limits, self.start, self.report, self.pool)
@@ -214,7 +214,7 @@ class _LongSearch:
         n_nodes = int(last.generated / ida_star.engine.pace)
         if ida_star.find_solution is None or self.finds_all or n_nodes < _LOOK_ABOVE:
             return None
-        end = math.inf if self.limits.seconds is None else self.start + self.limits.seconds
+        end = math.inf if self.limits.time_limit is None else self.start + self.limits.time_limit
         at_last = None if report is None else lambda _: report(last)
         return ida_star.find_solution(self.board, threshold, n_nodes, end, at_last)
 

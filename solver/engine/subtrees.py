@@ -95,7 +95,7 @@ def search_subtrees(
     search = ThresholdSearch(threshold, max_nodes)
     with stacks.borrowed() as stack:
         stack.load(*nodes_below(engine, board, paths, threshold))
-        iteration = search.search(Work(stacks, stack, board), Limits(seconds=max_seconds), start)
+        iteration = search.search(Work(stacks, stack, board), Limits(time_limit=max_seconds), start)
         rest = paths_left(board, stack, engine.size) if search.status == mem.PAUSED else ()
     tiles = search.tiles if search.status == mem.FOUND else None
     return SearchResult(tiles, (iteration,), time.perf_counter() - start, rest=rest)

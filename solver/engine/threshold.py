@@ -96,7 +96,7 @@ class ThresholdSearch:
                         is_offered = True
                 if report is not None and not self.is_over:
                     report(progress())
-                if limits.seconds is not None and time.perf_counter() - start >= limits.seconds:
+                if limits.time_limit is not None and time.perf_counter() - start >= limits.time_limit:
                     self._end(mem.PAUSED)
             if work in self._working:
                 work.release()

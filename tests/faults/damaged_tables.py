@@ -64,8 +64,8 @@ KINDS = (VECTOR, WIDE, CATALOGUE, SCALAR)
 _PATIENCE_S = 60.0
 _MEMORY_BYTES = 4_000_000_000
 # The seconds are far more than a search up to the limit of nodes takes.
-_LIMITS = Limits(nodes=10_000, seconds=20)
-_GRAPH_LIMITS = Limits(nodes=20_000, seconds=20)
+_LIMITS = Limits(max_nodes=10_000, time_limit=20)
+_GRAPH_LIMITS = Limits(max_nodes=20_000, time_limit=20)
 _GRAPH_BYTES = 64_000_000
 # Outcomes of a reader.
 ERROR, LIMIT, ANSWER, LONGER, EXACT = ("error", "limit", "answer", "longer", "exact")

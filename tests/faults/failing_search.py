@@ -169,7 +169,7 @@ class Searches:
 
     def _one(self, solver: Any, pool: WorkerPool | None, checkpoint: Checkpoint | None) -> Any:
         found = solver.solve(
-            HARDEST_8, report=self._report, pool=pool, checkpoint=checkpoint, limits=Limits(seconds=_HANG_S / 2)
+            HARDEST_8, report=self._report, pool=pool, checkpoint=checkpoint, limits=Limits(time_limit=_HANG_S / 2)
         )
         return found.length, node_counts(found.thresholds[:-1])
 

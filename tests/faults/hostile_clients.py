@@ -64,7 +64,7 @@ def _kept_open(asked: bytes) -> bytes:
 
 def pipelined(n: int, port: int, is_over: threading.Event) -> None:
     """Send requests behind a solve, on `n` connections, until the server closes them."""
-    solve = _kept_open(request(f"/v1/solve?board={_WORST}&seconds=60"))
+    solve = _kept_open(request(f"/v1/solve?board={_WORST}&time_limit=60"))
     _flood(n, solve, _SMALLEST * 10_000, port, is_over)
 
 
@@ -156,7 +156,7 @@ def attacked(kind: Kind, seconds: float) -> tuple[str | None, dict[str, float]]:
         try:
             loss, latency_s, most_bytes = _good_client(server, time.monotonic() + seconds)
             # The search is short: long ones wait behind those of hostile clients, as behind others.
-            loss = loss or _asked(server, f"/v1/solve?board={_EASY}&seconds=2")[0]
+            loss = loss or _asked(server, f"/v1/solve?board={_EASY}&time_limit=2")[0]
             stopped = time.monotonic()
             server.process.terminate()
             code = server.process.wait(60)

@@ -105,7 +105,7 @@ def test_killed_workers_change_no_answer(client: Client, large: Database) -> Non
             killed.append(thresholds[0])
 
     # All thresholds but those too long for a test.
-    limit = Limits(nodes=3_000_000)
+    limit = Limits(max_nodes=3_000_000)
     there = Solver(large).solve(hard_board(), limits=limit)
     (here,) = solved(client, [hard_board()], large, limits=limit, report=report)
     assert len(killed) == 2
@@ -116,7 +116,7 @@ def test_killed_workers_change_no_answer(client: Client, large: Database) -> Non
 
 def test_equal_boards_are_searched_once_up_to_their_time_limit(client: Client, large: Database) -> None:
     finished: list[Answer] = []
-    found = solved(client, [hard_board()] * 2, large, limits=Limits(seconds=1), finished=finished.append)
+    found = solved(client, [hard_board()] * 2, large, limits=Limits(time_limit=1), finished=finished.append)
     assert [(solution.board, solution.length) for solution in found] == [(hard_board(), None)] * 2
     assert len(finished) == 1
 

@@ -57,7 +57,7 @@ class HeldSolvers:
     def solve(self, board: Tiles, served: Served, limits: Limits, report: Any) -> Any:
         assert is_solvable(board, served.goal, S3)
         self.begun.append(board)
-        self.seconds.append(limits.seconds)
+        self.seconds.append(limits.time_limit)
         started = time.monotonic()
         for progress in self.reports:
             report(progress)
@@ -65,7 +65,7 @@ class HeldSolvers:
             report(self.reports[-1])
             passed = time.monotonic() - started
             is_over = self.release.is_set() if self.wait_s is None else passed >= self.wait_s(board)
-            if is_over or passed >= limits.seconds:
+            if is_over or passed >= limits.time_limit:
                 break
             time.sleep(0.001)
         if is_over and (error := self.error_of(board)) is not None:

@@ -91,8 +91,8 @@ _LIST = f"[{_LEVEL.replace('+', ',')}]".encode()
 # Valid requests; solves are short.
 _GOOD = (
     *map(request, PATHS),
-    *(request(f"/v1/{name}?board={_LEVEL}&seconds=0.01") for name in ("lookup", "moves", "solve")),
-    request("/v1/solve", b'{"board": ' + _LIST + b', "seconds": 0.01}', _JSON),
+    *(request(f"/v1/{name}?board={_LEVEL}&time_limit=0.01") for name in ("lookup", "moves", "solve")),
+    request("/v1/solve", b'{"board": ' + _LIST + b', "time_limit": 0.01}', _JSON),
     request("/v1/lookup", b'{"boards": [' + _LIST + b"]}", _JSON),
     request("/v1/lookup?size=4x4", bytes(range(16)) * 20, _BYTES),
 )

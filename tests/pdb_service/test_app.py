@@ -56,18 +56,18 @@ GET /v1/lookup?BOARD&goal=nowhere | 422 | goal
 GET /v1/lookup?BOARD&goal=1+2+3/4+0+5/6+7+8 | 422 | pdb build
 GET /v1/lookup?BOARD&db=../x | 404 | '../x'
 
-GET /v1/moves?BOARD&seconds=nan | 422 | seconds
+GET /v1/moves?BOARD&time_limit=nan | 422 | time_limit
 POST /v1/solve | 422 | board.0 | b'{"board": [true]}'
-POST /v1/solve | 422 | seconds | b'{"board": %s, "seconds": "5"}' % GOOD
+POST /v1/solve | 422 | time_limit | b'{"board": %s, "time_limit": "5"}' % GOOD
 POST /v1/solve | 400 | JSON | b'{"board": %s' % GOOD
 
 GET /v1/lookup?BOARD&gaol=snail | 422 | gaol is not known; did you mean goal
 GET /v1/moves?BOARD&BOARD | 422 | board is given 2 times
 GET /v1/solve | 422 | board
-POST /v1/solve | 422 | did you mean seconds | b'{"board": %s, "second": 5}' % GOOD
+POST /v1/solve | 422 | did you mean time_limit | b'{"board": %s, "timelimit": 5}' % GOOD
 POST /v1/solve | 422 | did you mean goal or db or | b'{"state": %s}' % GOOD
 POST /v1/solve | 422 | too many fields | b"{" + b'"x":0,' * 2000 + b'"board": %s}' % GOOD
-POST /v1/solve?seconds=5 | 422 | seconds stands in the query | b'{"board": %s}' % GOOD
+POST /v1/solve?time_limit=5 | 422 | time_limit stands in the query | b'{"board": %s}' % GOOD
 
 POST /v1/lookup | 400 | JSON | b""
 POST /v1/lookup | 413 | boards | b"[" * 100_000

@@ -91,7 +91,7 @@ def outcomes(server: Server, method: str, *given: Any, **named: Any) -> list[Any
 def test_clients_answer_as_the_database(server: Server, database: Database, board: Any, goal: Any) -> None:
     expected = database.probe(board, goal)
     assert outcomes(server, "probe", board, goal) == [expected, expected]
-    hints, same = outcomes(server, "moves", board, goal, seconds=0)
+    hints, same = outcomes(server, "moves", board, goal, time_limit=0)
     assert hints == same
     assert hints.h == expected.h
     assert all(database.probe(move.board, goal).h == move.h for move in hints.moves)
@@ -137,8 +137,8 @@ def test_batches_equal_those_of_the_database(client: Client, database: Database)
 
 def test_moves_wait_for_the_seconds_of_the_search(server: Server) -> None:
     with Client(server.url, timeout_s=1) as client:
-        assert client.moves(HARD_4X4, seconds=1.5).h
-        limited = client.solve(HARD_4X4, nodes=1000)
+        assert client.moves(HARD_4X4, time_limit=1.5).h
+        limited = client.solve(HARD_4X4, max_nodes=1000)
         assert (limited.length, limited.moves, limited.optimal) == (None, None, False)
         assert limited.lower_bound >= (limited.h or 0) > 0
 
@@ -287,7 +287,7 @@ def test_any_answer_is_read_or_refused(samples: dict[str, Any], data: st.DataObj
     databases = json.dumps(samples["databases"]).encode()
     with answering(body, status, databases), Client(OTHER, size=S3) as client:
         outcome(lambda: client.probe(HARDEST_8))
-        outcome(lambda: client.moves(HARDEST_8, seconds=0))
+        outcome(lambda: client.moves(HARDEST_8, time_limit=0))
         outcome(lambda: client.solve(HARDEST_8, report=lambda _: None))
 
 

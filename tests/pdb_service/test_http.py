@@ -60,7 +60,7 @@ def test_solve_from_a_body_equals_that_from_the_query(app: Starlette) -> None:
     assert solved["length"] == 31
     assert metrics(app)["tile_pdb_nodes_total"] == before + solved["generated"] > before
     for board in (BOARD.replace("+", " "), solved["board"]):
-        body = json.dumps({"board": board, "seconds": 5}).encode()
+        body = json.dumps({"board": board, "time_limit": 5}).encode()
         assert ask(app, "/v1/solve", body=body).json["moves"] == solved["moves"]
 
 

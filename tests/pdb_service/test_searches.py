@@ -98,12 +98,12 @@ async def test_full_queue_refuses_new_searches_but_not_short_ones(solvers: HeldS
         taken = [ask_solve(app, board) for board in BOARDS[:2]]
         await until(lambda: (searches(app).n_running, searches(app).n_waiting) == (1, 1))
         for events in (False, True):
-            refused = await ask_solve(app, BOARDS[2], events=events, seconds=2.1).reply()
+            refused = await ask_solve(app, BOARDS[2], events=events, time_limit=2.1).reply()
             assert (refused.status, refused.headers["retry-after"]) == (503, "5")
         assert metrics(app)['tile_pdb_solve_refusals_total{queue="long",reason="full"}'] == 2
         solvers.wait_s = lambda board: 60.0 if board in BOARDS[:2] else 0.0
         assert (await ask_moves(app, BOARDS[2]).reply()).json["distance"] == 5
-        assert (await ask_solve(app, BOARDS[3], seconds=2).reply()).json["length"] == 5
+        assert (await ask_solve(app, BOARDS[3], time_limit=2).reply()).json["length"] == 5
         # These need no search and no turn.
         for reply in (await ask_solve(app, UNSOLVABLE).reply(), await ask_moves(app, UNSOLVABLE).reply()):
             assert (reply.status, reply.json["solvable"]) == (200, False)
@@ -140,11 +140,11 @@ async def test_time_limit_is_at_most_that_of_the_server(solvers: HeldSolvers) ->
     async with running_app(solvers, solve_s=5.0) as app:
         for request, given, expected in (
             (ask_solve, {}, 5),
-            (ask_solve, {"seconds": 60}, 5),
-            (ask_solve, {"body": json.dumps({"board": BOARDS[0], "seconds": 60}).encode()}, 5),
+            (ask_solve, {"time_limit": 60}, 5),
+            (ask_solve, {"body": json.dumps({"board": BOARDS[0], "time_limit": 60}).encode()}, 5),
             (ask_moves, {}, 1),
-            (ask_moves, {"seconds": 4}, 4),
-            (ask_moves, {"seconds": 60}, 5),
+            (ask_moves, {"time_limit": 4}, 4),
+            (ask_moves, {"time_limit": 60}, 5),
         ):
             solvers.seconds.clear()
             assert (await request(app, BOARDS[0], **given).reply()).status == 200
@@ -159,7 +159,7 @@ def test_hints_are_exact_and_come_best_first(database: Database) -> None:
     app = ready_app(database)
     seen: set[tuple[bool, bool]] = set()
     with open_database(table_file("8", "3x3")) as exact:
-        for board, limits in product(BOARDS[:40], ("", "&seconds=0", "&nodes=400")):
+        for board, limits in product(BOARDS[:40], ("", "&time_limit=0", "&max_nodes=400")):
             answer = ask(app, f"/v1/moves?board={'+'.join(map(str, board))}{limits}").json
             found, moves = answer["distance"], answer["moves"]
             for at in (answer, *moves):
@@ -238,7 +238,9 @@ async def random_requests(database: Database, seed: int) -> None:
             kind = chance.random()
             if kind < 0.7:
                 board = chance.choice(BOARDS[:6])
-                named = {"seconds": chance.choice([0.002, 1, 30])} | ({"events": True} if chance.random() < 0.4 else {})
+                named = {"time_limit": chance.choice([0.002, 1, 30])} | (
+                    {"events": True} if chance.random() < 0.4 else {}
+                )
                 requests.append((board, ask_solve(app, board, **named)))
             elif requests:
                 at = chance.randrange(len(requests))

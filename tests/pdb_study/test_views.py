@@ -42,7 +42,7 @@ def test_rows_are_means_over_the_solved_boards(comparison: Comparison) -> None:
 def test_boards_given_up_are_no_part_of_a_whole_row() -> None:
     seen = []
     solvers = {"manhattan": HeuristicSolver("3x3")}
-    found = compare(solvers, BOARDS, limits=Limits(nodes=20), progress=lambda name, n: seen.append((name, n)))
+    found = compare(solvers, BOARDS, limits=Limits(max_nodes=20), progress=lambda name, n: seen.append((name, n)))
     assert (found.rows[0].n_solved, found.whole_rows) == (1, ())
     assert seen == [("manhattan", 1), ("manhattan", 2), ("manhattan", 3)]
     assert "<svg" in found._repr_html_()  # empty axes

@@ -28,7 +28,7 @@ def write(path: Path, **limits: int) -> bytes:
 
 
 def test_boards_that_were_given_up_are_not_logged(tmp_path: Path) -> None:
-    assert [len(write(tmp_path / f"log{nodes}", nodes=nodes).splitlines()) for nodes in (10**9, 1)] == [2, 1]
+    assert [len(write(tmp_path / f"log{nodes}", max_nodes=nodes).splitlines()) for nodes in (10**9, 1)] == [2, 1]
 
 
 def test_records_that_are_no_answers_and_wrong_solutions_are_refused(tmp_path: Path) -> None:

@@ -38,7 +38,7 @@ def test_distance_of_the_wrong_parity_is_rejected() -> None:
             database.probe(HARDEST_8)
         ida_star = engine_for([database])
         with pytest.raises(TableFileDamagedError, match="contradicts"):
-            ida_star.search(HARDEST_8, Limits(nodes=100_000))
+            ida_star.search(HARDEST_8, Limits(max_nodes=100_000))
 
 
 @pytest.mark.parametrize("search", ["a-star", "greedy"])

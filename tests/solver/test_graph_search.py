@@ -156,7 +156,7 @@ def test_a_star_reopens_nodes_only_with_inconsistent_tables(tables: str, reopens
 
 @pytest.mark.parametrize("search", GRAPH_SEARCHES)
 def test_limit_of_nodes_ends_the_search_with_a_lower_bound(search: str) -> None:
-    found = search_hardest(S3, search, limits=Limits(nodes=60))
+    found = search_hardest(S3, search, limits=Limits(max_nodes=60))
     assert (found.length, found.moves, found.optimal, found.suboptimality_bound) == (None, None, False, None)
     assert found.h <= found.lower_bound <= 31
     assert 60 <= found.generated < 64
@@ -164,7 +164,7 @@ def test_limit_of_nodes_ends_the_search_with_a_lower_bound(search: str) -> None:
 
 def test_limit_of_time_is_kept() -> None:
     start = time.perf_counter()
-    assert search_hardest(S4, "a-star", limits=Limits(seconds=0.3)).length is None
+    assert search_hardest(S4, "a-star", limits=Limits(time_limit=0.3)).length is None
     assert time.perf_counter() - start < 2.5
 
 

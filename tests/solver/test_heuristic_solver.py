@@ -60,7 +60,7 @@ def test_nodes_of_each_threshold_are_those_of_the_textbook(size: BoardSize, name
 def test_time_limit_of_a_slow_heuristic_is_kept() -> None:
     solver = HeuristicSolver("5x5", heuristics="triples")
     start = time.perf_counter()
-    assert solver.solve((23, 24, *range(22, 4, -1), 4, 3, 1, 2, 0), limits=Limits(seconds=1)).length is None
+    assert solver.solve((23, 24, *range(22, 4, -1), 4, 3, 1, 2, 0), limits=Limits(time_limit=1)).length is None
     # A slice takes some 60 ms. With as many nodes as of other heuristics, it takes seconds.
     assert time.perf_counter() - start < 2
 

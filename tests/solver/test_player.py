@@ -37,7 +37,7 @@ def test_boards_of_a_solution_go_from_the_board_to_the_goal(solution: Solution) 
 def test_a_solution_says_what_it_is(solution: Solution) -> None:
     assert repr(solution).startswith("Solution(31 moves, optimal; h 21, ")
     assert solution.gap == 0
-    given_up = HeuristicSolver("3x3").solve(BOARD, limits=Limits(nodes=10))
+    given_up = HeuristicSolver("3x3").solve(BOARD, limits=Limits(max_nodes=10))
     assert repr(given_up).startswith("Solution(no solution within the limits, at least ")
     assert (given_up.gap, given_up.boards()) == (None, ())
     assert "0 of 0" in given_up._repr_html_()

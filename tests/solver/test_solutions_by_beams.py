@@ -47,7 +47,7 @@ def test_beams_keep_to_the_time_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     ends: list[float] = []
     monkeypatch.setattr("solver.solve.find_by_beams", lambda *arguments: ends.append(arguments[5]))
     with database_for("555", "4x4", encoding="bits") as database:
-        Solver(database).solve(solvable_boards(S4, 1, 8)[0], limits=Limits(seconds=1000))
+        Solver(database).solve(solvable_boards(S4, 1, 8)[0], limits=Limits(time_limit=1000))
         assert len(ends) > 0
         assert len(set(ends)) == 1
         assert ends[0] < float("inf")

@@ -113,13 +113,13 @@ def test_searches_that_are_interrupted_keep_no_memory() -> None:
 @pytest.mark.tiny
 @pytest.mark.parametrize(("seconds", "nodes"), [(-0.1, None), (float("nan"), None), (None, -1)])
 def test_limits_below_zero_are_refused(seconds: float | None, nodes: int | None) -> None:
-    with pytest.raises(InputError, match=r"(seconds|nodes) is (-0\.1|nan|-1); give"):
+    with pytest.raises(InputError, match=r"(time_limit|max_nodes) is (-0\.1|nan|-1); give"):
         Limits(seconds, nodes)
 
 
 @pytest.mark.usefixtures("tiny_slices")
 @pytest.mark.parametrize(("n_workers", "divide_above"), [(0, 1 << 40), (2, 1 << 40), (0, 100)])
-@pytest.mark.parametrize("limits", [Limits(nodes=50_000), Limits(seconds=0.3)])
+@pytest.mark.parametrize("limits", [Limits(max_nodes=50_000), Limits(time_limit=0.3)])
 def test_limits_end_a_search_with_a_lower_bound(
     limits: Limits, n_workers: int, divide_above: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -137,8 +137,8 @@ def test_limits_end_a_search_with_a_lower_bound(
     for solution in (found, all_found):
         assert solution.moves is solution.length is None
         assert solution.h <= solution.lower_bound <= 80
-        if limits.nodes is not None:
-            assert limits.nodes <= solution.generated < limits.nodes + (3000 if n_workers else 4)
+        if limits.max_nodes is not None:
+            assert limits.max_nodes <= solution.generated < limits.max_nodes + (3000 if n_workers else 4)
 
 
 def test_report_gets_rising_thresholds_and_can_end_the_search_soon() -> None:
@@ -187,7 +187,7 @@ def test_slow_listing_keeps_the_time_limit() -> None:
 
     search = ThresholdSearch(31, None, finds_all=True, listed=list_slowly)
     with WorkerPool(2) as pool:
-        search.search(endless_work(PAUSED), Limits(seconds=0.2), time.perf_counter(), pool=pool)
+        search.search(endless_work(PAUSED), Limits(time_limit=0.2), time.perf_counter(), pool=pool)
     assert search.status == PAUSED
     # Each that is found is listed, and counted once.
     assert 0 < len(listed) == search.n_solutions

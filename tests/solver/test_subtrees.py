@@ -72,7 +72,7 @@ def test_stopped_search_continues_with_the_same_nodes(n_workers: int) -> None:
         alone, checkpoint, found = undivided(solver.solve, HARDEST_8), Checkpoint(), None
         for nodes in count(20, 40):
             found = solver.solve(
-                HARDEST_8, limits=Limits(nodes=nodes), pool=pool if n_workers else None, checkpoint=checkpoint
+                HARDEST_8, limits=Limits(max_nodes=nodes), pool=pool if n_workers else None, checkpoint=checkpoint
             )
             if found.length is not None:
                 break

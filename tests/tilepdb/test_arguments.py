@@ -36,8 +36,8 @@ def arguments(folder: Path, table: str) -> tuple[dict[str, Any], dict[str, dict[
         "column": 0, "database": database, "databases": database, "default": None,
         "height": 3, "heuristic": "manhattan", "heuristics": "manhattan", "index": 0, "lengths": 3, "max_depth": 2,
         "max_distance": 2, "memory_limit_bytes": 10**8, "n_boards": 3, "n_each": 2, "n_threads": 1,
-        "n_workers": 1, "nodes": 10, "out": folder / "a.npz", "partition": "auto", "path": table, "paths": "none.h5",
-        "plan": plan, "pruned": ["UD"], "row": 0, "seconds": 1, "seed": 0, "size": 3, "solver": solver,
+        "n_workers": 1, "max_nodes": 10, "out": folder / "a.npz", "partition": "auto", "path": table,
+        "paths": "none.h5", "plan": plan, "pruned": ["UD"], "row": 0, "seed": 0, "size": 3, "solver": solver,
         "solvers": {"a": solver}, "source": source, "task": lambda: None, "text": "3x3", "threads": 1, "tile": 7,
         "time_limit": 0.01, "url": "http://localhost", "width": 3, "fresh": True, "force": True, "goal": "blank-last",
     }, {

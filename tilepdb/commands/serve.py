@@ -87,7 +87,9 @@ class SearchQueueOptions:
         typer.Option(min=0, max=100_000, metavar="N", help="Number of long searches that may wait, and of short ones."),
     ] = 16
     wait: Annotated[float, typer.Option(min=0, metavar="S", help="Time that a search may wait, in seconds.")] = 30.0
-    seconds: Annotated[float, typer.Option(min=0.001, metavar="S", help="Time limit of a search, in seconds.")] = 60.0
+    time_limit: Annotated[float, typer.Option(min=0.001, metavar="S", help="Time limit of a search, in seconds.")] = (
+        60.0
+    )
     grace: Annotated[
         float,
         typer.Option(min=0, metavar="S", help="Time that running searches have when the server stops, in seconds."),
@@ -120,7 +122,7 @@ def serve(tables: ServedTableOptions, network: NetworkOptions, searches: SearchQ
         n_solves=searches.solves or available_cores(),
         n_waiting=searches.waiting,
         wait_s=searches.wait,
-        solve_s=searches.seconds,
+        solve_s=searches.time_limit,
         grace_s=searches.grace,
         token=None if network.token_file is None else _read_token(network.token_file),
         cors_origins=tuple(map(read_origin, network.cors_origin or ())),

@@ -54,7 +54,7 @@ def answer_boards(
     writer = AnswerWriter(method, names=boards.names, has_log=has_log)
     # By default one thread solves the boards of standard input, each as soon as it is read.
     n_threads = limits.threads or (available_cores() if method.algorithm == IDA_STAR and not boards.is_stdin else 1)
-    search_limits = Limits(seconds=limits.time_limit, nodes=limits.max_nodes)
+    search_limits = Limits(limits.time_limit, limits.max_nodes)
     with ExitStack() as stack:
         databases = stack.enter_context(tables.open())
         hooks: dict[str, Any] = {}
@@ -114,7 +114,7 @@ def search_source(
     """
     from solver.sources import BatchAnswers, SingleAnswers
 
-    is_limited = limits.seconds is not None or limits.nodes is not None
+    is_limited = limits.time_limit is not None or limits.max_nodes is not None
     is_ida_star = method.algorithm == IDA_STAR
     solver_for = solvers(method, databases, n_at_a_time=n_threads)
     if is_ida_star and method.uses_databases and not (method.all_solutions or is_limited):
@@ -126,7 +126,7 @@ def search_source(
 
             used = databases.databases_for(request.size, request.goal) if method.uses_databases else ()
             return find_suboptimal_solution(
-                request.board, request.goal, request.size, time_limit=limits.seconds, databases=used
+                request.board, request.goal, request.size, time_limit=limits.time_limit, databases=used
             )
         solver = solver_for(request.size, request.goal)
         solve, how = solver.solve, {"limits": limits, "report": report}

@@ -133,7 +133,7 @@ def compare(
     with tables.open() as databases, ProgressLine(message) as line:
 
         def results(method: Method) -> "Iterator[Result]":
-            search_limits = Limits(seconds=limits.time_limit, nodes=limits.max_nodes)
+            search_limits = Limits(limits.time_limit, limits.max_nodes)
             source = search_source(method, databases, search_limits, n_threads=limits.threads)
             for answer in source.answers(databases.request(instance, sample.goal) for instance in instances):
                 if error := contradiction(answer):
