@@ -87,7 +87,7 @@ def search_boards(
     results: list[SearchResult | None] = []
     for board in boards:
         starts = not results or time.perf_counter() < end
-        results.append(ida_star.search(board, limits) if starts else None)
+        results.append(ida_star.search(board, limits, keeps_rest=True) if starts else None)
     return results
 
 

@@ -84,8 +84,13 @@ class SplitBoard:
         self.is_over = True
         self._tasks.cancel(self._under_way)
 
-    def _send_left(self, paths: Sequence[bytes], max_nodes: int | None = None) -> None:
-        """Send subtrees, the largest first: as one task, or dealt to several if few tasks are under way."""
+    def _send_left(self, paths: Sequence[bytes] | None, max_nodes: int | None = None) -> None:
+        """Send subtrees, the largest first: as one task, or dealt to several if few tasks are under way.
+
+        Raises `ValueError` if what is left is not known: the threshold would seem to be finished.
+        """
+        if paths is None:
+            raise ValueError("a paused search has no rest")
         n = min(len(paths), max(1, _TASKS_PER_THREAD * self._tasks.n_threads() - len(self._under_way)))
         self._under_way.update(
             self._tasks.submit(

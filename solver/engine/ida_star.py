@@ -55,6 +55,7 @@ class IdaStar:
         finds_all: bool = False,
         listed: Listed | None = None,
         checkpoint: Checkpoint | None = None,
+        keeps_rest: bool = False,
     ) -> SearchResult:
         """Return an optimal solution of `board`, which must be solvable.
 
@@ -64,6 +65,9 @@ class IdaStar:
 
         With `checkpoint` the search continues from there, and records there what it finishes. Seconds are those of all
         runs; limits are on the nodes of all runs and on the seconds of this one.
+
+        With `keeps_rest`, without a pool and a checkpoint, the result has the rest of a threshold in which a limit is
+        reached. Then no threshold is divided.
 
         Raises `Engine.wrong_end` if the search ends elsewhere than at the goal.
         """
@@ -75,6 +79,7 @@ class IdaStar:
             limits=limits,
             finds_all=finds_all,
             listed=listed,
+            keeps_rest=keeps_rest,
         )
         result = found.result(0)
         if listed is not None and result.moves == ():
@@ -91,13 +96,14 @@ class IdaStar:
         limits: Limits | None = None,
         finds_all: bool = False,
         listed: Listed | None = None,
+        keeps_rest: bool = False,
     ) -> Iterator[BoardsSearch]:
         """Search boards (m, n_cells), or their roots, one after another, without Python between easy ones.
 
         Each must be solvable. Yield the search every fraction of a second and at the end, always the same object.
         `report` is called every fraction of a second with the row of a hard board. Workers of `pool` help with it.
-        `checkpoints` is called with the row of a hard board and returns its checkpoint. `limits`, `finds_all` and
-        `listed` are those of `search`, for each board.
+        `checkpoints` is called with the row of a hard board and returns its checkpoint. `limits`, `finds_all`,
+        `listed` and `keeps_rest` are those of `search`, for each board.
         """
         start = time.perf_counter()
         many = BoardsSearch(boards if isinstance(boards, Roots) else self.engine.roots(boards), start)
@@ -124,6 +130,7 @@ class IdaStar:
                     in_order=in_order,
                     finds_all=finds_all,
                     listed=listed,
+                    keeps_rest=keeps_rest,
                 )
                 many.note(row, search.run())
                 stack.counters[:] = 0
@@ -165,6 +172,7 @@ class _LongSearch:
     in_order: bool
     finds_all: bool
     listed: Listed | None
+    keeps_rest: bool
 
     def __post_init__(self) -> None:
         self.roots, self.row, self.start = self.many.roots, self.many.board, self.many.began_at
@@ -198,14 +206,13 @@ class _LongSearch:
             finished = (*finished, iteration)
             earlier_s += search.seconds
             if search.status in (mem.FOUND, mem.PAUSED):
-                seconds = earlier_s + time.perf_counter() - self.start
-                return self._result(search, work, finished, seconds)
+                return self._result(search, finished, earlier_s + time.perf_counter() - self.start)
             if self.checkpoint is not None:
                 self.checkpoint.finish_threshold(finished)
             # All solutions have the same parity, and so have all sums and thresholds.
             threshold += 2
             if threshold > self.roots.last[self.row]:
-                return self._result(search, work, finished, earlier_s + time.perf_counter() - self.start)
+                return self._result(search, finished, earlier_s + time.perf_counter() - self.start)
             is_begun = False
 
     def _found_at(self, threshold: int, last: Iteration) -> tuple[int, ...] | None:
@@ -222,7 +229,7 @@ class _LongSearch:
         """Return the work of a threshold, of the kind that suits it; its root is on the stack."""
         ida_star, threshold = self.ida_star, search.threshold
         engine, stacks = ida_star.engine, ida_star.stacks
-        divides = self.checkpoint is not None or not self.in_order
+        divides = not self.keeps_rest and (self.checkpoint is not None or not self.in_order)
         if divides and not (is_begun or self.finds_all) and is_long(finished, engine.pace):
             plan = DIVISION.plan(finished, threshold, engine.pace)
             if plan is not None:
@@ -248,10 +255,8 @@ class _LongSearch:
                 return iteration
             search.tiles = before.tiles
 
-    def _result(
-        self, search: ThresholdSearch, work: Work, iterations: tuple[Iteration, ...], seconds: float
-    ) -> SearchResult:
-        is_rest_known = search.status == mem.PAUSED and self.pool is None and type(work) is Work
+    def _result(self, search: ThresholdSearch, iterations: tuple[Iteration, ...], seconds: float) -> SearchResult:
+        is_rest_known = self.keeps_rest and self.pool is None and search.status != mem.FOUND
         return SearchResult(
             search.tiles if search.n_solutions else None,
             iterations,
@@ -259,5 +264,5 @@ class _LongSearch:
             h=self.h,
             n_solutions=search.n_solutions,
             is_complete=self.finds_all and search.status == mem.FOUND,
-            rest=paths_left(self.board, self.stack, self.ida_star.engine.size) if is_rest_known else (),
+            rest=paths_left(self.board, self.stack, self.ida_star.engine.size) if is_rest_known else None,
         )

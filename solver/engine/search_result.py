@@ -17,8 +17,8 @@ class SearchResult:
     seconds      of the search
     h            lower bound at the root; 0 for subtrees
     n_solutions  optimal solutions found; all that exist, if all were wanted and `is_complete`
-    rest         paths of the subtrees that are left, see `subtrees`: of the last threshold, if a limit was reached
-                 without a pool
+    rest         paths of the subtrees that are left of the last threshold, see `subtrees`: None if they are not known,
+                 empty only if nothing is left
     """
 
     moves: tuple[int, ...] | None
@@ -27,7 +27,7 @@ class SearchResult:
     h: int = 0
     n_solutions: int = 0
     is_complete: bool = False
-    rest: tuple[bytes, ...] = ()
+    rest: tuple[bytes, ...] | None = None
 
     @property
     def generated(self) -> int:

@@ -96,6 +96,7 @@ def search_subtrees(
     with stacks.borrowed() as stack:
         stack.load(*nodes_below(engine, board, paths, threshold))
         iteration = search.search(Work(stacks, stack, board), Limits(time_limit=max_seconds), start)
-        rest = paths_left(board, stack, engine.size) if search.status == mem.PAUSED else ()
-    tiles = search.tiles if search.status == mem.FOUND else None
+        is_found = search.status == mem.FOUND
+        rest = None if is_found else paths_left(board, stack, engine.size)
+    tiles = search.tiles if is_found else None
     return SearchResult(tiles, (iteration,), time.perf_counter() - start, rest=rest)

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import dask
+import numpy as np
 import pytest
 from distributed import Client, Scheduler
 
@@ -21,7 +22,7 @@ from pdb_cluster.solve_worker import solver_for, tables_of
 from pdb_core.errors import ClusterError, GoalError, InputError
 from pdb_core.puzzle import Board, Tiles, blank_first, format_board
 from pdb_query import Database
-from solver import Limits, Solver
+from solver import Limits, Solution, Solver, checkpoint
 from solver.requests import Answer, Request
 from tests import wait_until
 from tests.command_line import UNSOLVABLE, pdb, start
@@ -35,7 +36,7 @@ from tests.pdb_cluster.two_workers import (
     worker_pids,
     worker_without_package,
 )
-from tests.solving import S3, S4, database_for, hard_board, node_counts, solvable_boards
+from tests.solving import S3, S4, database_for, hard_board, node_counts, solvable_boards, walked
 from tests.tables import table_file
 
 pytestmark = pytest.mark.xdist_group("clusters")
@@ -112,6 +113,35 @@ def test_killed_workers_change_no_answer(client: Client, large: Database) -> Non
     assert here.length is None is there.length
     assert here.generated >= 3_000_000
     assert node_counts(here.thresholds[:-1]) == node_counts(there.thresholds[:-1])
+
+
+def divide_above(n_nodes: int) -> None:
+    """Divide the thresholds after one of so many nodes, in a worker."""
+    checkpoint.DIVIDE_ABOVE = n_nodes
+
+
+def test_long_thresholds_of_the_24_puzzle_have_the_nodes_of_one_machine(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A worker that divides a threshold cannot return what is left of it."""
+    monkeypatch.setattr(solve_boards, "MOST_NODES", 1_000_000)
+    with database_for("1,2,6,7/3,4,8,9/5,10,14,15/11,12,16,17/13,18,19,20/21,22,23,24", "5x5") as database:
+        # Some millions of nodes each.
+        boards = [walked(database.goal, database.size, 90, np.random.default_rng(seed)) for seed in (1, 2, 7, 10)]
+        solver = Solver(database)
+        alone = [solver.solve(board) for board in boards]
+        client.run(divide_above, 10_000)
+        found = solved(client, boards, database)
+        client.run(divide_above, checkpoint.DIVIDE_ABOVE)
+    for here, there in zip(found, alone, strict=True):
+        assert here.length == there.length
+        # The last threshold is not searched if beams find the solution.
+        assert complete(here) == complete(there)
+
+
+def complete(solution: Solution) -> list[tuple[int, int, int]]:
+    """Return the node counts of the complete thresholds."""
+    return node_counts(done for done in solution.thresholds if done.threshold < solution.length)
 
 
 def test_equal_boards_are_searched_once_up_to_their_time_limit(client: Client, large: Database) -> None:

@@ -1,6 +1,7 @@
 """Subtrees: divided and stopped searches have the nodes and answers of whole ones; of a cluster: its test_solve.py."""
 
 from collections.abc import Callable
+from functools import partial
 from itertools import count
 
 import pytest
@@ -9,6 +10,8 @@ from pdb_core.encoding import Encoding
 from pdb_core.puzzle import Tiles
 from solver import Checkpoint, HeuristicSolver, Limits, Solution, Solver, Subtrees, WorkerPool
 from solver.engine.division import Division
+from solver.engine.search_result import SearchResult
+from solver.engine.subtrees import search_subtrees
 from tests.solving import HARDEST_8, S3, database_for, node_counts, solvable_boards, solver_for
 
 PARTITION = "1,2,5/3,4,6/7,8"
@@ -81,6 +84,35 @@ def test_stopped_search_continues_with_the_same_nodes(n_workers: int) -> None:
         assert nodes > 1000
         assert found.length == 31
         assert node_counts(found.thresholds[:-1]) == node_counts(alone.thresholds[:-1])
+
+
+@pytest.mark.usefixtures("divided_early")
+def test_rest_of_a_paused_search_has_all_nodes_that_are_left() -> None:
+    """The cluster sends it out, and takes a threshold without a rest for a finished one."""
+    ida_star = solver_for(PARTITION, "3x3").ida_star
+    stacks, alone = ida_star.stacks, ida_star.search(HARDEST_8)
+    complete = dict(zip((done.threshold for done in alone.thresholds[:-1]), alone.thresholds, strict=False))
+
+    def paused(nodes: int, pool: WorkerPool | None = None, *, keeps_rest: bool) -> SearchResult:
+        return ida_star.search(HARDEST_8, Limits(max_nodes=nodes), pool=pool, keeps_rest=keeps_rest)
+
+    n_finished = 0
+    for nodes in range(20, alone.generated, 40):
+        begun = paused(nodes, keeps_rest=True)
+        if begun.moves is not None:
+            break
+        assert begun.rest is not None
+        at = begun.thresholds[-1]
+        rest = search_subtrees(stacks, HARDEST_8, begun.rest, at.threshold, max_nodes=1 << 40, max_seconds=60)
+        if rest.moves is None:
+            assert rest.rest == ()
+            assert at.generated + rest.generated == complete[at.threshold].generated
+            assert at.expanded + rest.expanded == complete[at.threshold].expanded
+            n_finished += 1
+        with WorkerPool(1) as pool:
+            for search in (partial(paused, keeps_rest=False), partial(paused, pool=pool, keeps_rest=True)):
+                assert search(nodes).rest is None
+    assert n_finished > 10
 
 
 @pytest.mark.usefixtures("divided_early")
