@@ -4,6 +4,8 @@ import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from pdb_core.errors import InputError
+from pdb_core.puzzle import Tiles
 from solver.progress import Iteration
 
 # Nodes of a threshold after which the next one is divided into subtrees, at a pace of 1: half a second of one core.
@@ -45,8 +47,8 @@ class Subtrees:
 class Checkpoint:
     """Finished thresholds and subtrees of the search of one board, in memory. Thread-safe.
 
-    Pass it to `Solver.solve`. A later search of the same board, with the same checkpoint, tables and method, continues
-    from there.
+    Pass it to `Solver.solve`. A later search of the same board and goal, with the same tables and method, continues
+    from there; any other search refuses the checkpoint.
 
     Attributes
     ----------
@@ -60,8 +62,22 @@ class Checkpoint:
         self.finished: tuple[Iteration, ...] = ()
         self.share: float | None = None
         self._lock = threading.Lock()
+        # The board, goal and method of the first search.
+        self._belongs_to: dict[str, object] = {}
         # By threshold and by the digest of the list of its subtrees.
         self._subtrees: dict[tuple[int, str], Subtrees] = {}
+
+    def begin(self, board: Tiles, goal: Tiles, method: object) -> None:
+        """Begin or continue a search; `method` is all else that its nodes depend on.
+
+        Raises `InputError` if the checkpoint belongs to another search, for which its thresholds prove nothing.
+        """
+        search = {"board": board, "goal": goal, "method": method}
+        with self._lock:
+            self._belongs_to = self._belongs_to or search
+            for name, value in search.items():
+                if self._belongs_to[name] != value:
+                    raise InputError(f"the checkpoint belongs to the search of another {name}; use a new Checkpoint()")
 
     def resume(self, finished: tuple[Iteration, ...], first: int) -> tuple[Iteration, ...]:
         """Return the finished thresholds, at least those in `finished`; the first threshold of the board is `first`.

@@ -120,9 +120,13 @@ class IdaStarSolver(ABC):
             If the solution is too far above a sum for the search.
         WrongAnswerError
             If the solution fails its replay.
+        InputError
+            If `checkpoint` belongs to the search of another board, goal or method.
         """
         checked, checked_goal, mapping = self._checked(board, goal)
         _check(report, pool, checkpoint)
+        if checkpoint is not None:
+            checkpoint.begin(checked, checked_goal, self._method())
         result = self._ida_star.search(mapping.apply(checked), as_limits(limits), report, pool, checkpoint=checkpoint)
         return self._solution(checked, checked_goal, mapping, result)
 
@@ -162,6 +166,8 @@ class IdaStarSolver(ABC):
         checked, checked_goal, mapping = self._checked(board, goal)
         _check(report, pool, checkpoint)
         check_functions(listed=listed)
+        if checkpoint is not None:
+            checkpoint.begin(checked, checked_goal, ("all", self._method()))
         with self._lock:
             if self._all_star is None:
                 # An FSM that prunes one of two equally long sequences would lose solutions.
@@ -187,6 +193,10 @@ class IdaStarSolver(ABC):
     @abstractmethod
     def _mapping(self, goal: Tiles) -> BoardMapping:
         """Return the mapping of boards with `goal` to boards of the engine's goal. Raises `GoalError`."""
+
+    @abstractmethod
+    def _method(self) -> object:
+        """Return all but the board and the goal that the nodes of a search depend on, to be compared."""
 
     def _make_ida_star(self, *, keeps_equals: bool = False) -> IdaStar:
         fsm = fsm_for(self._size, plain=self._plain, keeps_equals=keeps_equals)
@@ -293,6 +303,9 @@ class Solver(IdaStarSolver):
     def _mapping(self, goal: Tiles) -> BoardMapping:
         return self._database.mappings(goal)[0]
 
+    def _method(self) -> object:
+        return [database.header.digest() for database in self.databases], self._options
+
     def solve_batch(
         self,
         boards: Sequence[Tiles],
@@ -338,8 +351,14 @@ class Solver(IdaStarSolver):
             if report is not None:
                 report(int(solvable[row]), iteration)
 
+        def begun(row: int) -> Checkpoint:
+            index = int(solvable[row])
+            checkpoint = Checkpoint() if checkpoints is None else checkpoints(index)
+            checkpoint.begin(Board(boards[index], self._database.size), checked_goal, self._method())
+            return checkpoint
+
         first = 0
-        of_row = None if checkpoints is None else lambda row: checkpoints(int(solvable[row]))
+        of_row = None if checkpoints is None else begun
         for found in self._ida_star.search_many(mapped[solvable], indexed_report, pool, of_row):
             end = int(solvable[found.board]) if found.board < len(solvable) else len(boards)
             yield [answer(index) for index in range(first, end)]

@@ -68,6 +68,9 @@ class HeuristicSolver(IdaStarSolver):
     def __repr__(self) -> str:
         return f"HeuristicSolver({self._size}, {self._made.args[2]})"
 
+    def _method(self) -> object:
+        return self._made.args[2], self._made.keywords
+
     def _mapping(self, goal: Tiles) -> BoardMapping:
         if goal != self._goal:
             raise GoalError(f"the solver's goal is {format_board(self._goal, self._size)}; make one for another goal")

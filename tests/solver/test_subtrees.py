@@ -7,12 +7,13 @@ from itertools import count
 import pytest
 
 from pdb_core.encoding import Encoding
+from pdb_core.errors import InputError
 from pdb_core.puzzle import Tiles
 from solver import Checkpoint, HeuristicSolver, Limits, Solution, Solver, Subtrees, WorkerPool
 from solver.engine.division import Division
 from solver.engine.search_result import SearchResult
 from solver.engine.subtrees import search_subtrees
-from tests.solving import HARDEST_8, S3, database_for, node_counts, solvable_boards, solver_for
+from tests.solving import HARDEST_8, S3, database_for, goal_with_blank, node_counts, solvable_boards, solver_for
 
 PARTITION = "1,2,5/3,4,6/7,8"
 
@@ -113,6 +114,27 @@ def test_rest_of_a_paused_search_has_all_nodes_that_are_left() -> None:
             for search in (partial(paused, keeps_rest=False), partial(paused, pool=pool, keeps_rest=True)):
                 assert search(nodes).rest is None
     assert n_finished > 10
+
+
+@pytest.mark.usefixtures("divided_early")
+def test_checkpoint_of_another_search_is_refused() -> None:
+    """Its finished thresholds would prove an optimal length that is none."""
+    solver, checkpoint = solver_for(PARTITION, "3x3"), Checkpoint()
+    database = solver.databases[0]
+    solver.solve(HARDEST_8, checkpoint=checkpoint)
+    board = solvable_boards(S3, 1, 3)[0]
+    for searches, name in (
+        (lambda: solver.solve(board, checkpoint=checkpoint), "board"),
+        (lambda: list(solver.solve_batch([HARDEST_8, board], checkpoints=lambda _: checkpoint)), "board"),
+        (lambda: solver.solve(HARDEST_8, goal_with_blank(0, S3), checkpoint=checkpoint), "goal"),
+        (lambda: solver.solve_all(HARDEST_8, checkpoint=checkpoint), "method"),
+        (lambda: Solver(database, plain=True).solve(HARDEST_8, checkpoint=checkpoint), "method"),
+        (lambda: Solver(database_for("8", "3x3")).solve(HARDEST_8, checkpoint=checkpoint), "method"),
+        (lambda: HeuristicSolver(S3).solve(HARDEST_8, checkpoint=checkpoint), "method"),
+    ):
+        with pytest.raises(InputError, match=f"the checkpoint belongs to the search of another {name}; use a new"):
+            searches()
+    assert Solver(database).solve(HARDEST_8, checkpoint=checkpoint).length == 31
 
 
 @pytest.mark.usefixtures("divided_early")

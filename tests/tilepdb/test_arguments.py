@@ -23,7 +23,7 @@ RECORDS = """
 BatchProbe BoardLike BoardSource BuildPlan BuildProgress BuildResult Comparison Database
 HeuristicStudy Instance Iteration LabelledBoards Probe Solution SolvedBoards StateSpace
 """
-HIDDEN = "offer withdraw resume finish_threshold finish_subtrees subtrees views contradicts"
+HIDDEN = "offer withdraw begin resume finish_threshold finish_subtrees subtrees views contradicts"
 
 
 def arguments(folder: Path, table: str) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
