@@ -216,14 +216,20 @@ class _LongSearch:
             is_begun = False
 
     def _found_at(self, threshold: int, last: Iteration) -> tuple[int, ...] | None:
-        """Return an optimal solution of `threshold` moves found without IDA*, or None. Smaller thresholds have none."""
+        """Return an optimal solution of `threshold` moves found without IDA*, or None.
+
+        Raises `Engine.wrong_end` if it is shorter: smaller thresholds have no solution.
+        """
         ida_star, report = self.ida_star, self.report
         n_nodes = int(last.generated / ida_star.engine.pace)
         if ida_star.find_solution is None or self.finds_all or n_nodes < _LOOK_ABOVE:
             return None
         end = math.inf if self.limits.time_limit is None else self.start + self.limits.time_limit
         at_last = None if report is None else lambda _: report(last)
-        return ida_star.find_solution(self.board, threshold, n_nodes, end, at_last)
+        tiles = ida_star.find_solution(self.board, threshold, n_nodes, end, at_last)
+        if tiles is not None and len(tiles) != threshold:
+            raise ida_star.engine.wrong_end()
+        return tiles
 
     def _work(self, search: ThresholdSearch, finished: tuple[Iteration, ...], *, is_begun: bool) -> Work:
         """Return the work of a threshold, of the kind that suits it; its root is on the stack."""

@@ -4,6 +4,7 @@ import math
 
 import pytest
 
+from pdb_core.errors import TableFileDamagedError
 from pdb_core.puzzle import BoardSize, as_goal
 from solver import Limits, Solution, Solver
 from solver.large_boards.suboptimal import find_by_beams
@@ -51,6 +52,14 @@ def test_beams_keep_to_the_time_limit(monkeypatch: pytest.MonkeyPatch) -> None:
         assert len(ends) > 0
         assert len(set(ends)) == 1
         assert ends[0] < float("inf")
+
+
+@pytest.mark.usefixtures("tiny_slices")
+def test_solution_below_a_searched_threshold_proves_damage(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("solver.engine.ida_star._LOOK_ABOVE", 0)
+    monkeypatch.setattr("solver.solve.find_by_beams", lambda *arguments: (1,) * (arguments[4] - 2))
+    with database_for("555", "4x4", encoding="bits") as database, pytest.raises(TableFileDamagedError):
+        Solver(database).solve(solvable_boards(S4, 1, 8)[0])
 
 
 @pytest.mark.parametrize("size", [(3, 2), (2, 5), (5, 3), (5, 5), (6, 4), (8, 2), (9, 2)])
