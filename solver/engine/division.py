@@ -6,6 +6,7 @@ last threshold often ends soon. A checkpoint keeps which subtrees are finished.
 """
 
 import hashlib
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -94,7 +95,7 @@ class DividedWork(SubtreeWork):
         moves_left = (nodes[roots, mem.LEFT] >> mem.MOVES_LEFT_SHIFT).astype(np.int64)
         weights = log_shares(moves_left, h[roots].astype(np.int64), self._growth)
         # The largest weight is 1: in damaged tables others would not fit a float.
-        weights = np.exp(weights - weights.max())
+        weights = np.exp(weights - weights.max(initial=-math.inf))
         self._subtrees = SubtreeList(
             self._stacks,
             self._threshold,

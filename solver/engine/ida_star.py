@@ -12,6 +12,7 @@ from functools import partial
 import numpy.typing as npt
 
 from pdb_core.puzzle import Tiles
+from solver.board_arrays import N_MOVES
 from solver.checkpoint import Checkpoint, Subtrees, is_long
 from solver.engine import search_memory as mem
 from solver.engine.boards_search import BoardsSearch
@@ -110,7 +111,9 @@ class IdaStar:
         limits = limits or Limits()
         in_order = self.operator_order and pool is None and not finds_all
         n_nodes = self.stacks.slice_nodes
-        if finds_all or in_order or (limits.max_nodes is not None and limits.max_nodes <= n_nodes):
+        # The first slice has no limit: its last round generates up to so many nodes too many.
+        n_most = n_nodes + N_MOVES * mem.BATCH
+        if finds_all or in_order or (limits.max_nodes is not None and limits.max_nodes < n_most):
             n_nodes = 0
         with self.stacks.borrowed() as stack:
             while (status := many.search(self.engine, stack, n_nodes)) != mem.EXHAUSTED:

@@ -200,8 +200,8 @@ class StackPool:
 
     @property
     def slice_nodes(self) -> int:
-        """Nodes between two returns to Python, some 10 to 30 ms."""
-        return max(1, int(_SLICE_NODES * self.engine.speed))
+        """Nodes between two returns to Python, some 10 to 30 ms. At least 8: the first slice is an eighth of others."""
+        return max(8, int(_SLICE_NODES * self.engine.speed))
 
     def take(self) -> Stack:
         """Return an empty stack that is not in use."""

@@ -155,4 +155,4 @@ def log_shares(moves_left: Int64s, h: Int64s, growth: float) -> npt.NDArray[np.f
     """
     # Two more moves above h multiply the nodes of a subtree as they do those of a threshold.
     slack = (moves_left - h) / 2
-    return slack * (math.log(growth) + _GROWTH_BY_H * (h - int(h.max())))
+    return slack * (math.log(growth) + _GROWTH_BY_H * (h - int(h.max(initial=0))))

@@ -86,3 +86,11 @@ def test_plan_keeps_a_share_of_the_threshold_before() -> None:
     assert Division(most_nodes=100, ratio=32).plan(finished, 50) == (100, 4)
     assert Division(most_nodes=10**6, ratio=32).plan(finished, 50, pace=2.0) == (640, 3)
     assert Division(most_nodes=5, ratio=32).plan(finished, 50) is None
+
+
+def test_threshold_without_subtrees_is_finished(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All its nodes are expanded near the root. Only damaged tables let such a threshold be divided."""
+    with database_for("1,2,5/3,4,6/7,8", "3x3", encoding="bits") as database:
+        engine = engine_for([database]).engine
+        board = solvable_boards(S3, 1, 22)[0]
+        assert divided(engine, board, database.probe(board).h, (10_000, 0), monkeypatch)[0] == []

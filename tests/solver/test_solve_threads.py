@@ -141,6 +141,14 @@ def test_limits_end_a_search_with_a_lower_bound(
             assert limits.max_nodes <= solution.generated < limits.max_nodes + (3000 if n_workers else 4)
 
 
+@pytest.mark.usefixtures("tiny_slices")
+def test_node_limit_above_the_first_slice_is_kept() -> None:
+    solver = solver_for("663", "4x4", "bits")
+    for nodes in range(250, 600, 7):
+        found = solver.solve(hard_board(), limits=Limits(max_nodes=nodes))
+        assert nodes <= found.generated < nodes + 4
+
+
 def test_report_gets_rising_thresholds_and_can_end_the_search_soon() -> None:
     reports: list[Iteration] = []
 

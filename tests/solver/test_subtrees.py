@@ -68,6 +68,12 @@ def test_divided_thresholds_have_the_nodes_of_undivided_ones(encoding: Encoding,
 
 
 @pytest.mark.usefixtures("divided_early")
+def test_search_with_the_smallest_slices_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("solver.engine.stack._SLICE_NODES", 0)
+    assert solver_for(PARTITION, "3x3").solve(HARDEST_8, limits=10).length == 31
+
+
+@pytest.mark.usefixtures("divided_early")
 @pytest.mark.parametrize("n_workers", [0, 2])
 def test_stopped_search_continues_with_the_same_nodes(n_workers: int) -> None:
     """Limits are on the nodes of all runs. tests/faults/failing_search.py interrupts such searches."""
