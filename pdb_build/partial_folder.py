@@ -46,7 +46,11 @@ class PartialFolder:
             try:
                 while self._lock is None:
                     self.path.mkdir(exist_ok=True)
-                    self._lock = lock_file(self._lock_path)
+                    try:
+                        self._lock = lock_file(self._lock_path)
+                    except FileNotFoundError:
+                        if self._lock_path.is_symlink():
+                            raise  # otherwise the folder was removed meanwhile
                 # Without room for the note, another builder reports "another process".
                 with suppress(OSError):
                     os.ftruncate(self._lock, 0)

@@ -70,28 +70,25 @@ def written_safely(path: Path, advice: str = _OTHER_OUT, *, is_text: bool = True
 def lock_file(path: Path) -> int | None:
     """Open and lock a file, which is made if it is missing. The lock ends with the descriptor or with the process.
 
-    Return the descriptor, or None if the file or its folder was removed meanwhile: try again. On file systems without
-    locks the file is opened without one.
+    Return the descriptor, or None if the file was removed meanwhile: try again. On file systems without locks the file
+    is opened without one.
 
-    Raises `BlockingIOError` if another process holds the lock, and `OSError`.
+    Raises `BlockingIOError` if another process holds the lock, `FileNotFoundError` if its folder, or that of a link, is
+    missing, and `OSError`.
     """
-    descriptor = None
+    descriptor, is_there = os.open(path, os.O_RDWR | os.O_CREAT | system.BINARY, 0o644), False
     try:
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | system.BINARY, 0o644)
         try:
             system.lock(descriptor)
         except OSError as error:
             if error.errno not in _NO_LOCKS:
                 raise
-        if os.path.samestat(os.fstat(descriptor), path.stat()):
-            locked, descriptor = descriptor, None
-            return locked
-    except FileNotFoundError:
-        pass
+        with suppress(FileNotFoundError):
+            is_there = os.path.samestat(os.fstat(descriptor), path.stat())
     finally:
-        if descriptor is not None:
+        if not is_there:
             os.close(descriptor)
-    return None
+    return descriptor if is_there else None
 
 
 def write_and_sync(

@@ -146,11 +146,9 @@ class Journal:
 
     def _opened(self) -> int:
         try:
-            while True:
-                self.path.parent.stat()  # raises if there is no folder: `lock_file` would find no file forever
-                descriptor = lock_file(self.path)
-                if descriptor is not None:
-                    return descriptor
+            while (descriptor := lock_file(self.path)) is None:
+                pass
+            return descriptor
         except BlockingIOError:
             raise BuildRunningError(
                 f"{self.path} is in use by another command; wait for it, or {self._advice}"

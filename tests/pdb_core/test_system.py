@@ -18,6 +18,8 @@ import pytest
 from pdb_build.partial_folder import PartialFolder
 from pdb_core import system
 from pdb_core.durable_files import digest_of, lock_file, read_all, write_and_sync
+from pdb_core.errors import OutputError
+from pdb_core.journal import Journal
 from tests.failing import failing
 
 pytestmark = pytest.mark.tiny
@@ -76,6 +78,16 @@ def test_lock_of_a_removed_folder_is_taken_in_a_new_one(
         assert len(calls) == 2
         assert (folder.path / "lock").exists()
     assert not list(tmp_path.iterdir())
+
+
+def test_lock_through_a_link_to_a_missing_folder_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "a.h5.partial").mkdir()
+    for name in ("log", "a.h5.partial/lock"):
+        (tmp_path / name).symlink_to("none/file")
+    with pytest.raises(OutputError, match=r"cannot write .*log: No such file"):
+        Journal(tmp_path / "log", "log of tests 1", {}, advice="choose another log")
+    with pytest.raises(OutputError, match=r"cannot write .*a.h5: No such file"), PartialFolder(tmp_path / "a.h5"):
+        pass
 
 
 def test_file_system_without_locks_is_used_without(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
