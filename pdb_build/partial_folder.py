@@ -40,9 +40,6 @@ class PartialFolder:
     def __enter__(self) -> "PartialFolder":
         """Make the folder and lock it. Raises `BuildRunningError`, `OutputError`, `DiskFullError`."""
         with writing_errors(self.out):
-            if self.out.exists() and not self.out.is_file() and not self.out.is_dir():
-                # A new file of that name would replace a device or a pipe.
-                raise OutputError(f"cannot write {self.out}: it is no plain file; choose another place")
             try:
                 while self._lock is None:
                     self.path.mkdir(exist_ok=True)
@@ -108,6 +105,20 @@ class PartialFolder:
                 return as_typed(file.read().decode(errors="replace")) or "another process"
         except OSError:
             return "another process"
+
+
+def check_replaceable(out: Path) -> None:
+    """Raise `OutputError` if a build cannot give its table file or its report a name: a new file, or that of a file."""
+    for path in (out, report_path(out)):
+        with writing_errors(path):
+            if path.exists() and not path.is_file():
+                what = "a folder" if path.is_dir() else "no plain file"
+                raise OutputError(f"cannot write {path}: it is {what}; choose another place")
+
+
+def report_path(out: Path) -> Path:
+    """Return the report of the build of a file."""
+    return out.parent / f"{out.stem}.build.json"
 
 
 def partial_path(out: Path) -> Path:

@@ -4,7 +4,7 @@ import warnings
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from pdb_build.partial_folder import held_table_bytes
+from pdb_build.partial_folder import check_replaceable, held_table_bytes
 from pdb_build.word_layout import row_bytes
 from pdb_core.arguments import FilePath, as_choice, as_path, as_threads
 from pdb_core.encoding import DEFAULT_ENCODING, ENCODINGS, Encoding
@@ -140,6 +140,8 @@ def plan_build(
     ------
     InputError, GoalError, PartitionError
         An argument is invalid, or `encoding` cannot store the partition.
+    OutputError
+        No table file can have the name `out`.
 
     Examples
     --------
@@ -151,6 +153,7 @@ def plan_build(
     as_choice(encoding, "encoding", ENCODINGS)
     if not isinstance(partition, Partition):
         partition = parse_partition(partition, size, goal)
+    check_replaceable(out)
     database = DatabaseSpec(goal, partition, encoding)
     if partition.is_catalogue and encoding != "bits":
         raise InputError(f"catalogue {partition.name} is built in bits, not in {encoding}; leave the encoding out")

@@ -15,7 +15,7 @@ import h5py
 import numba
 import numpy as np
 
-from pdb_build.partial_folder import PartialFolder
+from pdb_build.partial_folder import PartialFolder, report_path
 from pdb_build.plan import BuildPlan
 from pdb_build.search import PatternTable
 from pdb_core import __version__
@@ -62,11 +62,7 @@ class BuildResult(ShortRepr):
     @property
     def report(self) -> Path:
         """Path of the report."""
-        return _report_path(self.path)
-
-
-def _report_path(out: Path) -> Path:
-    return out.with_suffix(".build.json")
+        return report_path(self.path)
 
 
 def check_replaced(out: Path) -> None:
@@ -74,7 +70,7 @@ def check_replaced(out: Path) -> None:
 
     A table file of another format version, a damaged one and an empty file may be replaced.
     """
-    for path, kind, is_ours in ((out, "table file", _is_table), (_report_path(out), "build report", _is_report)):
+    for path, kind, is_ours in ((out, "table file", _is_table), (report_path(out), "build report", _is_report)):
         with writing_errors(out):
             is_replaced = path.is_file() and path.stat().st_size > 0
             if is_replaced and not is_ours(path):

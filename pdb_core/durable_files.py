@@ -46,11 +46,9 @@ def written_safely(path: Path, advice: str = _OTHER_OUT, *, is_text: bool = True
     do then.
     """
     encoding, kind = ("utf-8", "") if is_text else (None, "b")
-    # Not a process id: two processes in containers may have the same one. Unlike files of tempfile, this one has the
-    # mode that other new files have.
-    temporary = path.parent / f".{path.name}.{os.urandom(8).hex()}.partial"
+    temporary = _temporary(path)
     with writing_errors(path, advice):
-        if path.is_symlink() or (path.exists() and not path.is_file()):
+        if _is_written_in_place(path):
             with path.open(f"w{kind}", encoding=encoding) as file:
                 yield file
             return
@@ -65,6 +63,31 @@ def written_safely(path: Path, advice: str = _OTHER_OUT, *, is_text: bool = True
             with suppress(OSError):
                 temporary.unlink(missing_ok=True)
             raise
+
+
+def check_output(path: Path, advice: str = _OTHER_OUT) -> None:
+    """Raise before the work begins what `written_safely` would raise after it: `DiskFullError`, `OutputError`."""
+    with writing_errors(path, advice):
+        if path.is_dir():
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+        if _is_written_in_place(path):
+            with suppress(FileNotFoundError):
+                path.stat()  # raises for links in a circle
+            Path(os.path.realpath(path)).parent.stat()
+        else:
+            temporary = _temporary(path)
+            temporary.touch(exist_ok=False)
+            temporary.unlink()
+
+
+def _is_written_in_place(path: Path) -> bool:
+    return path.is_symlink() or (path.exists() and not path.is_file())
+
+
+def _temporary(path: Path) -> Path:
+    # Not a process id: two processes in containers may have the same one. Unlike files of tempfile, this one has the
+    # mode that other new files have.
+    return path.parent / f".{path.name}.{os.urandom(8).hex()}.partial"
 
 
 def lock_file(path: Path) -> int | None:

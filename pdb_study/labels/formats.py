@@ -14,6 +14,7 @@ from typing import IO, Any
 import numpy as np
 import numpy.typing as npt
 
+from pdb_core.durable_files import check_output
 from pdb_core.errors import InputError
 from pdb_core.messages import as_typed
 from pdb_core.puzzle import format_board, parse_size
@@ -33,12 +34,13 @@ MEANING = {
 
 
 def check_format(out: Path) -> None:
-    """Raise `InputError` if no dataset can be written to `out`: before hours are spent on it."""
+    """Raise `InputError`, `OutputError` if no dataset can be written to `out`: before hours are spent on it."""
     suffix = out.suffix.lower()
     if suffix not in WRITERS:
         raise InputError(f"{as_typed(str(out))} has no known suffix; choose a file that ends in {', '.join(WRITERS)}")
     if suffix == ".parquet" and importlib.util.find_spec("pyarrow") is None:
         raise InputError("pyarrow is not installed; run pip install 'tile-pdb[parquet]', or write .npz")
+    check_output(out)
 
 
 def write_npz(file: IO[bytes], columns: Columns, description: str) -> None:

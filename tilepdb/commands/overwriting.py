@@ -1,5 +1,6 @@
 """Outputs of a command that would overwrite its own files."""
 
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ _OUTPUTS = ("log", "out", "plot")
 
 
 def refuse_overwriting(options: Mapping[str, Any]) -> None:
-    """Raise `OutputError` if an output of a command is one of its inputs, or another output, under any name."""
+    """Raise `OutputError` if an output is `-`, or one of the inputs or outputs of a command, under any name."""
     used: list[tuple[str, Path]] = [("the table file of --db", path) for path in options.get("db") or ()]
     if "file" in options:
         used.append(("the table file", options["file"]))
@@ -22,6 +23,8 @@ def refuse_overwriting(options: Mapping[str, Any]) -> None:
     for name in _OUTPUTS:
         path = options.get(name)
         if path is not None:
+            if path == Path("-"):
+                raise OutputError(f"--{name} - is no file; choose the name of one with --{name}")
             for what, other in used:
                 if _is_same_file(path, other):
                     raise OutputError(f"--{name} {path} would overwrite {what}; choose another place with --{name}")
@@ -33,4 +36,4 @@ def _is_same_file(path: Path, other: Path) -> bool:
     try:
         return path.samefile(other) and path.is_file()
     except OSError:  # one of them does not exist, or has no valid name
-        return not path.exists() and path.resolve() == other.resolve()
+        return not path.exists() and os.path.realpath(path) == os.path.realpath(other)

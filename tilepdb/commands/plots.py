@@ -6,11 +6,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pdb_core.errors import InputError, OutputError
+from pdb_core.errors import InputError
 from tilepdb.commands.output import message
 
 if TYPE_CHECKING:
     from pdb_study.plots import Draw
+
+_ADVICE = "choose another place with --plot"
 
 PlotOption = Annotated[
     Path | None,
@@ -24,8 +26,9 @@ def check_plot(path: Path | None) -> None:
         return
     if path.suffix.lower() not in (".svg", ".png", ".pdf"):
         raise InputError(f"cannot draw into {path}; give --plot a file that ends in .svg, .png or .pdf")
-    if not path.absolute().parent.is_dir():
-        raise OutputError(f"cannot write {path}: there is no such folder; choose another place with --plot")
+    from pdb_core.durable_files import check_output
+
+    check_output(path, _ADVICE)
     if importlib.util.find_spec("matplotlib") is None:
         raise InputError("--plot needs matplotlib; install it with pip install 'tile-pdb[plot]'")
 
@@ -37,6 +40,6 @@ def write_plot(path: Path | None, draw: "Draw", *, width: float = 8, height: flo
     from pdb_core.durable_files import written_safely
     from pdb_study.plots import save_plot
 
-    with written_safely(path, "choose another place with --plot", is_text=False) as file:
+    with written_safely(path, _ADVICE, is_text=False) as file:
         save_plot(draw, file, path.suffix.lower()[1:], width=width, height=height)
     message(f"plot written to {path}")

@@ -66,6 +66,7 @@ REFUSALS = rows("""
 2 | build 8 --threads 2 --scheduler tcp://127.0.0.1:9 | --threads is for this machine
 2 | build 663 --goal "1 2 3 4/5 0 6 7/8 9 10 11/12 13 14 15" | blank in the corner
 2 | build 8 --out no/where/8.h5 | cannot write no/where/8.h5: No such file or directory
+2 | build 8 --out here --dry-run | cannot write here: it is a folder; choose another place
 2 | build 8 1,2,3,4/5,6,7,8 --out a.h5 | --out names one file for 2 partitions; leave it out
 2 | build 8 --shards 2 | --shards needs a cluster; give --scheduler, too
 2 | build 8 --out b.txt | b.txt is no table file ... by force
@@ -110,7 +111,7 @@ REFUSALS = rows("""
 2 | study space 3 | WIDTHxHEIGHT
 2 | study space 3x3 --goal "1 2 3" | neither one of
 2 | study space 3x3 --plot a.txt | ends in .svg, .png or .pdf
-2 | study space 3x3 --plot none/a.svg | no such folder...--plot
+2 | study space 3x3 --plot none/a.svg | cannot write none/a.svg...--plot
 2 | study space 4x4 --memory-limit much | not a number of bytes
 
 2 | serve --db none.h5 --token-file line.token | token
