@@ -79,8 +79,10 @@ def load_table_file(path: Path, load: LoadMode) -> tuple[Header, npt.NDArray[np.
 def _opened(path: Path) -> Iterator[BufferedReader]:
     """Open a file. Raises `TableFileMissingError`, and `TableFileError` for errors of the system meanwhile."""
     try:
-        if path.is_fifo():
-            raise TableFileError(f"{path} is not a plain file; {_ADVICE}")  # it would wait for a writer
+        if path.is_dir():
+            raise TableFileError(f"{path} is a folder; {_ADVICE}")
+        if path.exists() and not path.is_file():
+            raise TableFileError(f"{path} is not a plain file; {_ADVICE}")  # a pipe or a terminal would wait for input
         with path.open("rb") as file:
             yield file
     except TableFileError:  # one of them is an OSError
@@ -88,6 +90,4 @@ def _opened(path: Path) -> Iterator[BufferedReader]:
     except FileNotFoundError:
         raise TableFileMissingError(f"there is no table file {path}; make one with pdb build") from None
     except OSError as error:
-        if path.is_dir():  # Windows reports a missing permission
-            raise TableFileError(f"{path} is a folder; {_ADVICE}") from None
         raise TableFileError(f"{path} cannot be read: {error.strerror}; {_ADVICE}") from error

@@ -90,8 +90,12 @@ def test_lookups_do_not_import_h5py() -> None:
 @pytest.mark.tiny
 def test_paths_that_are_no_file_are_refused_without_waiting(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
+    reader, terminal = os.openpty()
     assert_refused(tmp_path / "no.h5", TableFileMissingError, "make one with pdb build")
-    assert_refused(tmp_path / "pipe", TableFileError, "is not a plain file; name a table file made with pdb build")
+    for path in (tmp_path / "pipe", Path(os.ttyname(terminal)), Path(os.devnull)):
+        assert_refused(path, TableFileError, "is not a plain file; name a table file made with pdb build")
+    os.close(reader)
+    os.close(terminal)
     assert_refused(tmp_path, TableFileError, "is a folder; name a table file made with pdb build")
 
 
