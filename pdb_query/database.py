@@ -113,7 +113,8 @@ class Database:
             header.spec, header.uses, memory, [entry.offset for entry in header.patterns]
         )
         self._load: LoadMode = load
-        self._views_of = lru_cache(maxsize=64)(self._make_views)
+        # Not of a method: the database would then hold itself, and its file stay mapped until the garbage is collected.
+        self._views_of = lru_cache(maxsize=64)(partial(_views, header))
 
     def __repr__(self) -> str:
         what = f"{self.size}, {self.partition.name} in {self.encoding}, goal {goal_name(self.goal, self.size)}"
@@ -158,10 +159,6 @@ class Database:
     def views(self, goal: BoardLike | None = None, *, reflects: bool = True) -> SumViews:
         """Return `mappings` in kernel form. With `reflects=False`, only the first mapping. Raises `GoalError`."""
         return self._views_of(self._checked_goal(goal), bool(reflects))
-
-    def _make_views(self, goal: Tiles, reflects: bool) -> SumViews:
-        mappings = self.mappings(goal)[: None if reflects else 1]
-        return sum_views(self.header.spec, self.header.uses, mappings, goal)
 
     def _checked_goal(self, goal: BoardLike | None) -> Tiles:
         return self.goal if goal is None else as_goal(goal, self.size)
@@ -369,6 +366,11 @@ class Database:
         from pdb_query.verify import verify_table_file  # h5py takes a fifth of a second to import
 
         verify_table_file(self.lookup_tables.memory, self.header, str(self.path), progress)
+
+
+def _views(header: Header, goal: Tiles, reflects: bool) -> SumViews:
+    mappings = mappings_between(goal, header.spec.goal, header.spec.size)[: None if reflects else 1]
+    return sum_views(header.spec, header.uses, mappings, goal)
 
 
 def board_rows(boards: npt.ArrayLike, size: BoardSize) -> npt.NDArray[np.uint8]:

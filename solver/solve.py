@@ -203,18 +203,8 @@ class IdaStarSolver(ABC):
         return IdaStar(
             self._make_engine(fsm),
             operator_order=self._operator_order,
-            find_solution=None if keeps_equals or self._plain else self._find_by_beams,
+            find_solution=None if keeps_equals or self._plain else partial(_find_by_beams, self._goal, self._size),
         )
-
-    def _find_by_beams(
-        self, board: Tiles, limit: int, n_nodes: int, end: float, report: Report | None
-    ) -> tuple[int, ...] | None:
-        """Return a solution of at most `limit` moves found by beams, see `FindSolution`."""
-        width = min(_MOST_WIDTH, n_nodes // _NODES_PER_BOARD)
-        try:
-            return find_by_beams(board, self._goal, self._size, width, limit, end, report)
-        except MemoryError:
-            return None
 
     def _checked(self, board: BoardLike, goal: BoardLike | None) -> tuple[Board, Board, BoardMapping]:
         """Return the board, the goal, and the mapping to the engine's goal. Raises what `solve` raises."""
@@ -475,6 +465,17 @@ class Solver(IdaStarSolver):
         mapped = np.empty_like(rows)
         mapped[:, list(mapping.cell_map)] = np.array(mapping.tile_map, dtype=np.uint8)[rows]
         return checked_goal, mapping, mapped, np.flatnonzero(verdicts == 1)
+
+
+def _find_by_beams(
+    goal: Tiles, size: BoardSize, board: Tiles, limit: int, n_nodes: int, end: float, report: Report | None
+) -> tuple[int, ...] | None:
+    """Return a solution of at most `limit` moves found by beams, see `FindSolution`."""
+    width = min(_MOST_WIDTH, n_nodes // _NODES_PER_BOARD)
+    try:
+        return find_by_beams(board, goal, size, width, limit, end, report)
+    except MemoryError:
+        return None
 
 
 def _chunks(rows: Int64s, n_threads: int) -> list[Int64s]:

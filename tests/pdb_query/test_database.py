@@ -1,5 +1,7 @@
 """The database: single boards, batches, threads, memory; invalid boards. test_lookup.py compares distances."""
 
+import gc
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -12,6 +14,7 @@ from pdb_core.errors import BoardError, UnsolvableError
 from pdb_core.puzzle import blank_first, blank_last, random_boards
 from pdb_query import LOAD_MODES, Database, open_database, random_board_statistics
 from pdb_query.table_file import LoadMode
+from solver import Solver
 from tests.fuzzing import little_memory
 from tests.naive import boards_and_tables as naive
 from tests.solving import S3, UNSOLVABLE, database_for
@@ -108,6 +111,18 @@ def test_threads_get_equal_answers(database: Database) -> None:
     with ThreadPoolExecutor(4) as pool:
         for found in pool.map(database.probe_batch, [boards] * 20):
             assert (found.h == expected.h).all()
+
+
+@pytest.mark.parametrize("use", [lambda database: database.probe(GOAL), Solver])
+def test_database_that_nobody_holds_is_unmapped_at_once(use: Callable[[Database], object]) -> None:
+    path = str(table_file(SMALL, "3x3"))
+    gc.disable()
+    try:
+        n_before = sum(at.path == path for at in psutil.Process().memory_maps(grouped=False))
+        use(open_database(path))
+        assert sum(at.path == path for at in psutil.Process().memory_maps(grouped=False)) == n_before
+    finally:
+        gc.enable()
 
 
 def test_mapped_tables_are_shared_between_processes() -> None:
