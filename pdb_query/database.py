@@ -359,6 +359,8 @@ class Database:
         ------
         TableFileDamagedError
             They differ.
+        TableFileError
+            Another program has opened the file for writing.
         InputError
             The database is closed.
         """

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pdb_core.encoding import UNREACHED, Encoding
-from pdb_core.errors import TableFileDamagedError
+from pdb_core.errors import TableFileDamagedError, TableFileError
 from pdb_core.messages import as_typed
 from pdb_core.schema import HISTOGRAM_DATASET, TABLE_DATASET, Header, PatternHeader, hdf5_attributes, pattern_group
 
@@ -18,6 +18,8 @@ Int64s = npt.NDArray[np.int64]
 
 # Bytes digested between two calls of `progress`.
 _PIECE_BYTES = 4 * 1024 * 1024
+# Byte of the HDF5 superblock, which follows the user block, that the library sets to 1 while it may write the file.
+_OPEN_AT = 20
 
 
 class _Content(io.RawIOBase):
@@ -46,7 +48,10 @@ class _Content(io.RawIOBase):
 def verify_table_file(
     memory: npt.NDArray[np.uint8], header: Header, source: str, progress: Callable[[int, int], None] | None
 ) -> None:
-    """Compare the bytes of a table file with its header, see `Database.verify`. `source` names the file."""
+    """Compare the bytes of a table file with its header, see `Database.verify`. `source` names the file.
+
+    Raises `TableFileDamagedError`, and `TableFileError` for a file that another program has open for writing.
+    """
     done, total = 0, sum(entry.n_bytes for entry in header.tables.values())
     for entry in header.tables.values():
         table = memory[entry.offset : entry.offset + entry.n_bytes]
@@ -64,12 +69,17 @@ def verify_table_file(
             raise TableFileDamagedError(f"{wrong} digest; build it again")
         if not np.array_equal(counts, expected):
             raise TableFileDamagedError(f"{wrong} histogram; build it again")
-    structures = hashlib.sha256()
-    for start, stop in header.structure_extents():
-        structures.update(memory[start:stop].data)
-    if structures.hexdigest() != header.structure_sha256:
+    structures = bytearray().join(memory[start:stop].data for start, stop in header.structure_extents())
+    is_open = structures[_OPEN_AT] == 1
+    if is_open:
+        structures[_OPEN_AT] = 0
+    if hashlib.sha256(structures).hexdigest() != header.structure_sha256:
         raise TableFileDamagedError(
             f"{source} is damaged: the bytes outside its tables do not match their digest; build it again"
+        )
+    if is_open:
+        raise TableFileError(
+            f"{source} is open for writing in another program, which may change it; close it there and verify it again"
         )
     # The HDF5 library crashes or loops on some damaged files, so its structures were compared before.
     try:

@@ -102,6 +102,16 @@ def test_hdf5_objects_that_differ_from_the_header_are_found(tmp_path: Path, chan
         database.verify()
 
 
+def test_file_that_a_program_has_open_for_writing_is_not_called_damaged(tmp_path: Path) -> None:
+    path = copy_of_table(tmp_path)
+    with h5py.File(path, "r+"):
+        refused(pdb("verify", str(path)), 4, r"copy\.h5 is open for writing in another program.* close it there")
+        change_last_byte(path)
+        refused(pdb("verify", str(path)), 4, "is damaged")
+        change_last_byte(path)
+    pdb("verify", str(path), code=0)
+
+
 @pytest.mark.parametrize(
     "command",
     [("query", "--verify", BOARD), ("solve", "--verify", BOARD), ("serve", "--port", "0")],
