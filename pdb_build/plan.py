@@ -20,8 +20,8 @@ from pdb_core.table_spec import DatabaseSpec, TableSpec, most_pattern_tiles
 
 # Interpreter, libraries and compiled kernels, measured.
 PROCESS_BYTES = 200_000_000
-# HDF5's own structures: superblock, groups, attributes, before and after alignment.
-_FILE_OVERHEAD_BYTES = 64 * 1024
+# HDF5's own structures, before and after alignment: superblock and attributes; groups of each pattern, measured.
+_FILE_OVERHEAD_BYTES, _PATTERN_OVERHEAD_BYTES = 40 * 1024, 8 * 1024
 # A build takes this share of the available memory if it can: the system needs the rest to cache files.
 _MEMORY_SHARE = 0.7
 
@@ -173,6 +173,7 @@ def plan_build(
         _peak(patterns, overlaps_writing),
         user_block_bytes(len(patterns))
         + _FILE_OVERHEAD_BYTES
+        + _PATTERN_OVERHEAD_BYTES * len(patterns)
         + sum(-(-entry.n_bytes // PAGE_BYTES) * PAGE_BYTES for entry in patterns),
         memory,
         available_disk(out.absolute().parent) + held_table_bytes(out),

@@ -7,6 +7,7 @@ import os
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from random import Random
 
 import pytest
 
@@ -162,6 +163,16 @@ def test_plan_counts_the_bytes_of_the_file(tmp_path: Path, size: str, partition:
     result = build_database(plan)
     assert [entry.n_bytes for entry in plan.patterns] == [entry.n_bytes for entry in result.header.patterns]
     assert 0 <= plan.disk_bytes - result.path.stat().st_size < 20_000 * len(plan.patterns) + 100_000
+
+
+def test_plan_counts_the_bytes_of_many_patterns(tmp_path: Path) -> None:
+    shuffled = [Random(seed).sample(range(1, 36), 35) for seed in range(4)]
+    partitions = [
+        "/".join(",".join(map(str, sorted(tiles[at : at + 3]))) for at in range(0, 35, 3)) for tiles in shuffled
+    ]
+    plan = small_plan(tmp_path / "a.h5", "+".join(partitions), "6x6")
+    assert len(plan.patterns) == 48
+    assert 0 <= plan.disk_bytes - build_database(plan).path.stat().st_size < 1_000_000
 
 
 def test_plan_of_eight_tile_patterns_fits_into_24_gigabytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
