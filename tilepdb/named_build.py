@@ -1,14 +1,15 @@
 """Builds of partitions given as text, such as `663`."""
 
+import hashlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pdb_core.arguments import FilePath, as_path, check_functions
 from pdb_core.encoding import DEFAULT_ENCODING, Cost, Encoding
-from pdb_core.errors import OutputError
+from pdb_core.errors import OutputError, PartitionError
 from pdb_core.pattern import Partition, default_cost, parse_partition
-from pdb_core.puzzle import BoardLike, SizeLike, as_goal, as_size
+from pdb_core.puzzle import BoardLike, BoardSize, SizeLike, as_goal, as_size
 
 if TYPE_CHECKING:
     from pdb_build import BuildPlan, BuildProgress
@@ -50,11 +51,21 @@ def make_table_folder(path: Path) -> None:
 
 
 def _stem(partition: Partition) -> str:
-    """Return the name of a partition's file, with its cost unless that is the default."""
+    """Return the name of a partition's file, with a digest instead of many tiles, and what is not the default."""
     name = partition.name.replace("/", "_").replace(",", "-")
-    if len(name) > _LONGEST_STEM:
-        name = "partition"
+    if len(name) > _LONGEST_STEM or " " in name:
+        digest = hashlib.sha256(str(partition).encode()).hexdigest()[:8]
+        name = f"{'catalogue' if partition.is_catalogue else 'partition'}-{digest}"
+    if partition.size != _default_size(partition):
+        name += f"-{partition.size}"
     return name if partition.cost == default_cost(partition.name) else f"{name}-{partition.cost}"
+
+
+def _default_size(partition: Partition) -> BoardSize | None:
+    try:
+        return parse_partition(partition.name, None, cost=partition.cost).size
+    except PartitionError:
+        return None
 
 
 def build(

@@ -10,6 +10,7 @@ from pdb_core.pattern import named_partitions
 from pdb_query import read_table_header
 from tests.command_line import pdb, records, refused, start
 from tests.tables import SMALL, small_plan, stopped
+from tilepdb.named_build import named_plan
 
 
 @pytest.mark.parametrize("is_checkout", [True, False])
@@ -22,6 +23,23 @@ def test_build_takes_several_partitions_and_options(tmp_path: Path, is_checkout:
     for record in built:
         spec = read_table_header(tmp_path / record["file"]).spec
         assert (record["encoding"], spec.encoding, spec.goal) == ("bytes", "bytes", tuple(range(9)))
+
+
+def test_different_tables_have_different_default_files() -> None:
+    def patterns(first: int, n_tiles: int, length: int) -> str:
+        tiles = [*range(first, n_tiles + 1), *range(1, first)]
+        return "/".join(",".join(map(str, tiles[at : at + length])) for at in range(0, n_tiles, length))
+
+    eleven = "1,2,3,4,5,6/7,8,9,10,11"
+    plans = [
+        *(named_plan(f"{patterns(1, 24, 6)}+{patterns(first, 24, 6)}") for first in (2, 3)),
+        *(named_plan(patterns(first, 35, 3)) for first in (1, 2)),
+        *(named_plan(eleven, size=size) for size in ("4x3", "3x4")),
+        *(named_plan("1,2,3", size=size, cost="every-move") for size in ("3x3", "4x4")),
+    ]
+    assert len({plan.out for plan in plans}) == len(plans)
+    assert plans[4].out == Path("data/1-2-3-4-5-6_7-8-9-10-11-4x3.h5")
+    assert not any(len(plan.out.name) > 100 or " " in plan.out.name for plan in plans)
 
 
 def test_help_names_every_partition() -> None:
