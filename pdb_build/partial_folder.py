@@ -118,7 +118,7 @@ def check_replaceable(out: Path) -> None:
 
 def report_path(out: Path) -> Path:
     """Return the report of the build of a file."""
-    return out.parent / f"{out.stem}.build.json"
+    return out.parent / f"{out.name}.build.json"
 
 
 def partial_path(out: Path) -> Path:

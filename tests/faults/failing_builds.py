@@ -71,7 +71,7 @@ def build_again(folder: Path, expected: bytes) -> str | None:
     if continues and not was_there and result.n_runs == 1:
         return "the checkpoint could not be used"
     names = sorted(path.name for path in folder.iterdir())
-    return None if names == ["a.build.json", "a.h5"] else f"left behind: {names}"
+    return None if names == ["a.h5", "a.h5.build.json"] else f"left behind: {names}"
 
 
 @dataclass

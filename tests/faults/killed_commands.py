@@ -69,7 +69,7 @@ def _differs(name: str, run: Run, whole: Run) -> str | None:
 
 
 def _build_loss(run: Run, whole: Run) -> str | None:
-    reports = [json.loads((each.folder / "t.build.json").read_text()) for each in (run, whole)]
+    reports = [json.loads((each.folder / "t.h5.build.json").read_text()) for each in (run, whole)]
     digests = [[table["sha256"] for table in report["tables"]] for report in reports]
     return _differs("t.h5", run, whole) if digests[0] == digests[1] else "another report"
 
@@ -99,7 +99,7 @@ def _commands(table: Path) -> tuple[Command, ...]:
     solved = partial(_finished_boards, "log", 1, "{} finished board")
     labelled = partial(_finished_boards, "l.npz.partial", _CHUNK, "l.npz continues after {} boards")
     return (
-        Command("build", build, ("t.build.json", "t.h5"), _finished_build, _build_loss),
+        Command("build", build, ("t.h5", "t.h5.build.json"), _finished_build, _build_loss),
         Command("solve --log --out", solve, ("answers", "log"), solved, _solve_loss),
         Command("label --out", label, ("l.npz",), labelled, lambda run, whole: _differs("l.npz", run, whole)),
     )

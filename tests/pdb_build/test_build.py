@@ -85,6 +85,11 @@ def test_report_describes_the_build(plan: BuildPlan) -> None:
         assert table["states_per_depth"][0] == 1
 
 
+@pytest.mark.tiny
+def test_files_that_differ_in_their_suffix_have_reports_of_their_own(tmp_path: Path) -> None:
+    assert len({build_database(small_plan(tmp_path / name)).report for name in ("x", "x.a", "x.h5")}) == 3
+
+
 @pytest.mark.parametrize("when", [1, 2, 5])
 def test_interrupted_build_leaves_what_was_there(tmp_path: Path, when: int) -> None:
     path = tmp_path / "a.h5"
@@ -98,7 +103,12 @@ def test_interrupted_build_leaves_what_was_there(tmp_path: Path, when: int) -> N
 @pytest.mark.tiny
 @pytest.mark.parametrize(
     ("name", "content"),
-    [("a.h5", "My thesis"), ("a.build.json", '{"targets": ["all"]}'), ("a.build.json", "[1, 2"), ("a.build.json", "7")],
+    [
+        ("a.h5", "My thesis"),
+        ("a.h5.build.json", '{"targets": ["all"]}'),
+        ("a.h5.build.json", "[1, 2"),
+        ("a.h5.build.json", "7"),
+    ],
 )
 def test_files_of_others_are_replaced_only_by_force(tmp_path: Path, plan: BuildPlan, name: str, content: str) -> None:
     path = tmp_path / name
@@ -211,7 +221,7 @@ def test_planned_memory_is_that_of_the_build(tmp_path: Path, encoding: Encoding,
     """The build runs in a new process, so that the peak is that of the build."""
     result = started_pdb("build", partition, "--size", "4x4", "--encoding", encoding, "--out", "a.h5", cwd=tmp_path)
     assert result.returncode == 0, result.stderr
-    report = json.loads((tmp_path / "a.build.json").read_text())
+    report = json.loads((tmp_path / "a.h5.build.json").read_text())
     assert 0.6 * report["planned_memory_bytes"] < report["peak_memory_bytes"] < 1.1 * report["planned_memory_bytes"]
 
 

@@ -213,7 +213,7 @@ def test_second_builder_of_a_file_gets_the_name_of_the_first(tmp_path: Path, pla
 
     build_database(plan, progress=build_too)
     assert next(owners, None) is None
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.build.json", "a.h5"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.h5", "a.h5.build.json"]
 
 
 @pytest.mark.parametrize(

@@ -26,7 +26,7 @@ LARGE = "1,2,3,4,5/6,7,8"
 def check_same_as_local(out: Path, partition: str, encoding: Encoding = "bits") -> list[dict[str, Any]]:
     """Check that the file has the bytes of a local build, beside it only the report, whose tables are returned."""
     assert out.read_bytes() == table_file(partition, "3x3", encoding=encoding).read_bytes()
-    report = out.with_suffix(".build.json")
+    report = out.with_name(f"{out.name}.build.json")
     assert set(out.parent.iterdir()) == {out, report}
     tables: list[dict[str, Any]] = json.loads(report.read_text())["tables"]
     return tables

@@ -34,7 +34,7 @@ def test_commands_run_without_posix_calls(tmp_path: Path) -> None:
     for text in expected:
         found = result.stdout.find(text, found) + 1
         assert found, (text, result.stdout)
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["8.build.json", "8.h5", "labels.npz"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["8.h5", "8.h5.build.json", "labels.npz"]
     assert (tmp_path / "8.h5").read_bytes() == table_file("8", "3x3", encoding="bits").read_bytes()
 
 

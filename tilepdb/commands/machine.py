@@ -219,7 +219,9 @@ def _measure_build(partition: str, encoding: str, path: Path, repeats: int) -> d
             message(f"{partition}: first build, which may compile kernels: {elapsed:.2f} s, not counted")
             continue
         seconds.append(elapsed)
-        peaks.append(json.loads(path.with_suffix(".build.json").read_text(encoding="utf-8"))["peak_memory_bytes"])
+        peaks.append(
+            json.loads(path.with_name(f"{path.name}.build.json").read_text(encoding="utf-8"))["peak_memory_bytes"]
+        )
     return {
         "measurement": f"{partition} {encoding}: build, whole process",
         "seconds": statistics.median(seconds),
