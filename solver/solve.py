@@ -60,7 +60,7 @@ class IdaStarSolver(ABC):
 
         For `operator_order`, see `IdaStar`.
         """
-        self._size, self._goal = size, goal
+        self._size, self._goal, self._engine_goal = size, goal, goal
         self._make_engine, self._plain, self._operator_order = engine, plain, operator_order
         self._lock = Lock()
         self._all_star: IdaStar | None = None
@@ -203,7 +203,9 @@ class IdaStarSolver(ABC):
         return IdaStar(
             self._make_engine(fsm),
             operator_order=self._operator_order,
-            find_solution=None if keeps_equals or self._plain else partial(_find_by_beams, self._goal, self._size),
+            find_solution=None
+            if keeps_equals or self._plain
+            else partial(_find_by_beams, self._engine_goal, self._size),
         )
 
     def _checked(self, board: BoardLike, goal: BoardLike | None) -> tuple[Board, Board, BoardMapping]:
@@ -241,6 +243,8 @@ class Solver(IdaStarSolver):
     ----------
     databases
         One or more databases, open or as paths of their files. The attribute `databases` has them open.
+    goal
+        Goal of boards for which none is given; by default that of the first database.
     plain
         Whether to prune only the move that undoes the last one. Complete thresholds then have the textbook's nodes.
     reflects
@@ -253,7 +257,7 @@ class Solver(IdaStarSolver):
     TableMismatchError
         If the databases are of different sizes.
     GoalError
-        If a database cannot serve the goal of the first.
+        If a database cannot serve the goal of the first, or the first `goal`.
 
     Examples
     --------
@@ -263,12 +267,20 @@ class Solver(IdaStarSolver):
     (15,)
     """
 
-    def __init__(self, *databases: Database | FilePath, plain: bool = False, reflects: bool = True) -> None:
+    def __init__(
+        self,
+        *databases: Database | FilePath,
+        goal: BoardLike | None = None,
+        plain: bool = False,
+        reflects: bool = True,
+    ) -> None:
         if not databases:
             raise InputError("no database is given; name one or more, or use HeuristicSolver")
         self.databases = opened = as_databases(databases)
-        self._options: dict[str, Any] = {"plain": plain, "reflects": reflects}
+        self._options: dict[str, Any] = {"goal": goal, "plain": plain, "reflects": reflects}
         self._database = database = opened[0]
+        default_goal = as_goal(database.goal if goal is None else goal, database.size)
+        self._mapping(default_goal)
         for other in opened[1:]:
             other.check_size(database.size)
         heuristics = [
@@ -282,6 +294,7 @@ class Solver(IdaStarSolver):
             plain=plain,
             operator_order=False,
         )
+        self._goal = default_goal
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the paths of the databases and the options."""
@@ -459,7 +472,7 @@ class Solver(IdaStarSolver):
         Raises what `solve_many` raises.
         """
         database = self._database
-        checked_goal = as_goal(database.goal if goal is None else goal, database.size)
+        checked_goal = as_goal(self._goal if goal is None else goal, database.size)
         mapping = self._mapping(checked_goal)
         rows, verdicts = database.check_boards(boards, checked_goal)
         mapped = np.empty_like(rows)

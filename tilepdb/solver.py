@@ -46,6 +46,8 @@ class Solver(DatabaseSolver):
 
         Parameters
         ----------
+        goal
+            Goal of boards for which none is given.
         load
             How the table is loaded, see `open_database`.
 
@@ -60,7 +62,8 @@ class Solver(DatabaseSolver):
         """
         board_size = as_size(size)
         check_table_size(board_size)
-        return cls.open(standard_table(board_size, as_goal(goal, board_size), note), load=load)
+        checked_goal = as_goal(goal, board_size)
+        return cls(open_database(standard_table(board_size, checked_goal, note), load=load), goal=checked_goal)
 
     def close(self) -> None:
         """Close the databases. Do not use the solver afterwards."""

@@ -16,6 +16,8 @@ import pytest
 import tilepdb
 from pdb_build import BuildProgress
 from pdb_core.errors import BoardError, InputError, PartitionError
+from pdb_core.puzzle import parse_goal, parse_size
+from solver.solution import one_move_away
 from tests import ROOT
 from tests.command_line import start
 
@@ -63,6 +65,25 @@ def test_standard_tables_serve_goals_and_refuse_large_boards() -> None:
     assert solution.boards()[-1] == solution.goal
     with pytest.raises(InputError, match="go to boards of 6x6"):
         tilepdb.solve(list(range(49)))
+
+
+@pytest.mark.parametrize(
+    "goals",
+    [("blank-last", "blank-first")],
+    ids=["corner"],
+)
+def test_goals_share_a_standard_table(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], goals: tuple[str, str]
+) -> None:
+    monkeypatch.setenv("TILE_PDB_CACHE", str(folder))
+    for goal in (*goals, *goals):
+        with tilepdb.Solver.standard(3, goal) as solver:
+            near = one_move_away(solver.goal, parse_size("3x3"))
+            for copy in (solver, pickle.loads(pickle.dumps(solver))):
+                assert copy.goal == parse_goal(goal, parse_size("3x3"))
+                assert copy.solve(near).boards()[-1] == solver.goal
+                assert copy.solve_many([near, solver.goal]).lengths.tolist() == [1, 0]
+    assert capsys.readouterr().err.count("building") == 1
 
 
 def test_small_standard_table_is_built_if_the_disk_is_small(
