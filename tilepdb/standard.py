@@ -19,7 +19,8 @@ def standard_table(size: BoardSize, goal: Tiles, log: Callable[[str], None] | No
 
     It is 78 for 4x4, or 663 if there is too little memory or disk for 78; 6666 for 5x5, the complete table for 3x3, and
     for other sizes a partition that builds quickly.
-    One file serves every goal with the blank in a corner. The progress of a build goes to a `BuildLine` with `log`.
+    One file serves every goal with the blank in a corner, and one every goal with the blank on the same other cell. The
+    progress of a build goes to a `BuildLine` with `log`.
 
     Raises the errors of a build.
     """
@@ -40,7 +41,7 @@ def standard_table(size: BoardSize, goal: Tiles, log: Callable[[str], None] | No
             spec = read_table_header(path).spec
         except TableFileError:
             return False
-        return (in_corner or spec.goal == goal) and (len(names) == 1 or spec.partition.name == name)
+        return len(names) == 1 or spec.partition.name == name
 
     why = ""
     for name in names:

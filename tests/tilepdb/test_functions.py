@@ -69,8 +69,8 @@ def test_standard_tables_serve_goals_and_refuse_large_boards() -> None:
 
 @pytest.mark.parametrize(
     "goals",
-    [("blank-last", "blank-first")],
-    ids=["corner"],
+    [("blank-last", "blank-first"), ("1 2 3/4 0 5/6 7 8", "snail")],
+    ids=["corner", "centre"],
 )
 def test_goals_share_a_standard_table(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], goals: tuple[str, str]
