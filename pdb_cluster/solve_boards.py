@@ -181,13 +181,13 @@ class _Run:
         if known is not None:
             found.set_result(known)
             return found
-        databases = self._settings.databases_for(size, goal)
-        mapping = databases[0].mappings(goal)[0]
         try:
-            check_solvable(board, goal, size)
+            check_solvable(board, goal, size)  # before tables are built
         except UnsolvableError as error:
             found.set_result(error)
             return found
+        databases = self._settings.databases_for(size, goal)
+        mapping = databases[0].mappings(goal)[0]
         self._searched[request.key] = found
         self._to_send.append(_Job(request, databases, mapping, mapping.apply(board)))
         return found

@@ -7,13 +7,13 @@ from functools import partial
 from itertools import chain, groupby
 
 from pdb_core.errors import MemoryLimitError, UnsolvableError
-from pdb_core.puzzle import BoardSize, Tiles
+from pdb_core.puzzle import BoardSize, Tiles, is_solvable
 from solver.checkpoint import Checkpoint
 from solver.engine.worker_pool import WorkerPool, stream_in_parallel
 from solver.progress import Iteration, Report
 from solver.read_ahead import in_chunks
 from solver.requests import Answer, Request, Result
-from solver.solution import Solution
+from solver.solution import Solution, check_solvable, unsolvable
 from solver.solve import MOST_BOARDS, Solver
 
 # Called several times a second with a board that is searched, its threshold, and its checkpoint.
@@ -125,6 +125,7 @@ class SingleAnswers(_ThreadedSource):
         for index, request in enumerate(requests):
             result: Result
             try:
+                check_solvable(request.board, request.goal, request.size)  # before tables are built
                 result = self.search(request, partial(report, index), pool, checkpoints(index))
             except (UnsolvableError, MemoryLimitError) as error:
                 result = error
@@ -148,6 +149,8 @@ class BatchAnswers(_ThreadedSource):
     ) -> Iterable[Result]:
         size, goal = requests[0].size, requests[0].goal
         boards = [request.board for request in requests]
+        if not any(is_solvable(board, goal, size) for board in boards):  # no tables are needed, which may not be there
+            return [unsolvable(board, goal, size) for board in boards]
         return chain.from_iterable(
             self.solver_for(size, goal).solve_batch(boards, goal, report=report, pool=pool, checkpoints=checkpoints)
         )

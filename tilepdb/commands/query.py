@@ -40,14 +40,15 @@ def query(boards: BoardOptions, tables: TableOptions, output: FormatOption = "te
 
 def _record(instance: "Instance", databases: OpenDatabases, goal_text: str | None) -> dict[str, Any]:
     """Return the record of `instance`. Raises `BoardError`, `GoalError`, `TableMismatchError`."""
-    goal = databases.goal_of(instance, goal_text)
-    tables = databases.databases_for(instance.size, goal)
-    record: dict[str, Any] = {"id": instance.id, "board": list(instance.board), "goal": list(goal)}
-    try:
-        probes = [database.probe(instance.board, goal) for database in tables]
-    except UnsolvableError as error:
-        message(str(error))
+    from pdb_core.puzzle import format_board, is_solvable, why_unsolvable
+
+    board, size, goal = instance.board, instance.size, databases.goal_of(instance, goal_text)
+    record: dict[str, Any] = {"id": instance.id, "board": list(board), "goal": list(goal)}
+    if not is_solvable(board, goal, size):  # before tables are built
+        message(f"board {format_board(board)} cannot be solved: {why_unsolvable(board, goal, size)}")
         return record | {"solvable": False, "h": None, "sums": [], "values": [], "costs": [], "symmetries": []}
+    tables = databases.databases_for(size, goal)
+    probes = [database.probe(board, goal) for database in tables]
     # A catalogue has a sum for each partition and symmetry.
     sums = [
         (database.cost, mapping.name)

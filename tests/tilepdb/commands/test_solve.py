@@ -80,6 +80,13 @@ def test_standard_table_is_built_once_and_replaced_if_damaged(own_cache: str) ->
     assert "building" in pdb("solve", BOARD, code=0, TILE_PDB_CACHE=own_cache).stderr
 
 
+@pytest.mark.parametrize("command", ["solve", "solve --max-nodes 9", "search --heuristic db", "query"])
+def test_unsolvable_boards_need_no_standard_table(command: str, tmp_path: Path) -> None:
+    result = pdb(*command.split(), UNSOLVABLE, UNSOLVABLE, code=3, TILE_PDB_CACHE=str(tmp_path))
+    assert "building" not in result.stderr
+    assert not list(tmp_path.glob("tables"))
+
+
 @pytest.mark.parametrize("names", ["UW", "HW", "WHU", "HU", "UH", "H", "U"])
 def test_worst_board_sets_the_exit_code_and_all_are_answered(names: str, tmp_path: Path) -> None:
     """A wrong length comes before a limit, and a limit before an unsolvable board, in any order."""
