@@ -6,16 +6,25 @@ depth, with 8 bytes per board, or a byte per tile for more than 16 cells.
 
 import math
 import time
+import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from pdb_core.arguments import as_count, as_function, as_threads
-from pdb_core.messages import ShortRepr
+from pdb_core.arguments import as_bytes, as_count, as_function, as_threads
+from pdb_core.messages import ShortRepr, format_bytes
 from pdb_core.puzzle import BoardLike, BoardSize, SizeLike, Tiles, as_goal, as_size, check_table_size
+from pdb_core.resources import available_memory
 from pdb_study import plots
 from pdb_study.complete_search import MAX_CELLS, Progress, complete_search_bytes, search_completely
 from pdb_study.layer_search import Layer, first_boards, layers
+
+# Least bytes of a board in memory.
+_KEY_BYTES = 8
+# Limit if the available memory is unknown.
+_UNKNOWN_BYTES = 1 << 62
+# Two layers of a search have at least one board of this many in memory; for 4x4 they have one of seven.
+_BOARDS_PER_KEPT_ONE = 50
 
 
 @dataclass(frozen=True, repr=False)
@@ -98,7 +107,7 @@ def explore_space(
     *,
     max_depth: int | None = None,
     n_threads: int | None = None,
-    memory_limit_bytes: int = 1 << 62,
+    memory_limit_bytes: int | None = None,
     max_antipodes: int = 20,
     progress: Progress | None = None,
 ) -> StateSpace:
@@ -111,7 +120,8 @@ def explore_space(
     max_depth
         Largest distance to search. By default all boards are searched.
     memory_limit_bytes
-        If the boards need more memory, the search ends early, and `out_of_memory` is True.
+        If the boards need more memory, the search ends early, and `out_of_memory` is True; if that is certain, a
+        warning says so before the search. By default 90 % of the free memory.
     max_antipodes
         Most boards in `antipodes`.
     progress
@@ -131,7 +141,8 @@ def explore_space(
     """
     start = time.perf_counter()
     size, n_threads = as_size(size), as_threads(n_threads)
-    as_count(memory_limit_bytes, "memory_limit_bytes")
+    given_limit = as_bytes(memory_limit_bytes, "memory_limit_bytes")
+    limit = default_memory_limit() if given_limit is None else given_limit
     as_count(max_antipodes, "max_antipodes")
     progress = as_function(progress, "progress")
     if max_depth is not None:
@@ -143,18 +154,31 @@ def explore_space(
     )
     goal = as_goal(goal, size)
     out_of_memory = False
-    if max_depth is None and size.n_cells <= MAX_CELLS and complete_search_bytes(size) <= memory_limit_bytes:
+    if max_depth is None and size.n_cells <= MAX_CELLS and complete_search_bytes(size) <= limit:
         counts, antipodes = search_completely(
             size, goal, n_threads=n_threads, max_antipodes=max_antipodes, progress=progress
         )
     else:
+        n_boards = math.factorial(size.n_cells) // 2
+        if max_depth is None and n_boards // _BOARDS_PER_KEPT_ONE * _KEY_BYTES > limit:
+            warnings.warn(
+                f"the {n_boards:,} boards of {size} do not fit into {format_bytes(limit)} of memory; those up to the "
+                "depth at which it is full are counted",
+                RuntimeWarning,
+                stacklevel=2,
+            )
         counts, farthest, out_of_memory = _search_layers(
-            layers(size, goal, n_threads=n_threads, memory_limit_bytes=memory_limit_bytes), max_depth, progress
+            layers(size, goal, n_threads=n_threads, memory_limit_bytes=limit), max_depth, progress
         )
-        is_complete = sum(counts) == math.factorial(size.n_cells) // 2
+        is_complete = sum(counts) == n_boards
         antipodes = first_boards(farthest, size, max_antipodes) if is_complete else ()
         out_of_memory &= not is_complete
     return StateSpace(size, goal, counts, out_of_memory, tuple(sorted(antipodes)), time.perf_counter() - start)
+
+
+def default_memory_limit() -> int:
+    """Return 90 % of the free memory: the interpreter and other programs take some."""
+    return (available_memory() or _UNKNOWN_BYTES) * 9 // 10
 
 
 def _search_layers(

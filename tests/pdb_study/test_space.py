@@ -65,10 +65,17 @@ def test_large_boards_equal_the_naive_search(text: str, blank: int) -> None:
 
 
 def test_memory_limit_ends_the_search_with_the_counts_so_far() -> None:
-    space = explore_space("4x4", memory_limit_bytes=200_000, n_threads=2)
+    with pytest.warns(RuntimeWarning, match=r"the 10,461,394,944,000 boards of 4x4 do not fit into 200 kB"):
+        space = explore_space("4x4", memory_limit_bytes=200_000, n_threads=2)
     assert (space.out_of_memory, space.is_complete) == (True, False)
     assert 5 < space.depth < len(FIFTEEN)
     assert space.counts == FIFTEEN[: space.depth + 1]
+
+
+def test_memory_is_limited_to_what_is_free(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pdb_study.space.available_memory", lambda: 200_000)
+    with pytest.warns(RuntimeWarning, match=r"do not fit into 180 kB"):
+        assert explore_space("4x4", max_depth=None).out_of_memory
 
 
 @pytest.mark.tiny

@@ -15,9 +15,6 @@ from tilepdb.progress import ProgressLine
 if TYPE_CHECKING:
     from pdb_study.space import StateSpace
 
-# Limit if the available memory is unknown.
-_UNKNOWN_BYTES = 1 << 62
-
 
 def space(
     size: SizeArgument,
@@ -43,13 +40,9 @@ def space(
     """
     check_plot(plot)
     prepare()
-    from pdb_core.resources import available_memory
-    from pdb_study.space import explore_space
+    from pdb_study.space import default_memory_limit, explore_space
 
-    # Some of the free memory is left to the interpreter and to other programs.
-    limit_bytes = (available_memory() or _UNKNOWN_BYTES) * 9 // 10
-    if memory_limit is not None:
-        limit_bytes = parse_bytes(memory_limit)
+    limit_bytes = default_memory_limit() if memory_limit is None else parse_bytes(memory_limit)
     with ProgressLine(message) as line:
         found = explore_space(
             size,
