@@ -8,16 +8,20 @@ import pytest
 from tests.command_line import pdb, refused
 
 # Words of each command that writes, and the suffix of its file.
-COMMANDS = {
+_COMMANDS = {
     "build": ("build 1,2,3 --size 2x2 --out", ".h5"),
     "build by force": ("build 1,2,3 --size 2x2 --force --out", ".h5"),
     "label": ("label --random 2 --size 3x3 --out", ".npz"),
-    "plot": ("study space 2x2 --plot", ".svg"),
+    "plot of a space": ("study space 2x2 --plot", ".svg"),
+    "plot of heuristics": ("study heuristics 2x2 --plot", ".svg"),
+    "plot of a comparison": ("study compare --size 2x2 --plot", ".svg"),
     "solutions": ("solve '8 6 7/2 5 4/3 0 1' --out", ".txt"),
+    "suboptimal solutions": ("approximate '8 6 7/2 5 4/3 0 1' --out", ".txt"),
     "log": ("solve '8 6 7/2 5 4/3 0 1' --log", ".log"),
+    "log of a search": ("search '8 6 7/2 5 4/3 0 1' --heuristic db --log", ".log"),
 }
 # Names that no command can write to, without the suffix.
-ODD = {
+_ODD = {
     "folder": "folder{}",
     "folder with a slash": "folder{}/",
     "link to a folder": "to-folder{}",
@@ -42,11 +46,14 @@ ODD = {
 }
 # A build gives its file the name of a link, and a link is not followed.
 _REPLACED = ("link to a missing folder", "link to itself", "loop of links")
-LINKS = {"to-folder": "folder", "to-nowhere": "none/a", "loop": "loop", "ring": "ring2", "ring2": "ring"}
-SEARCHES = (
+_LINKS = {"to-folder": "folder", "to-nowhere": "none/a", "loop": "loop", "ring": "ring2", "ring2": "ring"}
+_SEARCHES = (
     "pdb_build.build.search_pattern",
     "pdb_study.labels.dataset.label",
     "pdb_study.space.search_completely",
+    "pdb_study.heuristics.study_heuristics",
+    "pdb_study.compare.compare",
+    "solver.find_suboptimal_solution",
     "tilepdb.standard.standard_table",
 )
 
@@ -55,25 +62,25 @@ SEARCHES = (
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("outputs")
     (folder / "file").touch()
-    for suffix in {suffix for _, suffix in COMMANDS.values()}:
+    for suffix in {suffix for _, suffix in _COMMANDS.values()}:
         (folder / f"folder{suffix}").mkdir()
-        for link, target in LINKS.items():
+        for link, target in _LINKS.items():
             (folder / f"{link}{suffix}").symlink_to(f"{target}{suffix}")
     return folder
 
 
 @pytest.mark.parametrize(
     ("kind", "command"),
-    [(kind, name) for kind in ODD for name in COMMANDS if not (name.startswith("build") and kind in _REPLACED)],
+    [(kind, name) for kind in _ODD for name in _COMMANDS if not (name.startswith("build") and kind in _REPLACED)],
 )
 def test_odd_output_is_refused_before_anything_is_computed(
     kind: str, command: str, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    words, suffix = COMMANDS[command]
-    for search in SEARCHES:
+    words, suffix = _COMMANDS[command]
+    for search in _SEARCHES:
         monkeypatch.setattr(search, lambda *_args, **_options: pytest.fail("it computes"))
     before = sorted(folder.rglob("*"))
-    result = pdb(*shlex.split(words), ODD[kind].format(suffix, suffix), cwd=folder)
+    result = pdb(*shlex.split(words), _ODD[kind].format(suffix, suffix), cwd=folder)
     # The folder of processes has no room.
     refused(result, 5 if kind == "folder of processes" and command.startswith("build") else 2, r"^pdb: ")
     assert sorted(folder.rglob("*")) == before
