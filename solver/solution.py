@@ -191,13 +191,11 @@ def check_solution(board: Tiles, tiles: Sequence[int], goal: Tiles, size: BoardS
 def played(board: Tiles, tiles: Sequence[int], goal: Tiles, size: BoardSize) -> Iterator[list[int]]:
     """Yield the board after each move, the first and the last included: one list that changes."""
     cells = list(board)
-    places = [0] * len(cells)
-    for cell, tile in enumerate(cells):
-        places[tile] = cell
+    places = {tile: cell for cell, tile in enumerate(cells)}
     neighbours = size.neighbours
     yield cells
     for number, tile in enumerate(tiles, start=1):
-        blank, cell = places[BLANK], places[tile]
+        blank, cell = places[BLANK], places.get(tile, -1)
         if cell not in neighbours[blank]:
             raise WrongAnswerError(
                 f"move {number} of the solution of {shorten(format_board(board))} slides tile {tile}, which is not "

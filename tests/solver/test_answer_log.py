@@ -36,9 +36,12 @@ def test_records_that_are_no_answers_and_wrong_solutions_are_refused(tmp_path: P
     write(path)
     with Journal(path, "log of pdb solve 4", METHOD, advice="") as journal:
         ((_, fields),) = journal.records()
-        journal.append(fields | {"moves": fields["moves"][1:]})
-    with AnswerLog(path, METHOD) as log, pytest.raises(InputError, match=r"the log .* is damaged: move 1 of the solu"):
-        log.known(REQUEST)
+    for moves in (fields["moves"][1:], [9], [-1]):
+        with Journal(path, "log of pdb solve 4", METHOD, advice="") as journal:
+            list(journal.records())
+            journal.append(fields | {"moves": moves})
+        with AnswerLog(path, METHOD) as log, pytest.raises(InputError, match=r"the log .* is damaged: move 1 of the s"):
+            log.known(REQUEST)
     with Journal(path, "log of pdb solve 4", METHOD, advice="") as journal:
         journal.append({"board": [], "goal": []})
     with pytest.raises(InputError, match=r"the log .* is damaged"):

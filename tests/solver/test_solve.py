@@ -2,6 +2,8 @@
 many boards at once. Their lengths: test_agreement.py.
 """
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -131,9 +133,16 @@ def test_replay_gives_every_board() -> None:
 
 @pytest.mark.tiny
 @pytest.mark.parametrize(
-    ("tiles", "match"), [((1,), "move 1 .* slides tile 1"), ((7,), "ends at"), ((7, 7), "ends at"), ((), "ends at")]
+    ("tiles", "match"),
+    [
+        ((1,), "move 1 .* slides tile 1"),
+        ((7,), "ends at"),
+        ((7, 7), "ends at"),
+        ((), "ends at"),
+        *(((7, tile), f"move 2 .* slides tile {tile}") for tile in (9, -1, 2.5, "a")),
+    ],
 )
-def test_replay_refuses_what_is_no_solution(tiles: tuple[int, ...], match: str) -> None:
+def test_replay_refuses_what_is_no_solution(tiles: tuple[Any, ...], match: str) -> None:
     with pytest.raises(WrongAnswerError, match=match):
         replay((1, 2, 3, 4, 5, 6, 0, 7, 8), tiles, blank_last(S3), S3)
 
