@@ -311,7 +311,7 @@ class Solver(IdaStarSolver):
 
     def solve_batch(
         self,
-        boards: Sequence[Tiles],
+        boards: Sequence[Tiles] | Sequence[str],
         goal: BoardLike | None = None,
         *,
         report: Callable[[int, Iteration], None] | None = None,
@@ -344,11 +344,10 @@ class Solver(IdaStarSolver):
         rows = {index: row for row, index in enumerate(solvable.tolist())}
 
         def answer(index: int) -> Solution | UnsolvableError:
+            board = Board(boards[index], self._database.size)
             if index not in rows:
-                return unsolvable(boards[index], checked_goal, self._database.size)
-            return self._solution(
-                Board(boards[index], self._database.size), checked_goal, mapping, found.result(rows[index])
-            )
+                return unsolvable(board, checked_goal, board.size)
+            return self._solution(board, checked_goal, mapping, found.result(rows[index]))
 
         def indexed_report(row: int, iteration: Iteration) -> None:
             if report is not None:
