@@ -77,7 +77,7 @@ class Evaluation:
         for database in databases:
             database.check_size(size)
         self.goal, self._databases = goal, databases
-        self.heuristic = heuristic_tables(heuristics, size, goal)
+        self.heuristic = heuristic_tables(heuristics, size, goal, may_be_none=bool(databases))
         # The kernel reads these tables by address.
         self._sums = [DatabaseSums(database.lookup_tables, database.views(goal)) for database in databases]
         self.units = unit_tables(size, sums_of(self._sums))

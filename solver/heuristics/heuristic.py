@@ -86,13 +86,17 @@ def as_heuristics(heuristics: str | Sequence[str]) -> tuple[str, ...]:
     return tuple(name for text in as_names(heuristics, "heuristics") for name in parse_heuristic(text))
 
 
-def heuristic_tables(heuristics: str | Sequence[str], size: BoardSize, goal: Tiles) -> HeuristicTables:
-    """Return the tables of heuristics, given as in `as_heuristics`.
+def heuristic_tables(
+    heuristics: str | Sequence[str], size: BoardSize, goal: Tiles, *, may_be_none: bool = False
+) -> HeuristicTables:
+    """Return the tables of heuristics, given as in `as_heuristics`. With `may_be_none`, no heuristic may be given.
 
-    Raises `InputError` if one of them is not known, or does not exist for boards of that size.
+    Raises `InputError` if one of them is not known, or does not exist for boards of that size, or none is given.
     """
     check_table_size(size)
     names = as_heuristics(heuristics)
+    if not names and not may_be_none:
+        raise InputError(f"no heuristic is given; name one or more of {', '.join(HEURISTICS)}")
     return HeuristicTables(
         codes=np.array(sorted({HEURISTICS[name] for name in names}), dtype=np.int64),
         goal_cells=np.argsort(goal),

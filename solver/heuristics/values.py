@@ -64,7 +64,7 @@ def evaluated(boards: Boards, heuristic: str, goal: Tiles, size: BoardSize) -> n
     for start in range(0, len(boards), _BOARDS_AT_A_TIME):  # so that Ctrl-C works
         rows = slice(start, start + _BOARDS_AT_A_TIME)
         evaluate_many(tables, boards[rows], each[rows])
-    return np.asarray(each.max(axis=1, initial=0), dtype=np.int64)
+    return np.asarray(each.max(axis=1), dtype=np.int64)
 
 
 def _is_one(boards: Any) -> bool:
