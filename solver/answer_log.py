@@ -96,7 +96,10 @@ class AnswerLog:
                 self._unlogged[request.key] = result
             else:
                 self._checkpoints.pop(request.key, None)
-                self._solved[request.key] = self._journal.append({"width": request.size.width} | asdict(result))
+                # asdict would make each board of a generator, which has no size.
+                thresholds = {"thresholds": [asdict(threshold) for threshold in result.thresholds]}
+                values = {"width": request.size.width} | vars(result) | thresholds
+                self._solved[request.key] = self._journal.append(values)
 
     def checkpoint(self, request: Request) -> Checkpoint:
         """Return the checkpoint of a board. Its methods raise `DiskFullError`, `OutputError`."""

@@ -31,6 +31,16 @@ def test_boards_that_were_given_up_are_not_logged(tmp_path: Path) -> None:
     assert [len(write(tmp_path / f"log{nodes}", max_nodes=nodes).splitlines()) for nodes in (10**9, 1)] == [2, 1]
 
 
+def test_answers_of_boards_that_are_not_square_are_logged(tmp_path: Path) -> None:
+    board = Board("1 2 3/0 4 5")
+    request = Request("1", board, blank_last(board.size))
+    found = HeuristicSolver(board.size).solve(board)
+    with AnswerLog(tmp_path / "log", METHOD) as log:
+        log.add(Answer(request, found))
+    with AnswerLog(tmp_path / "log", METHOD) as log:
+        assert log.known(request) == found
+
+
 def test_records_that_are_no_answers_and_wrong_solutions_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "log"
     write(path)
