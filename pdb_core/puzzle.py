@@ -7,9 +7,10 @@ way, 0 in the upper left corner. `Board` is such a tuple that was checked, with 
 import math
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from itertools import chain
 from numbers import Integral
 from typing import Any, Self, TypeVar
 
@@ -274,17 +275,36 @@ def _read_text(text: str, size: BoardSize | None) -> tuple[Tiles, BoardSize]:
     return tuple(map(int, words)), _size_of_rows([len(row) for row in rows], size, text)
 
 
+def as_array(given: Any) -> npt.NDArray[Any]:
+    """Return a sequence, of sequences perhaps, or an array as an array. If there is a boolean, all become booleans.
+
+    Raises `ValueError` for anything else, such as a set, and for sequences of different lengths.
+    """
+    if not (isinstance(given, Sequence) or hasattr(given, "__array__")):
+        raise ValueError
+    cells = np.asarray(given)
+    if isinstance(given, Sequence) and cells.dtype.kind in "iu":
+        each: Iterable[Any] = given
+        for _ in range(cells.ndim - 1):
+            each = chain.from_iterable(row for row in each if not isinstance(row, np.ndarray))
+        # Among numbers, NumPy takes True for 1.
+        if not {bool, np.bool_}.isdisjoint(map(type, each)):
+            return cells.astype(bool)
+    return cells
+
+
 def _read_sequence(
     board: Sequence[int] | Sequence[Sequence[int]] | npt.NDArray[np.integer], size: BoardSize | None
 ) -> tuple[Tiles, BoardSize]:
     try:
-        cells = np.asarray(list(board))
+        cells = as_array(board)
         if cells.ndim not in (1, 2) or (cells.size and cells.dtype.kind not in "iu"):
             raise ValueError
     except (TypeError, ValueError):  # also of NumPy, for rows of different lengths
         integers = "integers" if size is None else f"{size.n_cells} integers"
         raise BoardError(
-            f"board {shown(board)} must be {integers}, 0 for the blank; it has others, or rows of different lengths"
+            f"board {shown(board)} must be {integers}, 0 for the blank, in a sequence or an array; it is of another "
+            "kind, or has others, or rows of different lengths"
         ) from None
     tiles = tuple(cells.reshape(-1).tolist())
     if size is not None and cells.ndim == 1:

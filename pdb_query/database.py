@@ -21,6 +21,7 @@ from pdb_core.puzzle import (
     BoardSize,
     SizeLike,
     Tiles,
+    as_array,
     as_goal,
     as_size,
     format_board,
@@ -383,9 +384,12 @@ def board_rows(boards: npt.ArrayLike, size: BoardSize) -> npt.NDArray[np.uint8]:
     if isinstance(boards, Sequence) and not isinstance(boards, str) and len(boards) and isinstance(boards[0], str):
         boards = [Board(board, size) for board in boards]  # type: ignore[arg-type]  # an ArrayLike of strings is no board
     try:
-        given = np.asarray(boards)
+        given = as_array(boards)
     except ValueError:
-        raise BoardError(f"boards are rows of different lengths; give an array of shape (m, {size.n_cells})") from None
+        raise BoardError(
+            "boards are not a sequence or an array, or have rows of different lengths; "
+            f"give an array of shape (m, {size.n_cells})"
+        ) from None
     if given.shape == (0,):
         given = np.empty((0, size.n_cells), dtype=np.uint8)
     if given.shape[1:] == (size.height, size.width):

@@ -108,8 +108,9 @@ def _look_up_slice(boards: Sequence[str | list[int]], served: Served) -> bytes:
     """Return the answers for boards, as `BatchItem` in JSON, separated by commas."""
     probe = partial(served.database.probe_batch, goal=served.goal, strict=False)
     try:
-        found = probe(boards)
-    except (BoardError, ValueError):  # texts and lists, other lengths, or texts of no boards
+        # The model has refused booleans: for an array, they are not looked for again.
+        found = probe(np.asarray(boards))
+    except (BoardError, ValueError):  # texts, or lists of other lengths
         rows = np.full((len(boards), served.size.n_cells), _NO_BOARD, dtype=np.uint8)
         for row, board in enumerate(boards):
             with suppress(BoardError):

@@ -33,7 +33,7 @@ class HeuristicSolver(IdaStarSolver):
     GoalError
         If the goal is not a board of this size.
     InputError
-        If the boards are larger than 6x6, or a heuristic does not exist for the size.
+        If the boards are larger than 6x6, a heuristic does not exist for the size, or none is given.
 
     Examples
     --------

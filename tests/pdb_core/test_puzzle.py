@@ -4,6 +4,7 @@ import copy
 import itertools
 import pickle
 import xml.etree.ElementTree as ET
+from collections import UserDict
 from types import SimpleNamespace
 from typing import Any
 
@@ -47,6 +48,19 @@ def test_size_is_parsed_or_refused() -> None:
 
 
 # What users give for a board
+
+NO_SEQUENCES = (
+    {0, 1, 2, 3},
+    frozenset(range(9)),
+    {0: 1, 1: 2, 2: 3, 3: 0},
+    {0: 1, 1: 2, 2: 3, 3: 0}.keys(),
+    UserDict({0: 1, 1: 2, 2: 3, 3: 0}),
+    iter([1, 2, 3, 0]),
+    (tile for tile in range(4)),
+    [{0, 1}, {2, 3}],
+    [iter([0, 1]), iter([2, 3])],
+)
+BOOLEANS = ([True, False, 2, 3], [[True, 2], [3, 0]], [np.False_, 1, 2, 3])
 
 
 @pytest.mark.parametrize(
@@ -101,6 +115,8 @@ def test_bad_text_is_refused(text: str, message: str) -> None:
         ([1.0, 2.0, 3.0, 0.0], S22, r"board \[1.0, 2.0, 3.0, 0.0\] must be 4 integers, 0 for the blank"),
         (100, None, "board 100 must be integers, 0 for the blank"),
         ([1, 2, 3, -4], None, "out of range -4"),
+        *((other, None, "must be integers, 0 for the blank, in a sequence or an array") for other in NO_SEQUENCES),
+        *((booleans, S22, "must be 4 integers") for booleans in BOOLEANS),
     ],
 )
 def test_anything_else_is_refused(given: Any, size: BoardSize | None, message: str) -> None:
@@ -165,6 +181,8 @@ def test_goals_are_names_or_boards() -> None:
     assert not Board("2 1 3/4 5 0").is_solvable("blank-last")
     with pytest.raises(GoalError, match=r"goal is neither .* nor a 3x2 board"):
         as_goal([1, 2, 3], S32)
+    with pytest.raises(GoalError, match=r"goal is neither .* in a sequence or an array"):
+        as_goal(set(range(6)), S32)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("size", [S22, S32, S23], ids=str)
