@@ -1,25 +1,31 @@
-"""Boards of a sliding-tile puzzle: size, conversion, drawing, solvability, random boards.
+"""Boards of a sliding-tile puzzle: conversion, drawing, solvability, random boards.
 
 A board is a tuple of `n_cells` integers, the tile on each cell row by row, 0 for the blank. Cells are numbered the same
 way, 0 in the upper left corner. `Board` is such a tuple that was checked, with its size.
 """
 
-import math
-import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from functools import cached_property, lru_cache
-from itertools import chain
-from numbers import Integral
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain, islice
 from typing import Any, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from pdb_core.arguments import as_count, refusal, shown
+from pdb_core.arguments import as_count, shown
+from pdb_core.board_size import (
+    MAX_SIDE as MAX_SIDE,
+    MAX_TABLE_SIDE as MAX_TABLE_SIDE,
+    MIN_SIDE as MIN_SIDE,
+    BoardSize as BoardSize,
+    SizeLike as SizeLike,
+    as_size as as_size,
+    check_table_size as check_table_size,
+    parse_size as parse_size,
+)
+from pdb_core.board_text import Line, quoted, read_boards, read_line, size_of_rows, split_words
 from pdb_core.drawing import Drawing, HasPartition, board_drawing, pattern_colours
-from pdb_core.errors import BoardError, GoalError, InputError
+from pdb_core.errors import BoardError, GoalError
 from pdb_core.messages import listed, shorten
 
 # A board: the tile on each cell, row by row.
@@ -30,112 +36,9 @@ Boards = npt.NDArray[np.uint8]
 Seed = int | np.random.SeedSequence
 Item = TypeVar("Item")
 
-MIN_SIDE, MAX_SIDE = 2, 32
 # Random boards that one call draws.
 _MOST_RANDOM = 100_000_000
-# Tables, and searches with tables, store a set of cells in the bits of a word.
-MAX_TABLE_SIDE = 6
 BLANK = 0
-_NUMBER = re.compile(r"[0-9]{1,4}")
-
-
-@dataclass(frozen=True)
-class BoardSize:
-    """Board size: width and height in cells.
-
-    Raises
-    ------
-    InputError
-        One of them is not from 2 to 32.
-
-    Examples
-    --------
-    >>> BoardSize(4, 4).n_cells
-    16
-    """
-
-    width: int
-    height: int
-
-    def __post_init__(self) -> None:
-        try:
-            for name in ("width", "height"):
-                object.__setattr__(self, name, as_count(getattr(self, name), name, MIN_SIDE, MAX_SIDE))
-        except InputError:
-            text = f"{shown(self.width)}x{shown(self.height)}"
-            raise InputError(
-                f"board size {text} is not supported: width and height go from {MIN_SIDE} to {MAX_SIDE}"
-            ) from None
-
-    def __str__(self) -> str:
-        return f"{self.width}x{self.height}"
-
-    @property
-    def n_cells(self) -> int:
-        return self.width * self.height
-
-    def cell(self, row: int, column: int) -> int:
-        """Return the number of a cell, 0 in the upper left corner."""
-        return as_count(row, "row", 0, self.height - 1) * self.width + as_count(column, "column", 0, self.width - 1)
-
-    def row_and_column(self, cell: int) -> tuple[int, int]:
-        """Return the row and the column of a cell, from 0 on."""
-        return divmod(as_count(cell, "cell", 0, self.n_cells - 1), self.width)
-
-    @cached_property
-    def neighbours(self) -> tuple[tuple[int, ...], ...]:
-        """The cells next to each cell, in the order up, left, right, down."""
-        result = []
-        for cell in range(self.n_cells):
-            row, column = self.row_and_column(cell)
-            near = [(row - 1, column), (row, column - 1), (row, column + 1), (row + 1, column)]
-            result.append(tuple(self.cell(r, c) for r, c in near if 0 <= r < self.height and 0 <= c < self.width))
-        return tuple(result)
-
-    def is_dark(self, cell: int) -> bool:
-        """Return whether a cell is dark on a chess board. Every move takes the blank to the other colour."""
-        return sum(self.row_and_column(cell)) % 2 == 1
-
-
-def parse_size(text: str) -> BoardSize:
-    """Read a size written `WIDTHxHEIGHT`, such as `4x4`.
-
-    Raises
-    ------
-    InputError
-        The text is of another form.
-
-    Examples
-    --------
-    >>> parse_size("3x4").height
-    4
-    """
-    match = re.fullmatch(r"\s*(\d+)\s*[xX]\s*(\d+)\s*", text, re.ASCII) if isinstance(text, str) else None
-    if match is None or len(text) > 20:
-        raise InputError(f"board size {shown(text)} is not of the form WIDTHxHEIGHT, such as 4x4")
-    return BoardSize(int(match[1]), int(match[2]))
-
-
-def check_table_size(
-    size: BoardSize,
-    *,
-    what: str = "tables and shortest solutions",
-    instead: str = "pdb approximate finds a suboptimal solution",
-) -> None:
-    """Raise `InputError` for a board with a side of more than 6 cells: `what` is limited, and what to do `instead`."""
-    if max(size.width, size.height) > MAX_TABLE_SIDE:
-        raise InputError(f"{what} go to boards of {MAX_TABLE_SIDE}x{MAX_TABLE_SIDE}, this board is {size}; {instead}")
-
-
-@lru_cache(maxsize=64)
-def square_size(n_cells: int) -> BoardSize | None:
-    """Return the size of the square board with that many cells, or None."""
-    side = math.isqrt(n_cells)
-    return BoardSize(side, side) if side * side == n_cells and MIN_SIDE <= side <= MAX_SIDE else None
-
-
-# What users may give for a size: see `as_size`.
-SizeLike = BoardSize | str | int | Sequence[int]
 
 
 class Board(tuple[int, ...]):
@@ -144,8 +47,8 @@ class Board(tuple[int, ...]):
     Parameters
     ----------
     board
-        A string of numbers separated by whitespace or commas, rows optionally by `/`; a sequence of numbers, or of
-        rows; or an array of one or two dimensions.
+        A text, read as a file is: numbers separated by whitespace or commas, rows by `/` or line breaks; a sequence of
+        numbers, or of rows; or an array of one or two dimensions.
     size
         Such as "4x3", 4 or (4, 3). Without it the rows give the size; without rows the board is square.
 
@@ -170,8 +73,20 @@ class Board(tuple[int, ...]):
         expected = None if size is None else as_size(size)
         if isinstance(board, cls) and expected in (None, board.size):
             return board
-        read = _read_text(board, expected) if isinstance(board, str) else _read_sequence(board, expected)
-        return cls._checked(*read)
+        if isinstance(board, str):
+            return cls._read(board, expected)
+        return cls._checked(*_read_sequence(board, expected))
+
+    @classmethod
+    def _read(cls, text: str, size: BoardSize | None) -> Self:
+        if "\n" not in text.strip():
+            return cls._checked(*read_line(text, size))
+        lines = ((f"line {n}", split_words(line)) for n, line in enumerate(text.split("\n"), start=1))
+        found = list(islice(boards_of_text(lines, size), 2))
+        if len(found) != 1:
+            boards = " and ".join(f"a {board.size} board" for board in found) or "no board"
+            raise BoardError(f"the lines {quoted(text)} hold {boards}; give the lines of one board")
+        return cls._checked(found[0], found[0].size)
 
     def __getnewargs__(self) -> tuple[Tiles, BoardSize]:
         return tuple(self), self.size
@@ -180,14 +95,14 @@ class Board(tuple[int, ...]):
     def _checked(cls, tiles: Tiles, size: BoardSize) -> Self:
         if len(tiles) != size.n_cells:
             raise BoardError(
-                f"board {_quoted(format_board(tiles))} has {len(tiles)} numbers where a {size} board has {size.n_cells}"
+                f"board {quoted(format_board(tiles))} has {len(tiles)} numbers where a {size} board has {size.n_cells}"
             )
         missing = set(range(size.n_cells)).difference(tiles)
         if missing:
             times = Counter(tiles)
             wrong = sorted(tile for tile in times if times[tile] > 1 or not 0 <= tile < size.n_cells)
             raise BoardError(
-                f"board {_quoted(format_board(tiles))} must hold each number from 0 to {size.n_cells - 1} once: "
+                f"board {quoted(format_board(tiles))} must hold each number from 0 to {size.n_cells - 1} once: "
                 f"missing {listed(sorted(missing))}, twice or out of range {listed(wrong)}"
             )
         self = super().__new__(cls, tiles)
@@ -225,26 +140,21 @@ class Board(tuple[int, ...]):
         return self.draw().svg
 
 
+def boards_of_text(lines: Iterator[Line], size: BoardSize | None, *, waits: bool = False) -> Iterator[Board]:
+    """Yield the boards of a text. Raises what `read_boards` raises."""
+    for where, tiles, its_size in read_boards(lines, size, waits=waits):
+        try:
+            board = Board._checked(tiles, its_size)
+        except BoardError as error:
+            raise BoardError(f"{where}: {error}") from None
+        yield board
+
+
 def unchecked_board(tiles: Sequence[int], size: BoardSize) -> Board:
     """Return a board whose tiles need no check: for searches, which make millions."""
     board = tuple.__new__(Board, tiles)
     board.size = size
     return board
-
-
-def as_size(size: SizeLike) -> BoardSize:
-    """Return a size, given as such, as text (`4x3`), as width and height (4, 3), or as the side of a square.
-
-    Raises `InputError`.
-    """
-    if isinstance(size, BoardSize):
-        return size
-    if isinstance(size, str):
-        return parse_size(size)
-    sides: tuple[Any, ...] = tuple(size) if isinstance(size, Sequence) and len(size) == 2 else (size, size)
-    if isinstance(size, bytes) or not all(isinstance(side, Integral) for side in sides):
-        raise refusal(size, "board size", "one such as 4, (4, 4) or '4x4'")
-    return BoardSize(*sides)
 
 
 def as_goal(goal: BoardLike, size: BoardSize) -> Board:
@@ -261,18 +171,6 @@ def as_goal(goal: BoardLike, size: BoardSize) -> Board:
 def as_seed(seed: Seed) -> Seed:
     """Return a seed of random numbers: a whole number, or a sequence of NumPy. Raises `InputError`."""
     return seed if isinstance(seed, np.random.SeedSequence) else as_count(seed, "seed")
-
-
-def _read_text(text: str, size: BoardSize | None) -> tuple[Tiles, BoardSize]:
-    rows = [re.split(r"[\s,]+", row.strip(" \t\r\n,")) for row in text.split("/")]
-    words = [word for row in rows for word in row]
-    if not all(map(_NUMBER.fullmatch, words)):
-        word = next(word for word in words if not _NUMBER.fullmatch(word))
-        what = f"{shorten(word, 40)!r} is not a number" if word else "a number is missing"
-        raise BoardError(
-            f"board {_quoted(text)}: {what}; a board is written like 1 2 3/4 5 6/7 8 0, with 0 for the blank"
-        )
-    return tuple(map(int, words)), _size_of_rows([len(row) for row in rows], size, text)
 
 
 def as_array(given: Any) -> npt.NDArray[Any]:
@@ -310,36 +208,7 @@ def _read_sequence(
     if size is not None and cells.ndim == 1:
         return tiles, size
     lengths = [len(row) for row in np.atleast_2d(cells)]
-    return tiles, _size_of_rows(lengths, size, format_board(tiles))
-
-
-def _size_of_rows(lengths: list[int], expected: BoardSize | None, text: str) -> BoardSize:
-    """Return the board size for rows of these lengths. A single row may hold the whole board."""
-    width, height = lengths[0], len(lengths)
-    if expected is not None:
-        if height > 1 and lengths != [expected.width] * expected.height:
-            raise BoardError(
-                f"board {_quoted(text)} has rows of [{listed(lengths)}] numbers where a {expected} board is expected"
-            )
-        return expected
-    if height == 1:
-        size = square_size(width)
-        if size is None:
-            raise BoardError(
-                f"board {_quoted(text)} has {width} numbers, which is no square from {MIN_SIDE}x{MIN_SIDE} to "
-                f"{MAX_SIDE}x{MAX_SIDE}; mark the rows with /, or name the size"
-            )
-        return size
-    if set(lengths) != {width}:
-        raise BoardError(f"board {_quoted(text)} has rows of different lengths: [{listed(lengths)}]")
-    try:
-        return BoardSize(width, height)
-    except InputError as error:
-        raise BoardError(f"board {_quoted(text)}: {error}") from None
-
-
-def _quoted(text: str) -> str:
-    return repr(shorten(" ".join(text.split())))
+    return tiles, size_of_rows(lengths, size, format_board(tiles))
 
 
 def format_board(board: Sequence[int], size: SizeLike | None = None) -> str:

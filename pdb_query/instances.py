@@ -2,19 +2,19 @@
 
 import csv
 import difflib
-import re
 import sys
-from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import chain
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
 from pdb_core.arguments import FilePath, as_path, check_functions, refusal
+from pdb_core.board_text import split_words
 from pdb_core.errors import BoardError, GoalError, InputError, InstanceError
 from pdb_core.messages import as_typed, shorten
-from pdb_core.puzzle import MAX_SIDE, Board, BoardSize, SizeLike, as_size, parse_goal
+from pdb_core.puzzle import Board, BoardSize, SizeLike, as_size, boards_of_text, parse_goal
 from pdb_query.board_pickle import SUFFIXES, read_board_pickle
 
 # In a wheel the sets are beside this file; in a checkout they are in data/instances.
@@ -72,8 +72,8 @@ def read_instances(
 ) -> Iterator[Instance]:
     """Yield the boards of a named set, of a file, or of standard input (`-`), one by one as they are read.
 
-    A file is CSV, text with a board per line or with a number per tile in rows, or a test file of DeepCubeA (.pkl).
-    docs/files.md describes the forms.
+    A file is CSV, text as `pdb_core.board_text` reads it, or a test file of DeepCubeA (.pkl). docs/files.md describes
+    the forms.
 
     Parameters
     ----------
@@ -106,7 +106,7 @@ def read_instances(
     if source == STANDARD_INPUT:
         if stdin is not None and not hasattr(stdin, "readline"):
             raise refusal(stdin, "stdin", "an open binary file")
-        yield from _parse(_lines(stdin or _standard_input(), "standard input"), size, tile_number)
+        yield from _parse(_lines(stdin or _standard_input(), "standard input"), size, tile_number, waits=True)
         return
     if isinstance(source, str):
         path = instance_sets().get(source, path)
@@ -169,14 +169,18 @@ def _lines(file: BinaryIO, name: str) -> Iterator[_Line]:
         yield _Line(where, text.strip())
 
 
-def _parse(lines: Iterator[_Line], size: BoardSize | None, tile_number: TileNumber | None) -> Iterator[Instance]:
+def _parse(
+    lines: Iterator[_Line], size: BoardSize | None, tile_number: TileNumber | None, *, waits: bool = False
+) -> Iterator[Instance]:
     for first in lines:
         if first.text and not first.text.startswith("#"):
             columns = _parse_header(first)
             if columns is not None:
                 yield from _parse_rows(lines, columns, size, tile_number)
             else:
-                yield from _parse_boards(_Rows(first, lines, tile_number), size)
+                words = ((line.where, _words(line, tile_number)) for line in chain([first], lines))
+                boards = boards_of_text(words, size, waits=waits)
+                yield from (Instance(str(number), board) for number, board in enumerate(boards, start=1))
 
 
 # CSV
@@ -243,124 +247,12 @@ def _board(board: "str | list[int]", where: str, size: BoardSize | None) -> Boar
         raise BoardError(f"{where}: {error}") from None
 
 
-# Text with a board per line, or a row of a board per line
-
-
 def _words(line: _Line, tile_number: TileNumber | None) -> list[str]:
     """Return the words of a line, `/` among them, without its comment. Raises `InstanceError`."""
-    words = line.text.partition("#")[0].replace("/", " / ").replace(",", " ").split()
+    words = split_words(line.text)
     if tile_number is None:
         return words
     try:
         return [word if word == "/" else tile_number(word) for word in words]
     except BoardError as error:
         raise InstanceError(f"{line.where}: {error}") from None
-
-
-class _Rows:
-    """Lines of a text file as words, with a look at the lines ahead."""
-
-    def __init__(self, first: _Line, lines: Iterator[_Line], tile_number: TileNumber | None) -> None:
-        self._lines, self._tile_number = lines, tile_number
-        self._ahead = deque([(first.where, _words(first, tile_number))])
-
-    def peek(self, n: int = 0) -> list[str]:
-        """Return the words of the line `n` lines ahead; none at the end of the file."""
-        while len(self._ahead) <= n:
-            line = next(self._lines, None)
-            if line is None:
-                return []
-            self._ahead.append((line.where, _words(line, self._tile_number)))
-        return self._ahead[n][1]
-
-    def take(self) -> tuple[str, list[str]] | None:
-        """Return the next line, its place and its words; None at the end of the file."""
-        self.peek()
-        return self._ahead.popleft() if self._ahead else None
-
-
-def _parse_boards(rows: _Rows, size: BoardSize | None) -> Iterator[Instance]:
-    number = 0
-    while (row := rows.take()) is not None:
-        where, words = row
-        if words:
-            number += 1
-            try:
-                board = _next_board(words, rows, size)
-            except InstanceError:
-                raise
-            except InputError as error:
-                raise BoardError(f"{where}: {error}") from None
-            yield Instance(str(number), board)
-
-
-def _next_board(words: list[str], rows: _Rows, size: BoardSize | None) -> Board:
-    """Return the board that begins with a line of these words. Raises `InputError`."""
-    if len(words) == 1 or (len(words) == 2 and not _is_two_wide(words, rows)):
-        return _declared_board(words, rows, size)
-    board = [words]
-    if not _is_whole(words, size) or (len(words) == 4 and size is None and _is_row_below(rows.peek())):
-        while len(following := rows.peek()) > 1 and not (len(following) > 4 and _is_whole(following, size)):
-            board.append(following)
-            rows.take()
-    return Board("/".join(map(" ".join, board)), size)
-
-
-def _is_numbering(words: list[str]) -> bool:
-    """Return whether the words are the numbers from 0 on, each once, and enough for a board."""
-    return 3 < len(words) <= MAX_SIDE**2 and _numbers(len(words)) == set(words)
-
-
-@lru_cache
-def _numbers(n: int) -> frozenset[str]:
-    return frozenset(map(str, range(n)))
-
-
-def _is_whole(words: list[str], size: BoardSize | None) -> bool:
-    """Return whether a line is a whole board."""
-    if "/" in words:
-        return True
-    return _is_numbering(words) if size is None else len(words) == size.n_cells
-
-
-def _is_row_below(following: list[str]) -> bool:
-    """Return whether a line of four numbers continues a board 4 wide, whose first row has the numbers 0 to 3."""
-    return len(following) == 4 and not _is_whole(following, None)
-
-
-def _is_two_wide(words: list[str], rows: _Rows) -> bool:
-    """Return whether the lines up to an empty one have two numbers each, and each number from 0 on once.
-
-    Otherwise two numbers are the size of the board that follows.
-    """
-    seen: list[str] = []
-    n = 0
-    while len(words) == 2:
-        seen += words
-        # Stop here: otherwise the time would be quadratic in the number of boards.
-        if len(set(seen)) < len(seen):
-            return False
-        words, n = rows.peek(n), n + 1
-    return _is_numbering(seen)
-
-
-def _declared_board(words: list[str], rows: _Rows, expected: BoardSize | None) -> Board:
-    """Return the board after a line with its size: rows, or rows and columns. Raises `InputError`."""
-    if not all(re.fullmatch(r"[0-9]{1,4}", word) for word in words):
-        raise BoardError(f"{shorten(' '.join(words), 40)!r} is not a board size, such as 4, or 3 4")
-    height, width = int(words[0]), int(words[-1])
-    size = BoardSize(width, height)
-    board: list[list[str]] = []
-    n_numbers = 0
-    while n_numbers < size.n_cells and (row := rows.take()) is not None:
-        numbers = [word for word in row[1] if word != "/"]
-        n_numbers += len(numbers)
-        board += [numbers] if numbers else []
-    if n_numbers != size.n_cells:
-        raise BoardError(f"{n_numbers} numbers follow; a board of {height} rows and {width} columns has {size.n_cells}")
-    # Some courses write the width first; the rows decide.
-    if len(board) == width and all(len(row) == height for row in board):
-        size = BoardSize(height, width)
-    if expected not in (None, size):
-        raise BoardError(f"a {expected} board is expected, this one is {size}")
-    return Board(" ".join(map(" ".join, board)), size)

@@ -22,7 +22,7 @@ Text = Annotated[str, Field(max_length=400)]
 _BoardText = Annotated[
     Text,
     Field(
-        description="the board: numbers separated by whitespace, commas or `/`, 0 for the blank",
+        description="the board: numbers separated by whitespace or commas, rows by `/` or line breaks, 0 for the blank",
         examples=["15 14 13 12/11 10 9 8/7 6 5 4/3 1 2 0"],
     ),
 ]

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
+from pdb_core.board_text import split_words
 from pdb_core.errors import BoardError, GoalError, UnknownDatabaseError
 from pdb_core.messages import shorten
 from pdb_core.puzzle import Board, BoardSize, parse_goal
@@ -52,11 +53,15 @@ class ServedDatabases:
     def place(self, board: str | list[int], goal: str | None, name: str | None) -> tuple[Board, Served]:
         """Read a board and choose its database. Raises `BoardError` and as `choose`."""
         size = None if name is None else self._named(name).size
-        if size is None and "/" not in board:
-            # Without rows, it may be a board of a database that is not square.
-            n_cells = len(board.replace(",", " ").split() if isinstance(board, str) else board)
-            size = next((known.size for known in self._databases.values() if known.size.n_cells == n_cells), None)
-        given = Board(board, size)
+        try:
+            given = Board(board, size)
+        except BoardError:
+            # A list may be a board of the one database that is not square and has so many cells.
+            n_cells = len(split_words(board) if isinstance(board, str) else board)
+            sizes = {known.size for known in self._databases.values() if known.size.n_cells == n_cells}
+            if size is not None or len(sizes) != 1:
+                raise
+            given = Board(board, sizes.pop())
         return given, self.choose(given.size, goal, name)
 
     def _choose(self, size: BoardSize | None, goal_text: str | None, name: str | None) -> Served:

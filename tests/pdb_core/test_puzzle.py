@@ -110,7 +110,7 @@ def test_bad_text_is_refused(text: str, message: str) -> None:
     ("given", "size", "message"),
     [
         ("1 2 3 4 5 6 7 8 0", S44, "9 numbers where a 4x4 board has 16"),
-        ("1 2 3/4 5 0", S23, r"rows of \[3, 3\] numbers where a 2x3 board is expected"),
+        ("1 2 3/4 5 0", S23, "is 3x2 by its rows, and a 2x3 board is expected"),
         ([[1, 2], [3]], None, "rows of different lengths"),
         ([1.0, 2.0, 3.0, 0.0], S22, r"board \[1.0, 2.0, 3.0, 0.0\] must be 4 integers, 0 for the blank"),
         (100, None, "board 100 must be integers, 0 for the blank"),

@@ -6,11 +6,12 @@ from pathlib import Path
 import pytest
 
 from pdb_core.errors import BoardError, GoalError, InstanceError, PdbError
-from pdb_core.puzzle import Board, BoardSize, is_solvable, parse_goal
+from pdb_core.puzzle import Board, BoardSize, is_solvable, parse_goal, parse_size
 from pdb_query import Instance, read_instances
 from tests import rows
 
 pytestmark = pytest.mark.tiny
+EIGHT_WIDE = "0 2 3 4 5 6 7 8\n1 9 10 11 12 13 14 15"
 
 
 def read_text(text: str, size: BoardSize | None = None) -> list[Instance]:
@@ -94,7 +95,7 @@ def test_standard_input_is_read_as_it_comes() -> None:
             GoalError,
             "standard input line 3: goal is neither one of blank-last",
         ),
-        ("board,goal\n1 2 3 0,1 2 3/4 0 5\n", GoalError, "line 2: goal .* rows of .* where a 2x2 board is expected"),
+        ("board,goal\n1 2 3 0,1 2 3/4 0 5\n", GoalError, "line 2: goal .* is 3x2 by its rows, and a 2x2 board is"),
         ("id,goal\na,b\n", BoardError, "line 1: 'id goal' is not a board size"),
         ("3\n1 2 3\n4 0 5\n7 8", BoardError, "line 1: 8 numbers follow; a board of 3 rows and 3 columns has 9"),
         ("33\n1 2 3", BoardError, "line 1: board size 33x33 is not supported"),
@@ -153,10 +154,77 @@ def test_board_is_read_in_every_form(text: str) -> None:
         # A line with each number from 0 on once is a board, or the first row of a board of 4 columns.
         ("1 2 3 0\n0 1 2 3\n\n1 2 3 4 5 6 7 8 0\n0 1 2 3 4 5 6 7 8", ["2x2", "2x2", "3x3", "3x3"]),
         ("0 1 2 3\n4 5 6 7\n\n4 5 6 7\n0 1 2 3\n", ["4x2", "4x2"]),
+        ("2\n1 2 3 0\n3\n1 2 3 4 0 5 7 8 6\n3\n1\n2\n3\n4\n0\n5\n7\n8\n6\n2\n1\n2\n3\n0", ["2x2", "3x3", "3x3", "2x2"]),
     ],
 )
 def test_size_is_declared_or_that_of_the_rows(text: str, sizes: list[str]) -> None:
     assert [str(instance.size) for instance in read_text(text)] == sizes
+
+
+# A text with one board, and its size.
+SIZES = {
+    EIGHT_WIDE: "8x2",
+    "0 1 2 3 4 5 6 7\n8 9 10 11 12 13 14 15": "8x2",
+    "0 1 2 3\n4 5 6 7\n8 9 10 11\n12 13 14 15": "4x4",
+    "0 1 2 3 4 5 6 7 8\n9 10 11 12 13 14 15 16 17": None,  # of standard input, see below
+    "9 10 11 12 13 14 15 16 17\n0 1 2 3 4 5 6 7 8": "9x2",
+    "3\n0\n3\n8\n4\n1\n7\n2\n6\n5": "3x3",
+    "0\n3\n8\n4\n1\n7\n2\n6\n5\n": "3x3",
+    "2 3\n0\n3\n4\n1\n5\n2": "3x2",
+    "# a comment\n\n1 2 3 # a row\n4 5 0\n\n": "3x2",
+    "00 12 09 13\n15 11 10 14\n03 07 02 05\n04 08 06 01": "4x4",
+    "1 2 3/\n4 5 0": "3x2",
+}
+
+
+@pytest.mark.parametrize(("text", "size"), SIZES.items())
+def test_text_has_the_same_size_in_a_file_and_in_python(tmp_path: Path, text: str, size: str | None) -> None:
+    (tmp_path / "a.txt").write_text(text)
+    (in_file,) = read_instances(tmp_path / "a.txt")
+    assert str(in_file.size) == str(Board(text).size) == (size or "9x2")
+    if size is not None:
+        assert [repr(instance.board) for instance in read_text(text)] == [repr(Board(text))] == [repr(in_file.board)]
+
+
+# A text, a size that is expected, and what is wrong with it.
+CONTRADICTIONS = [
+    (EIGHT_WIDE, "4x4", "is 8x2 by its rows, and a 4x4 board is expected"),
+    (f"4\n{EIGHT_WIDE}", None, "is 8x2 by its rows, and a 4x4 board is expected"),
+    ("0 1 2 3\n4 5 6 7\n8 9 10 11\n12 13 14 15", "4x2", "is 4x4 by its rows, and a 4x2 board is expected"),
+    ("1 2 3 4 5 6\n7 8 0", "3x3", r"has rows of \[6, 3\] numbers where a 3x3 board is expected"),
+    ("3\n1 2 3 4 5 6\n7 8 0", None, r"has rows of \[6, 3\] numbers where a 3x3 board is expected"),
+    ("1 2 3 4 5 6 7 0", None, "no square from 2x2 to 32x32, but may be 4x2 or 2x4; mark the rows with /, or name the"),
+    ("1\n2\n3\n4\n5\n6\n7\n0", None, "no square from 2x2 to 32x32, but may be 4x2 or 2x4"),
+    ("1\n2\n3\n4\n5\n6\n7\n8\n8", None, "board size 1x1 is not supported: .*, and as a column the lines do not"),
+    (
+        "4\n3\n3\n0\n1",
+        None,
+        "4 numbers follow; a board of 4 rows and 4 columns has 16, and as a column the lines do not",
+    ),
+]
+
+
+@pytest.mark.parametrize(("text", "size", "message"), CONTRADICTIONS)
+def test_text_with_two_readings_is_refused_with_both(text: str, size: str | None, message: str) -> None:
+    expected = None if size is None else parse_size(size)
+    for read in (lambda: Board(text, expected), lambda: read_text(text, expected)):
+        with pytest.raises(BoardError, match=message):
+            read()
+
+
+def test_several_boards_are_a_board_a_line_or_stacked() -> None:
+    for text in ("1 2 3 4 5 6 7 0 8\n01 2 3 4 5 6 0 7 8", "1 2 3\n4 5 6\n7 0 8\n1 2 3\n4 5 6\n0 7 8"):
+        assert [instance.board[-3:] for instance in read_text(text)] == [(7, 0, 8), (0, 7, 8)]
+        with pytest.raises(BoardError, match="hold a 3x3 board and a 3x3 board; give the lines of one board"):
+            Board(text)
+
+
+def test_board_that_was_answered_before_its_next_row_is_refused() -> None:
+    """A writer to standard input may wait for the answer of a board in one line."""
+    boards = read_instances("-", stdin=io.BytesIO(b"0 1 2 3 4 5 6 7 8\n9 10 11 12 13 14 15 16 17\n"))
+    assert str(next(boards).size) == "3x3"
+    with pytest.raises(BoardError, match=r"line 1: the line is a 3x3 board, and with the next line .* 9 wide; write"):
+        next(boards)
 
 
 def test_size_of_one_row_and_of_declared_boards() -> None:

@@ -65,12 +65,23 @@ def test_invalid_board_has_a_problem_at_its_position(app: Starlette, bad: Any) -
 # Databases
 
 
+def test_lines_are_rows_and_a_list_with_two_sizes_is_refused() -> None:
+    with open_database(table_file("1,2/3,4,5", "3x2")) as wide, open_database(table_file("1,2,3/4,5", "2x3")) as high:
+        app = ready_app(wide, high)
+        for text, size in (("1+2+3%0A4+5+0", "3x2"), ("1+2%0A3+4%0A5+0", "2x3")):
+            assert ask(app, f"/v1/lookup?board={text}").json["size"] == size
+        refused = ask(app, "/v1/lookup", body=b'{"boards": [[1, 2, 3, 4, 5, 0]]}')
+        assert (refused.status, "may be 3x2 or 2x3" in refused.json["detail"]) == (422, True)
+        eight_wide = "0+2+3+4+5+6+7+8%0A1+9+10+11+12+13+14+15"
+        assert "for 8x2 boards" in ask(app, f"/v1/lookup?board={eight_wide}").json["detail"]
+
+
 def test_databases_are_listed_with_ids_and_goals_but_without_paths(database: Database) -> None:
     path = table_file("1,2/3,4,5", "3x2")
     with open_database(path) as wide:
         app = ready_app(database, wide, database)
         reply = ask(app, "/v1/databases")
-        # A list has no rows, nor has text without slashes.
+        # A list has no rows, nor has text in one line without slashes.
         assert answers(app, [[1, 2, 3, 4, 5, 0]]) == answers(app, ["1 2 3/4 5 0"])
         assert ask(app, "/v1/lookup?board=1,2,3,4,5,0").json["size"] == "3x2"
     stem = database.path.stem

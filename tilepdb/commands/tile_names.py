@@ -47,7 +47,8 @@ class TileNames:
 
     def numbered(self, board: str) -> str:
         """Return a board of words as numbers. Raises `BoardError` if a word is not one of the goal."""
-        return "/".join(" ".join(map(self.number, _words(row))) for row in board.split("/"))
+        lines = (line.split("/") for line in board.split("\n"))
+        return "\n".join("/".join(" ".join(map(self.number, _words(row))) for row in rows) for rows in lines)
 
     def word(self, tile: int) -> str:
         """Return the word of a tile, or of the blank."""
