@@ -25,17 +25,22 @@ export function formatBoard(board, size, between = " ", betweenRows = "/") {
 }
 
 /**
- * Read a board: numbers separated by whitespace or commas, rows optionally by `/`, or lists in brackets; 0 or _ is the blank.
- * Answers {board, size}, or {why} in words. A board without rows is square, or of the size `expected`.
+ * Read a board: numbers separated by whitespace or commas, rows by `/` or line breaks, or lists in brackets; 0 or _ is
+ * the blank. Answers {board, size}, or {why} in words. A board without rows is square, or of the size `expected`.
  */
 export function parseBoard(text, expected = null) {
-  text = text.replace(/\]\s*,?\s*\[/g, "/").replace(/[[\]]/g, " ").replace(/(?<=^|[\s,/])_(?=$|[\s,/])/g, "0");
-  const rows = text.split("/").map((row) => row.split(/[\s,]+/).filter(Boolean));
+  const isList = text.includes("[");
+  text = text.trim().replace(/\]\s*,?\s*\[/g, "/").replace(/[[\]]/g, " ").replace(/(?<=^|[\s,/])_(?=$|[\s,/])/g, "0");
+  const split = (by) => text.split(by).map((row) => row.split(/[\s,]+/).filter(Boolean));
+  const lines = split("\n");
+  // A column of single numbers is a list.
+  const isGrid = !isList && !text.includes("/") && lines.some((line) => line.length > 1);
+  const rows = isGrid ? lines : split("/");
   const words = rows.flat();
   const odd = words.find((word) => !/^\d{1,4}$/.test(word));
   if (words.length === 0) return { why: "Write a board such as 1 2 3/4 5 6/7 8 0, with 0 for the blank." };
   if (odd !== undefined) return { why: `“${odd.slice(0, 20)}” is not a number; 0 or _ stands for the blank.` };
-  const size = rows.length > 1 ? sizeOfRows(rows) : sizeOfCount(words.length, text, expected);
+  const size = rows.length > 1 ? sizeOfRows(rows) : sizeOfCount(words.length, expected);
   if (size.why) return size;
   const board = words.map(Number);
   const n = nCells(size);
@@ -54,13 +59,8 @@ function sizeOfRows(rows) {
   return parseSize(`${width}x${height}`) ?? { why: `${width}x${height} is not a size from 2x2 to 6x6.` };
 }
 
-function sizeOfCount(n, text, expected) {
+function sizeOfCount(n, expected) {
   const side = Math.sqrt(n);
-  const lines = text.trim().split("\n").map((line) => line.split(/[\s,]+/).filter(Boolean));
-  if (lines.length > 1 && lines.every((line) => line.length === lines[0].length)) {
-    const size = parseSize(`${lines[0].length}x${lines.length}`);
-    if (size) return size;
-  }
   if (expected && nCells(expected) === n) return expected;
   const square = parseSize(`${side}x${side}`);
   if (square) return square;

@@ -39,6 +39,10 @@ def visit(chromium: Browser, server: Server) -> Iterator[Visit]:
         yield visit
 
 
+# Rows of a size that the page has not, and not of 4x4.
+EIGHT_WIDE = "0 2 3 4 5 6 7 8\n1 9 10 11 12 13 14 15"
+
+
 def stream(visit: Visit, *events: tuple[str, dict[str, Any]]) -> None:
     """Answer solves with these events, without the server."""
     body = "".join(f"event: {name}\ndata: {json.dumps(data)}\n\n" for name, data in events)
@@ -63,7 +67,12 @@ def test_typed_boards_are_read_in_any_form_or_explained(visit: Visit) -> None:
         visit.type_board(text)
         visit.expect_board(HARDEST_8)
     visit.has_address(re.escape(FAR_ADDRESS))
-    for text, why in (("1 2 3/4 5", "lengths"), (HOSTILE, "<img"), ("1 2 3/4 5 6/7 8 8", "8 is there twice")):
+    for text, why in (
+        ("1 2 3/4 5", "lengths"),
+        (EIGHT_WIDE, "8x2 is not a size"),
+        (HOSTILE, "<img"),
+        ("1 2 3/4 5 6/7 8 8", "8 is there twice"),
+    ):
         visit.type_board(text)
         visit.tells("#why", why)
         expect(visit.at("#text")).to_have_attribute("aria-invalid", "true")
@@ -429,7 +438,9 @@ def test_boards_in_the_browser_are_those_of_python(visit: Visit) -> None:
           return cases.filter(([text, board, goals, solvable]) => {
             const read = parseBoard(text);
             const named = GOAL_NAMES.map((name) => namedGoal(name, read.size));
-            return JSON.stringify([read.board, named, named.map((goal) => isSolvable(board, goal, read.size))])
+            const lines = parseBoard(text.replaceAll("/", "\\n"));
+            return JSON.stringify(lines) !== JSON.stringify(read)
+              || JSON.stringify([read.board, named, named.map((goal) => isSolvable(board, goal, read.size))])
               !== JSON.stringify([board, goals, solvable]) || formatBoard(board, read.size) !== text;
           });
         }""",
