@@ -12,7 +12,7 @@ from dataclasses import asdict, astuple
 from pathlib import Path
 from typing import Any, Self
 
-from pdb_core.errors import InputError, MemoryLimitError, UnsolvableError, WrongAnswerError
+from pdb_core.errors import InputError, WrongAnswerError
 from pdb_core.journal import Journal, Place, Values
 from solver.checkpoint import Checkpoint, Subtrees, is_long
 from solver.progress import Iteration
@@ -38,6 +38,7 @@ class AnswerLog:
         Raises what `Journal` raises, and `InputError` if a record is damaged.
         """
         self._lock = threading.Lock()
+        self._finds_all = bool(method.get("all"))
         # Place of each solved board: all answers may not fit into memory.
         self._solved: dict[bytes, Place] = {}
         # Results of this run that the log does not keep: of unsolvable boards, and of those that were given up.
@@ -92,14 +93,18 @@ class AnswerLog:
         """
         request, result = answer.request, answer.result
         with self._lock:
-            if isinstance(result, UnsolvableError | MemoryLimitError) or result.length is None:
-                self._unlogged[request.key] = result
-            else:
+            if isinstance(result, Solution) and self._is_final(result):
                 self._checkpoints.pop(request.key, None)
                 # asdict would make each board of a generator, which has no size.
                 thresholds = {"thresholds": [asdict(threshold) for threshold in result.thresholds]}
                 values = {"width": request.size.width} | vars(result) | thresholds
                 self._solved[request.key] = self._journal.append(values)
+            else:
+                self._unlogged[request.key] = result
+
+    def _is_final(self, solution: Solution) -> bool:
+        """Return False if a limit ended the search: without a solution, or before all solutions were counted."""
+        return solution.length is not None and (solution.is_complete or not self._finds_all)
 
     def checkpoint(self, request: Request) -> Checkpoint:
         """Return the checkpoint of a board. Its methods raise `DiskFullError`, `OutputError`."""
@@ -116,9 +121,10 @@ class AnswerLog:
         """Take a record of the file. Raises `ValueError`, `TypeError`, `KeyError`, `OverflowError`."""
         key = _key(values)
         if "moves" in values:
-            _solution(values)
-            self._solved[key] = place
-            self._checkpoints.pop(key, None)
+            # Earlier versions also logged counts that a limit had ended.
+            if self._is_final(_solution(values)):
+                self._solved[key] = place
+                self._checkpoints.pop(key, None)
         elif key not in self._solved:
             self._checkpoint({name: values[name] for name in ("width", "board", "goal")}).read(values)
 

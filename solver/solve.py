@@ -154,7 +154,8 @@ class IdaStarSolver(ABC):
         listed
             Function that is called with the tiles of each solution, replayed, one at a time, in no particular order.
         limits
-            Seconds, or limits of time and nodes. If one is reached, the solution has no length, but a lower bound.
+            Seconds, or limits of time and nodes. If one is reached, `n_solutions` counts those found so far, and
+            `is_complete` is False; if none was found, the solution has no length, but a lower bound.
         report
             Function that is called several times a second with the threshold that is searched. An exception from it
             ends the search.

@@ -1,5 +1,6 @@
 """The log of solved boards, by itself and in the command."""
 
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -56,6 +57,16 @@ def test_records_that_are_no_answers_and_wrong_solutions_are_refused(tmp_path: P
         journal.append({"board": [], "goal": []})
     with pytest.raises(InputError, match=r"the log .* is damaged"):
         AnswerLog(path, METHOD)
+
+
+def test_incomplete_counts_of_earlier_versions_are_not_answers(tmp_path: Path) -> None:
+    path, method = tmp_path / "log", METHOD | {"all": True}
+    found = HeuristicSolver("3x3").solve_all(REQUEST.board)
+    for is_complete in (False, True):
+        with Journal(path, "log of pdb solve 4", method, advice="") as journal:
+            journal.append({"width": 3} | asdict(replace(found, is_complete=is_complete)))
+        with AnswerLog(path, method) as log:
+            assert (log.n_solved, log.known(REQUEST) is not None) == (is_complete, is_complete)
 
 
 def test_log_of_another_search_or_version_is_refused(small_table: str, tmp_path: Path) -> None:

@@ -56,7 +56,8 @@ class AnswerWriter:
         if solution is None:
             nothing = dict.fromkeys(_COLUMNS[4:]) | dict.fromkeys(_NODE_COUNTS, 0) | {"seconds": 0.0, "thresholds": []}
             return record | {"solvable": isinstance(result, MemoryLimitError)} | nothing | self._method_fields
-        if solution.length is None and not isinstance(result, MemoryLimitError):
+        is_incomplete = self._method.all_solutions and not solution.is_complete
+        if (solution.length is None or is_incomplete) and not isinstance(result, MemoryLimitError):
             self._remember(
                 LimitReachedError(f"board {request.id} was given up at a limit; raise --time-limit or --max-nodes")
             )
@@ -171,7 +172,7 @@ def _quality(record: Record) -> str:
         if "solutions" not in record:
             return "optimal"
         if not record["all_solutions"]:
-            return "optimal, one of many"
+            return f"optimal, one of {record['solutions']:,} or more"
         return "optimal, the only one" if record["solutions"] == 1 else f"optimal, one of {record['solutions']:,}"
     least = f"the optimal length is at least {record['lower_bound']} (gap {record['gap']})"
     return (

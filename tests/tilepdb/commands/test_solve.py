@@ -115,6 +115,15 @@ def test_all_solutions_are_counted_and_listed() -> None:
     assert pdb(*command, NEAR).stdout.startswith("1: 1 move, optimal, the only one; ")
 
 
+def test_log_continues_a_count_that_a_limit_ended(tmp_path: Path) -> None:
+    log = str(tmp_path / "log")
+    command = ("solve", "--db", str(table_file("8", "3x3")), "--all", "--threads", "1", "--log", log, BOARD)
+    limited = pdb(*command, "--max-nodes", "1360", code=5)
+    assert re.search(r"31 moves, optimal, one of \d+ or more; ", limited.stdout)
+    (answer,) = records(*command)
+    assert (answer["solutions"], answer["all_solutions"]) == (40, True)
+
+
 def test_published_solutions_that_are_longer_are_named(small_table: str, tmp_path: Path) -> None:
     hardest, near = (list(map(int, text.replace("/", " ").split())) for text in (BOARD, NEAR))
     for solutions, code, told in (
