@@ -14,7 +14,7 @@ from typing import Any, Self
 
 from pdb_core.errors import InputError, WrongAnswerError
 from pdb_core.journal import Journal, Place, Values
-from solver.checkpoint import Checkpoint, Subtrees, is_long
+from solver.checkpoint import Checkpoint, Subtrees
 from solver.progress import Iteration
 from solver.requests import Answer, Request, Result
 from solver.solution import Solution, check_solution
@@ -22,6 +22,8 @@ from solver.solution import Solution, check_solution
 _KIND = "log of pdb solve 4"
 # Lines reach the system at once, the disk within this time while boards are solved: that takes some milliseconds.
 _SYNC_S = 1.0
+# Seconds of a finished threshold that is worth a record.
+_LONG_S = 0.5
 # Seconds between two records about the subtrees of one board, so that the log of a long run stays small.
 _WRITE_S = 5.0
 
@@ -178,7 +180,7 @@ class _LoggedCheckpoint(Checkpoint):
         super().finish_threshold(finished)
         with self._lock:
             self._unwritten = None
-            if is_long(finished):
+            if finished[-1].seconds >= _LONG_S:
                 self._write({"thresholds": [astuple(iteration) for iteration in finished]})
 
     def flush(self) -> None:

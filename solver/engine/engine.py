@@ -90,7 +90,7 @@ class Engine(ABC):
     @property
     def pace(self) -> float:
         """Nodes in the time of one node of the 24-puzzle with tables, about 100 ns."""
-        return 10 * max(1.0, self.speed)
+        return 10 * self.speed
 
     def roots(self, boards: npt.ArrayLike, states: Sequence[int] | None = None) -> Roots:
         """Evaluate boards, and make them roots; `states` of the operator pruning FSM are START by default.

@@ -9,7 +9,7 @@ import pytest
 from pdb_core.errors import InputError
 from pdb_core.journal import Journal
 from pdb_core.puzzle import Board, blank_last
-from solver import HeuristicSolver, Limits
+from solver import HeuristicSolver, Iteration, Limits
 from solver.answer_log import AnswerLog
 from solver.checkpoint import Subtrees
 from solver.requests import Answer, Request
@@ -77,9 +77,18 @@ def test_log_of_another_search_or_version_is_refused(small_table: str, tmp_path:
     refused(pdb("solve", BOARD, "--log", str(old)), 2, r"old is not a log of pdb solve \(format 4\); choose")
 
 
+def test_log_keeps_thresholds_by_their_time(tmp_path: Path) -> None:
+    """Slow heuristics take minutes for the nodes that tables search in half a second."""
+    slow = (Iteration(40, 10, 5, 0.001), Iteration(42, 1000, 500, 1.0))
+    for finished in (slow, (slow[0], Iteration(42, 10**8, 10**8, 0.1))):
+        with AnswerLog(tmp_path / "log", METHOD) as log:
+            log.checkpoint(REQUEST).finish_threshold(finished)
+    with AnswerLog(tmp_path / "log", METHOD) as log:
+        assert log.checkpoint(REQUEST).finished == slow
+
+
 def test_log_returns_its_checkpoints(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Finished thresholds, and the subtrees of the last division; of the others nothing."""
-    monkeypatch.setattr("solver.checkpoint.DIVIDE_ABOVE", 1000)
     monkeypatch.setattr("solver.answer_log._WRITE_S", 0.0)
     path = tmp_path / "log"
     with AnswerLog(path, METHOD) as log:

@@ -36,6 +36,7 @@ from solver.engine.division import Division
 solver.checkpoint.DIVIDE_ABOVE = 2_000
 solver.engine.ida_star.DIVISION = Division(most_nodes=5_000, ratio=10)
 answer_log._WRITE_S = 0.0
+answer_log._LONG_S = 0.0
 write_subtrees = answer_log._LoggedCheckpoint._write_subtrees
 def write_slowly(self):
     time.sleep(0.005)
