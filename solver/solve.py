@@ -484,7 +484,7 @@ def _find_by_beams(
     goal: Tiles, size: BoardSize, board: Tiles, limit: int, n_nodes: int, end: float, report: Report | None
 ) -> tuple[int, ...] | None:
     """Return a solution of at most `limit` moves found by beams, see `FindSolution`."""
-    width = min(_MOST_WIDTH, n_nodes // _NODES_PER_BOARD)
+    width = max(1, min(_MOST_WIDTH, n_nodes // _NODES_PER_BOARD))
     try:
         return find_by_beams(board, goal, size, width, limit, end, report)
     except MemoryError:

@@ -43,15 +43,19 @@ def test_beams_replace_the_last_threshold(width: int, monkeypatch: pytest.Monkey
 
 
 @pytest.mark.usefixtures("tiny_slices")
-def test_beams_keep_to_the_time_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_beams_have_a_width_and_the_time_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("solver.engine.ida_star._LOOK_ABOVE", 0)
-    ends: list[float] = []
-    monkeypatch.setattr("solver.solve.find_by_beams", lambda *arguments: ends.append(arguments[5]))
+    widths_and_ends: list[tuple[int, float]] = []
+    monkeypatch.setattr(
+        "solver.solve.find_by_beams", lambda *arguments: widths_and_ends.append((arguments[3], arguments[5]))
+    )
     with database_for("555", "4x4", encoding="bits") as database:
         Solver(database).solve(solvable_boards(S4, 1, 8)[0], limits=Limits(time_limit=1000))
-        assert len(ends) > 0
-        assert len(set(ends)) == 1
-        assert ends[0] < float("inf")
+    widths, ends = zip(*widths_and_ends, strict=True)
+    # Few nodes make narrow beams.
+    assert min(widths) == 1
+    assert len(set(ends)) == 1
+    assert ends[0] < float("inf")
 
 
 @pytest.mark.usefixtures("tiny_slices")
