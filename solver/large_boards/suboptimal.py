@@ -148,7 +148,12 @@ def find_suboptimal_solution(
     # Beams of the same width find the same path.
     while len(path) > bound and next_width != width and (begun := time.perf_counter()) < end:
         width = next_width
-        path = min(path, without_loops(pieces, solve_by_lines(pieces, size, width, end, len(path) - 2)), key=len)
+        try:
+            found = without_loops(pieces, solve_by_lines(pieces, size, width, end, len(path) - 2))
+        except MemoryError:
+            # The path that was found is a solution.
+            break
+        path = min(path, found, key=len)
         now = time.perf_counter()
         # Eight times as wide, or as wide as the time allows if wider ones would not fit after that.
         growth = (end - now) / (now - begun)

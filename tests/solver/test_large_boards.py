@@ -15,7 +15,7 @@ from pdb_core.puzzle import BoardSize, Tiles, blank_last, format_board, parse_si
 from pdb_query import open_database
 from solver import find_suboptimal_solution, replay
 from solver.large_boards.beam_search import new_beam
-from solver.large_boards.beam_search_kernels import list_children, rate_children, start_beam
+from solver.large_boards.beam_search_kernels import Beam, list_children, rate_children, start_beam
 from solver.large_boards.fitted_values import MOVE_UNITS, embedding, pair_values
 from solver.large_boards.line_by_line import Pieces, geometry, in_pieces
 from solver.large_boards.lower_bound import linear_conflict_bound, manhattan_distance
@@ -91,6 +91,19 @@ def test_solutions_become_shorter_with_time() -> None:
     board = board_of(size, 3)
     lengths = [find_suboptimal_solution(board, time_limit=limit).length for limit in (0.0, 0.6)]
     assert lengths[1] < 0.9 * lengths[0]
+
+
+def test_best_solution_is_returned_if_wider_beams_have_no_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    def new_small_beam(n_cells: int, width: int, limit: int) -> Beam:
+        if width > 100:
+            raise MemoryError
+        return new_beam(n_cells, width, limit)
+
+    size = BoardSize(6, 6)
+    first = find_suboptimal_solution(board_of(size, 1), time_limit=0)
+    monkeypatch.setattr("solver.large_boards.beam_search.new_beam", new_small_beam)
+    found = find_suboptimal_solution(board_of(size, 1), time_limit=10)
+    assert found.length < first.length
 
 
 @pytest.mark.slow
