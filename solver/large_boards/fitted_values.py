@@ -45,7 +45,10 @@ def fitted_values(side: int) -> FittedValues:
 
 
 def changes_of(values: Int16s, side: int) -> FittedValues:
-    """Return the tables for values as those of `pair_values`."""
+    """Return the tables for values as those of `pair_values`.
+
+    Raises `ValueError` if a move changes the value of a pair by more than the tables can hold.
+    """
     cells = geometry(BoardSize(side, side))
     is_first = np.zeros_like(cells.neighbours, dtype=bool)
     is_first[:, 2:] = cells.neighbours[:, 2:] >= 0
@@ -57,6 +60,9 @@ def changes_of(values: Int16s, side: int) -> FittedValues:
     changes = np.subtract(values[:, seconds], values[:, firsts], dtype=np.int16)
     piece = np.arange(side * side)
     changes[piece, :, piece] = 0
+    most = max(int(changes.max()), -int(changes.min()))
+    if most > np.iinfo(np.int8).max:
+        raise ValueError(f"a move changes the value of a pair by {most} units; at most 127 fit the tables")
     return FittedValues(
         edge_of,
         (alone[:, seconds] - alone[:, firsts]).astype(np.int16),

@@ -16,7 +16,7 @@ from pdb_query import open_database
 from solver import find_suboptimal_solution, replay
 from solver.large_boards.beam_search import new_beam
 from solver.large_boards.beam_search_kernels import Beam, list_children, rate_children, start_beam
-from solver.large_boards.fitted_values import MOVE_UNITS, embedding, pair_values
+from solver.large_boards.fitted_values import MOVE_UNITS, changes_of, embedding, pair_values
 from solver.large_boards.line_by_line import Pieces, geometry, in_pieces
 from solver.large_boards.lower_bound import linear_conflict_bound, manhattan_distance
 from solver.large_boards.suboptimal import find_from_both_ends, fitted_aim
@@ -168,6 +168,13 @@ def test_moves_change_the_values_of_whole_boards() -> None:
             near, after = geometry(size).neighbours[here, link], board.copy()
             after[[here, near]] = board[[near, here]]
             assert score == value(after.tolist(), board[here]) - value(board.tolist(), board[here])
+
+
+def test_values_that_do_not_fit_are_refused() -> None:
+    values = pair_values(6).copy()
+    values[1, 4, 3, 2], values[1, 5, 3, 2] = -8, 120
+    with pytest.raises(ValueError, match="at most 127"):
+        changes_of(values, 6)
 
 
 def test_pairs_of_7x7_have_the_mean_values_of_6x6() -> None:
