@@ -10,7 +10,7 @@ from threading import Condition, RLock, Thread
 from typing import Any, Generic, Self, TypeVar
 
 from pdb_core.arguments import as_count, check_kind
-from pdb_core.errors import LimitReachedError
+from pdb_core.errors import InputError, LimitReachedError
 from pdb_core.threads import start_thread
 from solver.progress import Iteration, Report
 
@@ -53,12 +53,17 @@ class WorkerPool:
         self.close()
 
     def submit(self, task: Callable[[], None]) -> None:
-        """Run a task, which must not raise, on a worker; in the calling thread if the system starts no worker."""
+        """Run a task, which must not raise, on a worker; in the calling thread if the system starts no worker.
+
+        Raises `InputError` if the pool is closed.
+        """
         check_kind(task, Callable, "task", "a function")
         with self._lock:
+            if self._is_closed:
+                raise InputError("the pool is closed; make another one")
             self._tasks.append(task)
             self._start_workers(len(self._tasks))
-            if self._threads or self._is_closed:
+            if self._threads:
                 return
             self._tasks.pop()
         task()

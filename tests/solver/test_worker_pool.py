@@ -7,7 +7,7 @@ from threading import Event
 
 import pytest
 
-from pdb_core.errors import InstanceError
+from pdb_core.errors import InputError, InstanceError
 from pdb_query import read_instances
 from solver import Iteration, WorkerPool
 from solver.engine.worker_pool import in_parallel, stream_in_parallel
@@ -29,6 +29,15 @@ def test_boards_of_a_pipe_come_one_by_one(monkeypatch: pytest.MonkeyPatch) -> No
         asking.write(b"\xff\xfe\n")
         with pytest.raises(InstanceError, match="standard input line 3 is not text in UTF-8"):
             next(chunks)
+
+
+@pytest.mark.tiny
+@pytest.mark.parametrize("n_workers", [0, 1])
+def test_closed_pool_refuses_tasks(n_workers: int) -> None:
+    with WorkerPool(n_workers) as pool:
+        pool.submit(lambda: None)
+    with pytest.raises(InputError, match="the pool is closed"):
+        pool.submit(lambda: None)
 
 
 @pytest.mark.parametrize("n_threads", [1, 4])
