@@ -24,8 +24,10 @@ from solver.engine.round_kernels import append, in_list, list_children, of_paren
 from solver.engine.search_memory import EngineTables, StackMemory
 from solver.vectors import vector_kernels as v
 
-# Lanes behind the last child hold anything, and must not lead outside an array: cells are masked.
+# Lanes behind the last child hold anything, and must not lead outside an array: cells are masked. Shifts are masked
+# too, because LLVM does not define shifts by the width of a lane or more.
 LAST_CELL = mem.MAX_VECTOR_CELLS - 1
+LAST_BIT = 31
 CELL_SET_MASK = (1 << mem.CELL_SET_BITS) - 1
 
 
@@ -112,7 +114,7 @@ def look_up(round_tables: VectorTables, at: StackMemory, record: Int64s, f: int,
         if is_far:
             is_upward = cell < blank
             low = v.where(is_upward, cell, blank)
-            place = (v.popcounts(cells & ((v.splat(1) << low) - 1)) * 3) + first_digit
+            place = (v.popcounts(cells & ((v.splat(1) << low) - 1)) * 3 + first_digit) & LAST_BIT
             jumped = v.popcounts((cells >> (low + 1)) & round_tables.between)
             marker = v.splat(8) << (jumped * 3)
             index = ((digits >> place) & (marker - 1)) | marker | v.where(is_upward, mem.JUMPS_UPWARD, v.splat(0))
@@ -193,7 +195,7 @@ def push(tables: EngineTables, at: StackMemory, children: int, n: int, top: int,
             record = tables.sums[s]
             n_units = record[mem.N_UNITS]
             before = v.take_of_16(record[mem.FRAME], blank)
-            cell_bit = v.splat(1) << (before + v.take_of_16(record[mem.STEPS], move))
+            cell_bit = v.splat(1) << ((before + v.take_of_16(record[mem.STEPS], move)) & LAST_CELL)
             both = cell_bit | (v.splat(1) << before)
             rose = ((child >> (mem.ROSE_SHIFT + s)) & 1) != 0
             change = v.where(rose, mem.ONE_VALUE, v.splat(-mem.ONE_VALUE))

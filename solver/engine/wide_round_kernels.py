@@ -122,7 +122,7 @@ def look_up_wide(round_tables: WideTables, tables: EngineTables, at: StackMemory
         place = v.popcounts(cells & ((v.splat(1) << low) - 1)) * 3 + v.take_of_16(
             fields + FIRST_DIGIT * FIELD_BYTES, unit
         )
-        jumped = v.popcounts((cells >> (low + 1)) & ((v.splat(1) << (high - low - 1)) - 1))
+        jumped = v.popcounts((cells & ((v.splat(1) << high) - 1)) >> (low + 1))
         marker = v.splat(8) << (jumped * 3)
         jump = ((digits >> place) & (marker - 1)) | marker | v.where(is_upward, WIDE_JUMPS_UPWARD, v.splat(0))
         # Lanes behind the last child hold anything. They must not lead outside an array, here and below.

@@ -11,17 +11,29 @@ LANES = 16
 Vector = npt.NDArray[Any]
 
 
+class _Lanes(np.ndarray[Any, Any]):
+    """Vector that checks shifts: LLVM does not define those by the width of a lane or more."""
+
+    def __lshift__(self, n: Any) -> Any:
+        assert (np.asarray(n) < 8 * self.itemsize).all()
+        return super().__lshift__(n)
+
+    def __rshift__(self, n: Any) -> Any:
+        assert (np.asarray(n) < 8 * self.itemsize).all()
+        return super().__rshift__(n)
+
+
 def _at(address: int, dtype: Any, n: int) -> Vector:
     """Return the memory at an address as an array."""
     n_bytes = n * np.dtype(dtype).itemsize
-    return np.frombuffer((ctypes.c_uint8 * n_bytes).from_address(int(address)), dtype=dtype)
+    return np.frombuffer((ctypes.c_uint8 * n_bytes).from_address(int(address)), dtype=dtype).view(_Lanes)
 
 
 def _as_vector(value: Any) -> Vector:
     """Return a vector with the lower 32 bits of an integer in all lanes; of a vector, its lower 32 bits."""
     if isinstance(value, np.ndarray):
         return value.astype(np.uint32)
-    return np.full(LANES, int(value) & 0xFFFFFFFF, dtype=np.uint32)
+    return np.full(LANES, int(value) & 0xFFFFFFFF, dtype=np.uint32).view(_Lanes)
 
 
 def splat(value: int) -> Vector:
@@ -31,12 +43,12 @@ def splat(value: int) -> Vector:
 
 def iota() -> Vector:
     """Return the vector 0, 1, 2, ..."""
-    return np.arange(LANES, dtype=np.uint32)
+    return np.arange(LANES, dtype=np.uint32).view(_Lanes)
 
 
 def where(mask: Vector, a: Any, b: Any) -> Vector:
     """Return `a` in the lanes of a mask, `b` in the others; either may be an integer."""
-    return np.where(mask, _as_vector(a), _as_vector(b))
+    return np.where(mask, _as_vector(a), _as_vector(b)).view(_Lanes)
 
 
 def bits_of(mask: Vector) -> int:
@@ -95,7 +107,7 @@ def store(address: int, vector: Vector) -> None:
 
 
 def _gather(base: int, index: Vector, scale: int, dtype: Any) -> Vector:
-    return np.array([_at(int(base) + scale * i, dtype, 1)[0] for i in index.tolist()], dtype=dtype)
+    return np.array([_at(int(base) + scale * i, dtype, 1)[0] for i in index.tolist()], dtype=dtype).view(_Lanes)
 
 
 def gather_words(base: int, index: Vector) -> Vector:
@@ -130,7 +142,7 @@ def take_of_64(base: int, index: Vector) -> Vector:
 
 def compress(vector: Vector, mask: Vector, permutations: int) -> Vector:  # noqa: ARG001 (`llvm_vectors` needs them)
     """Return the lanes of a mask moved to the front, in order; the other lanes hold anything."""
-    result = np.zeros(LANES, dtype=np.uint32)
+    result = np.zeros(LANES, dtype=np.uint32).view(_Lanes)
     kept = vector[mask]
     result[: len(kept)] = kept
     return result
