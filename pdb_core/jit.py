@@ -10,10 +10,12 @@ import hashlib
 import os
 import re
 import sys
+import time
 import warnings
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from threading import local
 from typing import Any, TypeVar, cast
 
 import llvmlite.binding as llvm
@@ -40,6 +42,8 @@ _LANES_OF_LEVELS = {"x86-64-v4": 16, "x86-64-v3": 8, "x86-64-v2": 4, "x86-64": 4
 _settings: Any = numba.config
 # Address space that is enough to compile any kernel, and to load one that is compiled.
 _COMPILER_BYTES, _LOADER_BYTES = 128_000_000, 16_000_000
+# Seconds that are enough to compile the kernels of long searches: 5 s on an idle core, 17 s with six programs a core.
+_COMPILATION_S = 30.0
 JIT_DISABLED = bool(_settings.DISABLE_JIT)
 
 
@@ -247,6 +251,34 @@ def _check_addresses(n_bytes: int) -> None:
         )
 
 
+class NotCompiledError(Exception):
+    """A kernel would have to be compiled, see `compiling_until`."""
+
+
+class _Thread(local):
+    loads_only = False
+
+
+_thread = _Thread()
+
+
+@contextmanager
+def compiling_until(end: float) -> Iterator[None]:
+    """Let this thread compile kernels only if there is time before `time.perf_counter()` passes `end`.
+
+    Otherwise kernels on disk are loaded, and `NotCompiledError` is raised if one is missing, or if another thread is
+    compiling: a kernel that is not loaded yet would wait for that.
+    """
+    has_time = end - time.perf_counter() >= _COMPILATION_S
+    if not has_time and _listener.n_nested > 0:
+        raise NotCompiledError
+    _thread.loads_only = not has_time
+    try:
+        yield
+    finally:
+        _thread.loads_only = False
+
+
 class _CompilationListener(event.Listener):
     """Announce the first compilation, and pause Python's garbage collector: it takes a sixth of the time.
 
@@ -256,22 +288,25 @@ class _CompilationListener(event.Listener):
     def __init__(self) -> None:
         self.announce: Callable[[], None] | None = None
         self.is_set = False
-        self._n_nested, self._was_enabled = 0, False
+        self.n_nested, self._was_enabled = 0, False
 
     def on_start(self, event: event.Event) -> None:
+        if self.n_nested == 0:
+            self._was_enabled = gc.isenabled()
+            gc.disable()
+        self.n_nested += 1
+        # After an error here, numba calls `on_end` too.
+        if _thread.loads_only:
+            raise NotCompiledError
         _check_addresses(_COMPILER_BYTES)
         is_ours = str(event.data["dispatcher"].py_func.__module__).partition(".")[0] in _PACKAGES
         if self.announce is not None and is_ours:
             announce, self.announce = self.announce, None
             announce()
-        if self._n_nested == 0:
-            self._was_enabled = gc.isenabled()
-            gc.disable()
-        self._n_nested += 1
 
     def on_end(self, event: event.Event) -> None:  # noqa: ARG002
-        self._n_nested -= 1
-        if self._n_nested == 0 and self._was_enabled:
+        self.n_nested -= 1
+        if self.n_nested == 0 and self._was_enabled:
             gc.enable()
 
 

@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 from pdb_core.arguments import FilePath, as_threads, check_functions, check_kind
 from pdb_core.errors import InputError, UnsolvableError
+from pdb_core.jit import NotCompiledError, compiling_until
 from pdb_core.puzzle import Board, BoardLike, BoardSize, Tiles, as_goal
 from pdb_core.symmetry import BoardMapping
 from pdb_query import Database
@@ -238,7 +239,8 @@ class Solver(IdaStarSolver):
 
     The solver prunes duplicate sequences of moves, and searches the most promising child first. After a threshold of
     half a second or more, beams look for a solution of the next one. Kernels are loaded or compiled when the solver is
-    made, and those of long searches when they are needed.
+    made, and those of beams when they are needed first. If less than 30 s of a time limit are left, they are not
+    compiled, and the search goes on without beams; ``pdb doctor --warm-up`` compiles them beforehand.
 
     Parameters
     ----------
@@ -486,8 +488,11 @@ def _find_by_beams(
     """Return a solution of at most `limit` moves found by beams, see `FindSolution`."""
     width = max(1, min(_MOST_WIDTH, n_nodes // _NODES_PER_BOARD))
     try:
+        with compiling_until(end):
+            find_by_beams(one_move_away(goal, size), goal, size, 1, 1, end, None)
+        # `report` may compile what it likes.
         return find_by_beams(board, goal, size, width, limit, end, report)
-    except MemoryError:
+    except (MemoryError, NotCompiledError):
         return None
 
 

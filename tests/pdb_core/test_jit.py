@@ -2,7 +2,9 @@
 
 import ast
 import gc
+import math
 import shutil
+import time
 from pathlib import Path
 from types import FunctionType
 from unittest.mock import Mock
@@ -12,6 +14,7 @@ import pytest
 
 import pdb_core
 from pdb_core import jit
+from pdb_core.jit import NotCompiledError, compiling_until
 from tests import ROOT
 
 
@@ -71,3 +74,19 @@ def test_compilation_is_announced_once_and_pauses_the_collector_of_garbage(monke
         assert numba.njit(lambda given: given + number)(8) == 8 + number  # noqa: B023
     assert told == [True]
     assert (pauses.call_count, gc.isenabled()) == (2, True)
+
+
+def test_kernels_are_compiled_only_if_there_is_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    function = numba.njit(lambda given: given + 2)
+    for _ in range(2):
+        with pytest.raises(NotCompiledError), compiling_until(time.perf_counter() + 10):
+            function(8)
+    assert gc.isenabled()
+    with compiling_until(math.inf):
+        assert function(8) == 10
+    with compiling_until(0):
+        assert function(8) == 10
+    # A call may have to wait for the kernel that another thread compiles.
+    monkeypatch.setattr(jit._listener, "n_nested", 1)
+    with pytest.raises(NotCompiledError), compiling_until(0):
+        function(8)

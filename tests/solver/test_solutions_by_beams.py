@@ -2,6 +2,7 @@
 
 import math
 
+import numba
 import pytest
 
 from pdb_core.errors import TableFileDamagedError
@@ -64,6 +65,19 @@ def test_solution_below_a_searched_threshold_proves_damage(monkeypatch: pytest.M
     monkeypatch.setattr("solver.solve.find_by_beams", lambda *arguments: (1,) * (arguments[4] - 2))
     with database_for("555", "4x4", encoding="bits") as database, pytest.raises(TableFileDamagedError):
         Solver(database).solve(solvable_boards(S4, 1, 8)[0])
+
+
+@pytest.mark.usefixtures("tiny_slices")
+@pytest.mark.parametrize(("time_limit", "is_compiled"), [(10, False), (1000, True), (None, True)])
+def test_beams_are_compiled_only_if_there_is_time(
+    time_limit: int | None, is_compiled: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kernel = numba.njit(lambda number: number)
+    monkeypatch.setattr("solver.engine.ida_star._LOOK_ABOVE", 0)
+    monkeypatch.setattr("solver.solve.find_by_beams", lambda *_: kernel(None))
+    with database_for("555", "4x4", encoding="bits") as database:
+        assert Solver(database).solve(solvable_boards(S4, 1, 8)[0], limits=time_limit).optimal
+    assert bool(kernel.signatures) is is_compiled
 
 
 @pytest.mark.parametrize("size", [(3, 2), (2, 5), (5, 3), (5, 5), (6, 4), (8, 2), (9, 2)])
