@@ -7,6 +7,7 @@ way, 0 in the upper left corner. `Board` is such a tuple that was checked, with 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, islice
+from types import GeneratorType
 from typing import Any, Self, TypeVar
 
 import numpy as np
@@ -75,6 +76,8 @@ class Board(tuple[int, ...]):
             return board
         if isinstance(board, str):
             return cls._read(board, expected)
+        if isinstance(board, GeneratorType):  # from dataclasses.asdict, which remakes each tuple
+            board = tuple(board)
         return cls._checked(*_read_sequence(board, expected))
 
     @classmethod

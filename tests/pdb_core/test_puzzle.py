@@ -56,7 +56,6 @@ NO_SEQUENCES = (
     {0: 1, 1: 2, 2: 3, 3: 0}.keys(),
     UserDict({0: 1, 1: 2, 2: 3, 3: 0}),
     iter([1, 2, 3, 0]),
-    (tile for tile in range(4)),
     [{0, 1}, {2, 3}],
     [iter([0, 1]), iter([2, 3])],
 )

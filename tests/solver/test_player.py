@@ -1,6 +1,7 @@
 """Display of a solution in a notebook."""
 
 import re
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
@@ -40,6 +41,7 @@ def test_a_solution_says_what_it_is(solution: Solution) -> None:
     given_up = HeuristicSolver("3x3").solve(BOARD, limits=Limits(max_nodes=10))
     assert repr(given_up).startswith("Solution(no solution within the limits, at least ")
     assert (given_up.gap, given_up.boards()) == (None, ())
+    assert asdict(given_up)["board"] == BOARD
     assert "0 of 0" in given_up._repr_html_()
     other = find_suboptimal_solution("15 14 13 12/11 10 9 8/7 6 5 4/3 1 2 0", time_limit=0.0)
     assert other.gap == other.length - other.lower_bound
