@@ -1,7 +1,7 @@
 """Boards, patterns, the index function and the layout of the state space: arithmetic on arrays, without printing.
 
-Five modules touch files or the machine, because all packages need them: `durable_files`, `kernel_folder`, `jit`,
-`resources` and `system`.
+Six modules touch files or the machine, because all packages need them: `durable_files`, `kernel_folder`, `jit`,
+`resources`, `start` and `system`.
 
 Examples
 --------

@@ -26,8 +26,7 @@ from tilepdb.commands.main import app
 PROGRAM = [
     sys.executable,
     "-c",
-    "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); "
-    "from tilepdb.commands.main import run; run()",
+    "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); from pdb_core.start import run; run()",
 ]
 BOARD = "8 6 7/2 5 4/3 0 1"
 UNSOLVABLE = "1 2 3/4 5 6/8 7 0"

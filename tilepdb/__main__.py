@@ -1,6 +1,6 @@
 """`python -m tilepdb`: the command `pdb`."""
 
-from tilepdb.commands.main import run
+from pdb_core.start import run
 
 if __name__ == "__main__":
     run()

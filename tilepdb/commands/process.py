@@ -28,11 +28,7 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
 
     @functools.wraps(function)
     def wrapped(*args: Any, **kwargs: Any) -> None:
-        with errors_as_exit_codes():
-            for number in _ENDINGS:
-                # An ignored signal stays ignored: nohup ignores SIGHUP.
-                if signal.getsignal(number) is signal.SIG_DFL:
-                    signal.signal(number, _terminate)
+        with errors_as_exit_codes(), _signals_as_interrupts():
             _prepare_libraries()
             refuse_overwriting(kwargs)
             function(*args, **kwargs)
@@ -50,6 +46,21 @@ def _prepare_libraries() -> None:
         raise MemoryLimitError(
             "the limit of the address space is too small to load NumPy and Numba; raise it (ulimit -v 400000)"
         )
+
+
+@contextmanager
+def _signals_as_interrupts() -> Iterator[None]:
+    """Let a command end in good order. Before and afterwards, a signal ends the process at once."""
+    # An ignored signal stays ignored: nohup ignores SIGHUP.
+    numbers = [number for number in _ENDINGS if signal.getsignal(number) is signal.SIG_DFL]
+    for number in numbers:
+        # asyncio takes over from Python's handler of Ctrl-C, and from no other.
+        signal.signal(number, signal.default_int_handler if number == signal.SIGINT else _terminate)
+    try:
+        yield
+    finally:
+        for number in numbers:
+            signal.signal(number, signal.SIG_DFL)
 
 
 def _terminate(number: int, _frame: object) -> None:

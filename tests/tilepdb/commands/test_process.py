@@ -59,6 +59,22 @@ def test_ctrl_c_ends_a_loop_of_a_shell_and_leaves_the_terminal_in_order() -> Non
     assert shown.count(hidden) == shown.count(visible) >= 1
 
 
+def test_ctrl_c_while_packages_are_imported_ends_the_process_without_a_traceback() -> None:
+    pressed = """
+import sys
+
+class PressesCtrlC:
+    def find_spec(name, *_):
+        if name == "typer":
+            signal.raise_signal(signal.SIGINT)
+
+sys.meta_path.insert(0, PressesCtrlC)
+run()
+"""
+    result = python(PROGRAM[-1].removesuffix("run()") + pressed)
+    assert (result.returncode, result.stdout, result.stderr) == (-signal.SIGINT, "", "")
+
+
 @pytest.mark.parametrize("name", ["SIGHUP", "SIGINT"])
 def test_ignored_signal_stays_ignored(name: str) -> None:
     """As `nohup` starts a command, and as a shell starts one in the background."""
