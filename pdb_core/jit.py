@@ -29,6 +29,7 @@ from pdb_core import __version__
 from pdb_core.errors import MemoryLimitError
 from pdb_core.kernel_folder import UnsafeFolderError, use_kernel_folder
 from pdb_core.resources import has_addresses
+from pdb_core.system import signals_held
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -199,7 +200,19 @@ def _compiled(function: Function, *, counts_references: bool, is_inlined: bool =
         _settings.CACHE_DIR = before
     if _cache_folder is not None and is_kept:
         _forgive_cache(compiled, _cache_folder)
+    _hold_signals(compiled)
     return cast(Function, compiled)
+
+
+def _hold_signals(compiled: Any) -> None:
+    """Let no signal interrupt numba while it loads or compiles: exceptions are lost in the callbacks of LLVM."""
+    compile_or_load = compiled.compile
+
+    def compile_undisturbed(signature: Any) -> Any:
+        with signals_held():
+            return compile_or_load(signature)
+
+    compiled.compile = compile_undisturbed
 
 
 def _forgive_cache(compiled: Any, folder: Path) -> None:
@@ -311,6 +324,11 @@ class _CompilationListener(event.Listener):
 
 
 _listener = _CompilationListener()
+
+
+def is_compiling() -> bool:
+    """Return whether a thread of this process compiles a kernel."""
+    return _listener.n_nested > 0
 
 
 def announce_compilation(announce: Callable[[], None], *, only_first: bool = False) -> None:

@@ -130,6 +130,24 @@ def end_by_signal(number: int) -> None:
         os.kill(os.getpid(), number)
 
 
+@contextmanager
+def signals_held() -> Iterator[None]:
+    """Hold back the signals that Python handles until the end. Only the main thread gets signals."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    held: list[int] = []
+    numbers = [number for number in {HANGUP, signal.SIGINT, signal.SIGTERM} if callable(signal.getsignal(number))]
+    before = {number: signal.signal(number, lambda number, _frame: held.append(number)) for number in numbers}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        for number in held:
+            signal.raise_signal(number)
+
+
 def has_no_reader(error: OSError) -> bool:
     """Return whether a write failed because the reader of the pipe has ended. Windows reports EINVAL then."""
     return isinstance(error, BrokenPipeError) or (not OPENS_FOLDERS and error.errno == errno.EINVAL)

@@ -4,9 +4,11 @@ import ast
 import gc
 import math
 import shutil
+import signal
 import time
 from pathlib import Path
 from types import FunctionType
+from typing import Any
 from unittest.mock import Mock
 
 import numba
@@ -90,3 +92,20 @@ def test_kernels_are_compiled_only_if_there_is_time(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(jit._listener, "n_nested", 1)
     with pytest.raises(NotCompiledError), compiling_until(0):
         function(8)
+
+
+@pytest.mark.skipif(jit.JIT_DISABLED, reason="nothing is compiled")
+def test_signal_waits_until_numba_has_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Numba would lose it in a callback of LLVM, or take it for an error of the compilation."""
+    monkeypatch.setattr(jit, "_cache_folder", None)
+    monkeypatch.setattr(jit, "_PACKAGES", ("tests",))
+    compiled: Any = jit.kernel(lambda given: given + 4)
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    jit.announce_compilation(lambda: signal.raise_signal(signal.SIGINT))
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            compiled(8)
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert compiled.signatures
+    assert compiled(8) == 12

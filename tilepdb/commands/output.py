@@ -1,16 +1,23 @@
 """Output of the commands: results on stdout in one of four formats, and messages on stderr."""
 
 import csv
+import functools
 import io
 import json
 import os
+import signal
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, TextIO
+from contextlib import suppress
+from threading import Thread
+from typing import TYPE_CHECKING, Any, TextIO
 
 from pdb_core import system
 from pdb_core.errors import PdbError, writing_error
 from pdb_core.messages import one_line
+
+if TYPE_CHECKING:
+    import socket
 
 Record = Mapping[str, Any]
 
@@ -126,4 +133,32 @@ def prepare() -> None:
     warnings.showwarning = lambda text, *_args, **_kwargs: message(f"warning: {text}")
     from pdb_core import jit
 
-    jit.announce_compilation(lambda: message("compiling kernels: seconds to minutes, once after each update ..."))
+    signals = _signals()
+
+    def announce() -> None:
+        message("compiling kernels: seconds to minutes, once after each update ...")
+        with suppress(RuntimeError):  # the system starts no more threads
+            Thread(target=_tell_of_late_end, args=(signals, sys.stderr), daemon=True).start()
+
+    jit.announce_compilation(announce)
+
+
+@functools.cache
+def _signals() -> "socket.socket":
+    """Return a socket from which handled signals can be read at once, also while a compiler runs."""
+    import socket
+
+    reading, writing = socket.socketpair()
+    writing.setblocking(False)
+    signal.set_wakeup_fd(writing.detach(), warn_on_full_buffer=False)
+    return reading
+
+
+def _tell_of_late_end(signals: "socket.socket", stderr: TextIO) -> None:
+    """Say it if a signal has to wait: Python handles one when LLVM returns, after up to 20 s."""
+    from pdb_core import jit
+
+    while signals.recv(1):
+        if jit.is_compiling():
+            with suppress(OSError):
+                print("pdb: the command ends after the compilation", file=stderr, flush=True)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests import rows
-from tests.command_line import BOARD, PROGRAM, UNSOLVABLE, on_terminal, pdb, python
+from tests.command_line import BOARD, PROGRAM, UNSOLVABLE, on_terminal, pdb, python, start
 from tests.tables import table_file
 from tilepdb.commands.process import errors_as_exit_codes
 
@@ -73,6 +73,18 @@ run()
 """
     result = python(PROGRAM[-1].removesuffix("run()") + pressed)
     assert (result.returncode, result.stdout, result.stderr) == (-signal.SIGINT, "", "")
+
+
+def test_signal_in_a_compilation_ends_the_command_after_it(tmp_path: Path) -> None:
+    environment = os.environ | {"TILE_PDB_CACHE": str(tmp_path)}
+    with start("search", BOARD, env=environment) as process:
+        lines = [process.stderr.readline()]
+        process.send_signal(signal.SIGTERM)
+        out, said = process.communicate()
+    lines += said.splitlines(keepends=True)
+    assert [re.sub(" .*", "", line[5:-1]) for line in lines] == ["compiling", "the", "terminated"], lines
+    assert lines[1] == "pdb: the command ends after the compilation\n"
+    assert (process.returncode, out) == (-signal.SIGTERM, "")
 
 
 @pytest.mark.parametrize("name", ["SIGHUP", "SIGINT"])
