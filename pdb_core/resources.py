@@ -1,5 +1,6 @@
 """Available memory, disk and cores of this machine, within the limits of control groups and of the process."""
 
+import functools
 import os
 import re
 import shutil
@@ -14,6 +15,7 @@ from pdb_core.system import optional_module
 _resource = optional_module("resource")
 
 _CGROUP_ROOT = Path("/sys/fs/cgroup")
+_MEMBERSHIP = Path("/proc/self/cgroup")
 # A cgroup v1 without a limit states a number near 2^63.
 _NO_LIMIT = 1 << 60
 # macOS refuses more open files than this, also if it states no limit.
@@ -38,10 +40,14 @@ def available_disk(folder: Path) -> int:
 
 
 def available_cores() -> int:
-    """Return the number of cores that this process may use. On macOS these are all."""
+    """Return the number of cores that this process may use, within the quotas of its control groups, rounded up.
+
+    On macOS these are all cores.
+    """
+    n_cores = os.cpu_count() or 1
     with suppress(AttributeError, OSError, psutil.Error):
-        return len(psutil.Process().cpu_affinity() or ()) or 1
-    return os.cpu_count() or 1
+        n_cores = len(psutil.Process().cpu_affinity() or ()) or 1
+    return min([n_cores, *_cgroup_cores()])
 
 
 def peak_memory() -> int:
@@ -101,28 +107,43 @@ def _free_addresses() -> int | None:
     return None
 
 
-def _cgroup_offers(root: Path = _CGROUP_ROOT, membership: Path = Path("/proc/self/cgroup")) -> list[int]:
-    """Return the bytes that each control group of this process still allows, from its own up to the root."""
+def _cgroup_folders(controller: str, root: Path, membership: Path) -> list[Path]:
+    """Return the folders of the control groups of this process, from its own up to the root, of both versions."""
     try:
         lines = membership.read_text(encoding="utf-8").splitlines()
     except OSError:
         return []
-    offers: list[int] = []
+    folders: set[Path] = set()
     for line in lines:
         _number, controllers, path = line.split(":", 2)
-        if controllers == "":
-            base, limit_name, usage_name = root, "memory.max", "memory.current"
-        elif "memory" in controllers.split(","):
-            base, limit_name, usage_name = root / "memory", "memory.limit_in_bytes", "memory.usage_in_bytes"
-        else:
-            continue
-        group = base / path.lstrip("/")
-        # In a container the path is often that of the host. The group is then the root of the mount.
-        for folder in {base, group, *(parent for parent in group.parents if base in parent.parents)}:
-            offer = _cgroup_offer(folder, limit_name, usage_name)
-            if offer is not None:
-                offers.append(offer)
-    return offers
+        if controllers == "" or controller in controllers.split(","):
+            base = root / controller if controllers else root
+            group = base / path.lstrip("/")
+            # In a container the path is often that of the host. The group is then the root of the mount.
+            folders |= {base, group, *(parent for parent in group.parents if base in parent.parents)}
+    return sorted(folders)
+
+
+def _cgroup_offers(root: Path = _CGROUP_ROOT, membership: Path = _MEMBERSHIP) -> list[int]:
+    """Return the bytes that each control group of this process still allows."""
+    folders = _cgroup_folders("memory", root, membership)
+    names = (("memory.max", "memory.current"), ("memory.limit_in_bytes", "memory.usage_in_bytes"))
+    offers = (_cgroup_offer(folder, *version) for folder in folders for version in names)
+    return [offer for offer in offers if offer is not None]
+
+
+@functools.cache  # reading the files takes as long as looking up thousands of boards
+def _cgroup_cores(root: Path = _CGROUP_ROOT, membership: Path = _MEMBERSHIP) -> list[int]:
+    """Return the cores that each control group of this process allows, at least 1."""
+    cores: list[int] = []
+    for folder in _cgroup_folders("cpu", root, membership):
+        for names in (("cpu.max",), ("cpu.cfs_quota_us", "cpu.cfs_period_us")):
+            # Of version 2 without a limit, the first word is `max`; of version 1, it is -1.
+            with suppress(OSError, ValueError):
+                quota, period = map(int, " ".join((folder / name).read_text("ascii") for name in names).split())
+                if quota > 0:
+                    cores.append(-(-quota // period))
+    return cores
 
 
 def _cgroup_offer(folder: Path, limit_name: str, usage_name: str) -> int | None:

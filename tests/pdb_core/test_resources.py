@@ -41,6 +41,44 @@ def test_cgroup_limits_are_counted(
     assert offers(no_limit, no_limit) == []
 
 
+@pytest.mark.parametrize(
+    ("line", "folder", "unlimited", "limited"),
+    [
+        ("0::/user/job", "user/job", {"cpu.max": "max 100000\n"}, {"cpu.max": "250000 100000\n"}),
+        (
+            "3:cpu,cpuacct:/user/job", "cpu/user/job", {"cpu.cfs_quota_us": "-1\n", "cpu.cfs_period_us": "100000\n"},
+            {"cpu.cfs_quota_us": "250000\n", "cpu.cfs_period_us": "100000\n"},
+        ),
+    ],
+    ids=["version 2", "version 1"],
+)  # fmt: skip
+def test_quotas_of_cgroups_limit_the_cores(
+    tmp_path: Path, line: str, folder: str, unlimited: dict[str, str], limited: dict[str, str]
+) -> None:
+    """They are rounded up, to at least one core; a group of a group counts too."""
+    membership = tmp_path / "cgroup"
+    membership.write_text(f"4:memory:/job\n{line}\n")
+    group = tmp_path / "fs" / folder
+    group.mkdir(parents=True)
+
+    def cores(own: dict[str, str], of_parent: dict[str, str]) -> list[int]:
+        for at, texts in ((group, own), (group.parent, of_parent)):
+            for name, text in texts.items():
+                (at / name).write_text(text, encoding="ascii")
+        resources._cgroup_cores.cache_clear()
+        return sorted(resources._cgroup_cores(tmp_path / "fs", membership))
+
+    assert cores(unlimited, unlimited) == []
+    assert cores(unlimited, limited) == [3]
+    tiny = {name: text.replace("250000", "1000") for name, text in limited.items()}
+    assert cores(limited, tiny) == [1, 3]
+
+
+def test_available_cores_are_within_the_quotas(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(resources, "_cgroup_cores", lambda: [3, 1])
+    assert resources.available_cores() == 1
+
+
 def test_system_without_proc_is_supported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert (resources.available_memory() or 0) > 0
     assert resources._cgroup_offers(tmp_path, tmp_path / "none") == []
