@@ -111,9 +111,15 @@ def program_version() -> tuple[str, str]:
 
 
 def cache_home() -> Path:
-    """Return the folder of caches: `TILE_PDB_CACHE`, or the user's cache folder."""
-    chosen = os.environ.get("TILE_PDB_CACHE")
-    return Path(chosen) if chosen else Path(platformdirs.user_cache_dir("tile-pdb"))
+    """Return the folder of caches: `TILE_PDB_CACHE`, or the user's cache folder.
+
+    If it is in a home directory that is not known, as for some users of containers, the path cannot be written either.
+    """
+    chosen = os.environ.get("TILE_PDB_CACHE", "")
+    try:
+        return Path(chosen or platformdirs.user_cache_dir("tile-pdb")).expanduser()
+    except RuntimeError:
+        return Path("/nonexistent", chosen)
 
 
 def _choose_cache_folder() -> Path | None:

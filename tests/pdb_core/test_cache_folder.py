@@ -64,6 +64,23 @@ def test_folder_that_cannot_be_used_is_no_kernel_cache(
         assert jit._choose_cache_folder() is None
 
 
+def test_cache_folder_may_be_below_the_home_directory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TILE_PDB_CACHE", "~/x")
+    assert jit.cache_home() == Path.home() / "x"
+
+
+@pytest.mark.parametrize("chosen", ["", "~/x"])
+def test_unknown_user_without_a_home_directory_has_no_cache_folder(
+    chosen: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As in a container: commands work, and say that the folder cannot be written."""
+    for name in ("HOME", "XDG_CACHE_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("TILE_PDB_CACHE", chosen)
+    monkeypatch.setattr("pwd.getpwuid", {}.__getitem__)
+    assert jit.cache_home() == Path("/nonexistent", chosen)
+
+
 OWN = "0123456789abcdef"
 
 
