@@ -10,7 +10,7 @@ import pytest
 
 import tilepdb
 from pdb_core import errors
-from tests import ROOT
+from tests import PACKAGES, ROOT
 from tests.command_line import python
 
 PROGRAM = Path(__file__).with_name("user_program.py")
@@ -23,6 +23,14 @@ def test_import_is_fast_and_loads_neither_numba_nor_extras() -> None:
         f"\nassert not {unwanted} & set(sys.modules)\ntilepdb.Board\nassert 'numba' not in sys.modules\nprint(seconds)"
     )
     assert min(float(python(code).stdout) for _ in range(3)) < 0.5
+
+
+@pytest.mark.parametrize("package", sorted({*PACKAGES} - {"tilepdb"}))
+def test_file_that_hides_a_package_is_named(package: str, tmp_path: Path) -> None:
+    hiding = tmp_path / f"{package}.py"
+    hiding.write_text("class Solver: pass\n")
+    result = python("import tilepdb", cwd=tmp_path, env=os.environ | {"PYTHONPATH": str(ROOT)})
+    assert result.stderr.splitlines()[-1].startswith(f"ImportError: {hiding} hides the package {package} of tile-pdb; ")
 
 
 def test_names_for_type_checkers_are_those_at_run_time() -> None:
