@@ -14,8 +14,9 @@ import os
 import random
 import re
 import signal
-import time
+import subprocess
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory, mkdtemp
@@ -139,7 +140,8 @@ def _signal_loss(arguments: list[str], cache: str, seconds: float, number: int) 
     environment = os.environ | {"PYTHONPATH": str(ROOT), "TILE_PDB_CACHE": cache}
     with start(*arguments, program=program, env=environment) as process:
         process.stdout.readline()
-        time.sleep(seconds)
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(seconds)
         process.send_signal(number)
         _, said = process.communicate()
     if process.returncode == 0:
