@@ -91,7 +91,7 @@ class LimitsInfo(Answer):
     wait_seconds_limit: float
     """time that a search waits"""
     body_bytes_limit: int
-    """bytes of a request's body"""
+    """bytes of the body of a batch"""
     batch_boards_limit: int
     """boards of a batch"""
 

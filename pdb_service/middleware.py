@@ -21,6 +21,8 @@ from pdb_service.settings import is_allowed
 CLIENT_GONE = 499  # in the metrics: the client has closed the connection
 # Bodies up to this size are read even if large ones fill the memory budget.
 _SMALL_BODY_BYTES = 64_000
+# The only route whose bodies may be larger: the others read them in the event loop, or not at all.
+_BATCHES = ("POST", "/v1/lookup")
 # An answer is sent in pieces of this size, each after the client has read most of those before.
 _PIECE_BYTES = 256_000
 _METHODS = ("GET", "OPTIONS", "POST")
@@ -59,9 +61,14 @@ class Gate:
         scope = {**scope, "method": method, "state": {**scope.get("state", {}), "request_id": request_id}}
         path = scope["path"].removeprefix(scope.get("root_path", ""))  # of an app that mounts this one
         endpoint = self._endpoints.get((method, path))
-        exchange = _Exchange(self._service, request_id, receive, send)
+        most_bytes = self._settings.max_body_bytes
+        if (method, path) != _BATCHES:
+            most_bytes = min(most_bytes, _SMALL_BODY_BYTES)
+        exchange = _Exchange(self._service, request_id, receive, send, most_bytes)
         try:
             self._check_head(path, method, headers, [value for name, value in scope["headers"] if name == b"host"])
+            # The server refuses a length that is not a number.
+            _check_size(int(headers.get(b"content-length", b"0")), most_bytes)
             if path in _PATHS_WITH_TABLES and not self._service.loaded.done():
                 await self._service.wait_until_ready()
             if endpoint is None:
@@ -106,8 +113,6 @@ class Gate:
             expected = f"Bearer {token}".encode()
             if not hmac.compare_digest(headers.get(b"authorization", b""), expected):
                 raise TokenError("this server requires a token; send it as Authorization: Bearer TOKEN")
-        # The server refuses a length that is not a number.
-        _check_size(int(headers.get(b"content-length", b"0")), self._settings.max_body_bytes)
 
     def _check_origin(self, headers: Mapping[bytes, bytes]) -> None:
         """Raise `OriginError` for a request of a page of another origin that is not allowed.
@@ -136,9 +141,10 @@ class Gate:
 class _Exchange:
     """A request with its answer: limits of the body, headers of the answer, and the memory that both take."""
 
-    def __init__(self, service: Service, request_id: str, receive: Receive, send: Send) -> None:
+    def __init__(self, service: Service, request_id: str, receive: Receive, send: Send, most_bytes: int) -> None:
         self.status = self.n_held_bytes = self._n_body_bytes = 0
         self._service, self._request_id, self._receive, self._send = service, request_id, receive, send
+        self._most_bytes = most_bytes
         self._is_received = False
         self._deadline: float | None = None
 
@@ -162,7 +168,7 @@ class _Exchange:
         self._n_body_bytes += n_new
         self._hold(n_new)
         self._is_received = not message.get("more_body", False)
-        _check_size(self._n_body_bytes, settings.max_body_bytes)
+        _check_size(self._n_body_bytes, self._most_bytes)
         if self._n_body_bytes > _SMALL_BODY_BYTES:
             self._service.check_memory()
         return message
@@ -190,6 +196,6 @@ def _request_id(headers: Mapping[bytes, bytes]) -> str:
     return given if _ACCEPTED_ID.fullmatch(given) else f"{random.getrandbits(128):032x}"
 
 
-def _check_size(n_bytes: int, max_body_bytes: int) -> None:
-    if n_bytes > max_body_bytes:
-        raise RequestTooLargeError(f"a request has more than the {max_body_bytes:,} bytes allowed; send several")
+def _check_size(n_bytes: int, most_bytes: int) -> None:
+    if n_bytes > most_bytes:
+        raise RequestTooLargeError(f"the body has more than the {most_bytes:,} bytes allowed here; send less")

@@ -67,6 +67,11 @@ GET /v1/solve | 422 | board
 POST /v1/solve | 422 | did you mean time_limit | b'{"board": %s, "timelimit": 5}' % GOOD
 POST /v1/solve | 422 | did you mean goal or db or | b'{"state": %s}' % GOOD
 POST /v1/solve | 422 | too many fields | b"{" + b'"x":0,' * 2000 + b'"board": %s}' % GOOD
+POST /v1/solve | 413 | lists or texts | b'{"board": [' + b"[]," * 20_000 + b"[]]}"
+POST /v1/solve | 413 | lists or texts | b'{"board": [' + b'"",' * 20_000 + b'""]}'
+POST /v1/solve | 413 | 36 numbers | b'{"board": [' + b"1," * 30_000 + b"1]}"
+POST /v1/solve | 413 | 64,000 bytes | b" " * 64_001
+GET /v1/moves?BOARD&time_limit=1 | 413 | 64,000 bytes | | Content-Length: 64001
 POST /v1/solve?time_limit=5 | 422 | time_limit stands in the query | b'{"board": %s}' % GOOD
 
 POST /v1/lookup | 400 | JSON | b""
@@ -75,12 +80,12 @@ POST /v1/lookup | 400 | size | b'{"boards": []}'
 POST /v1/lookup?size=4x4 | 404 | 4x4 | b'{"boards": []}'
 POST /v1/lookup?size=x | 422 | 'x' | b'{"boards": []}'
 POST /v1/lookup?size=3x3 | 422 | boards.0: | b'{"boards": [1]}'
-POST /v1/lookup?size=3x3 | 413 | 50 | b'{"boards": [' + b"{}," * 60 + b"{}]}"
+POST /v1/lookup?size=3x3 | 413 | 50 | b'{"boards": [' + b"{}," * 100 + b"{}]}"
 POST /v1/lookup?size=3x3 | 413 | 36 numbers | b'{"boards": [[' + b"0," * 500 + b"0]]}"
 POST /v1/lookup?size=3x3 | 400 | 10 bytes | bytes(10) | Content-Type: application/octet-stream
 POST /v1/lookup?size=3x3 | 415 | 'text/xml' | b"<board/>" | Content-Type: text/xml
 POST /v1/lookup?size=3x3 | 413 | 120,000 bytes | b" " * 120_001
-GET / | 413 | 120,000 bytes | | Content-Length: 120001
+POST /v1/lookup?size=3x3 | 413 | lists or texts | b'{"boards": [' + b'"",' * 200 + b'""]}'
 
 GET / | 400 | --allowed-host | | Host:
 GET / | 400 | --allowed-host | | Host: localhost; Host: evil.example
