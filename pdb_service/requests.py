@@ -14,6 +14,8 @@ from pdb_core.puzzle import MAX_TABLE_SIDE
 
 # No board with tables is longer.
 MAX_NUMBERS = MAX_TABLE_SIDE * MAX_TABLE_SIDE
+# Two texts and a name, with each character in percent-encoding. Longer ones would take the event loop milliseconds.
+_MOST_QUERY_BYTES = 4_000
 # The default time limit of /v1/moves.
 HINT_S = 1.0
 # One for each field, and some in texts.
@@ -109,12 +111,19 @@ def read_query(model: type[Model], query_string: bytes) -> Model:
 
     Raises `ParameterError` if a parameter is missing, unknown, repeated or invalid.
     """
-    given = parse_qsl(query_string.decode("latin-1"), keep_blank_values=True)
+    given = parse_query(query_string)
     query = dict(given)
     if len(query) < len(given):
         name, n_times = Counter(name for name, _ in given).most_common(1)[0]
         raise ParameterError(f"{as_typed(name)} is given {n_times} times; give it once")
     return _validated(model, model.model_validate, query)
+
+
+def parse_query(query_string: bytes) -> list[tuple[str, str]]:
+    """Return the parameters of a URL. Raises `ParameterError` if they are too long."""
+    if len(query_string) > _MOST_QUERY_BYTES:
+        raise ParameterError(f"the query has more than {_MOST_QUERY_BYTES:,} bytes; no board needs as many")
+    return parse_qsl(query_string.decode("latin-1"), keep_blank_values=True)
 
 
 def read_json(model: type[Model], body: bytes, max_boards: int = 1) -> Model:

@@ -19,7 +19,7 @@ from pdb_core.puzzle import BLANK, Board, is_solvable
 from pdb_service.answers import Answer, MoveAnswer, MovesAnswer, SolveAnswer, SolveProgress
 from pdb_service.middleware import CLIENT_GONE
 from pdb_service.openapi import TABLE_STATUSES, ApiRoute
-from pdb_service.requests import HINT_S, SearchQuery, SolveBody, read_json, read_query
+from pdb_service.requests import HINT_S, SearchQuery, SolveBody, parse_query, read_json, read_query
 from pdb_service.responses import JSON, AnswerResponse, reported_problem
 from pdb_service.searches import Find, Report, Searches
 from pdb_service.served_databases import Served
@@ -81,7 +81,7 @@ def solve_routes(service: Service) -> list[ApiRoute]:
 
     async def solve_from_body(request: Request) -> Response:
         """Find an optimal solution, as GET with the parameters in JSON."""
-        for name in request.query_params:
+        for name, _ in parse_query(request.scope["query_string"]):
             raise ParameterError(f"{as_typed(name)} stands in the query; POST takes it in the body")
         return await solve(request, read_json(SolveBody, await request.body()))
 

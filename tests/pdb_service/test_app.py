@@ -63,6 +63,9 @@ POST /v1/solve | 400 | JSON | b'{"board": %s' % GOOD
 
 GET /v1/lookup?BOARD&gaol=snail | 422 | gaol is not known; did you mean goal
 GET /v1/moves?BOARD&BOARD | 422 | board is given 2 times
+GET /v1/solve?PADDING | 422 | 4,000 bytes
+POST /v1/solve?PADDING | 422 | 4,000 bytes | b"{}"
+POST /v1/lookup?PADDING | 422 | 4,000 bytes | b"{}"
 GET /v1/solve | 422 | board
 POST /v1/solve | 422 | did you mean time_limit | b'{"board": %s, "timelimit": 5}' % GOOD
 POST /v1/solve | 422 | did you mean goal or db or | b'{"state": %s}' % GOOD
@@ -135,7 +138,7 @@ def test_request_is_answered_or_refused(
     `https://localhost:8443` is behind a proxy that leaves out the port in Host. A request of `same-site` comes from
     another port of this machine, or from a neighbour such as www.example.org.
     """
-    method, _, address = request_.replace("BOARD", BOARD).partition(" ")
+    method, _, address = request_.replace("BOARD", BOARD).replace("PADDING", "&" * 4001).partition(" ")
     pairs = [header.partition(":") for header in headers.split(";") if header]
     named = [(name.strip(), value.strip() or None) for name, _, value in pairs]
     usual = {"Authorization": "Bearer s3cret", "Origin": ORIGIN}
