@@ -251,7 +251,7 @@ class BatchAnswer(Answer):
     def json_of(served: Served, items: bytes) -> bytes:
         """Return the answer in JSON, with items of `BatchItem.json_of`."""
         head = to_json({"db": served.id, "size": str(served.size), "goal": tuple(served.goal)})
-        return head[:-1] + b',"answers":[' + items + b"]}"
+        return b"".join((head[:-1], b',"answers":[', items, b"]}"))  # `+` would make two copies
 
 
 class MoveAnswer(Answer):

@@ -4,7 +4,7 @@ In a batch, an invalid board has a problem at its position in the answer; boards
 """
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
@@ -17,7 +17,7 @@ from pdb_core.errors import BoardError, MediaTypeError, RequestError, RequestToo
 from pdb_core.messages import as_typed
 from pdb_core.puzzle import Board, parse_size
 from pdb_query.database import Probe
-from pdb_service.answers import BatchAnswer, BatchItem, LookupAnswer, Problem
+from pdb_service.answers import BatchAnswer, BatchItem, LookupAnswer
 from pdb_service.openapi import TABLE_STATUSES, ApiRoute
 from pdb_service.requests import BatchBody, BatchQuery, BoardQuery, read_json, read_query
 from pdb_service.responses import JSON, AnswerResponse, problem
@@ -26,7 +26,8 @@ from pdb_service.service import Service
 from pdb_service.together import Together
 
 BINARY = "application/octet-stream"
-_CONCURRENT_BATCHES = 2
+# The first invalid boards of a batch have a problem that says what is wrong with them, all others a short one.
+_MOST_EXPLAINED = 100
 # Boards that are written as JSON at a time: other requests run between two slices.
 _SLICE_BOARDS = 4096
 _NO_BOARD = 255
@@ -38,8 +39,8 @@ _BATCH_BODY = {
 
 def lookup_routes(service: Service) -> list[ApiRoute]:
     """Return the routes of lookups."""
-    # Threads only for batches: each keeps as much memory as its largest batch took.
-    threads = ThreadPoolExecutor(_CONCURRENT_BATCHES, thread_name_prefix="batch")
+    # Threads only for batches: each keeps as much memory as its largest batch took, which is much more for JSON.
+    threads = {kind: ThreadPoolExecutor(n, thread_name_prefix="batch") for kind, n in ((JSON, 1), (BINARY, 2))}
     together = Together(_probe_together, 1)
 
     async def lookup(request: Request) -> Response:
@@ -53,13 +54,13 @@ def lookup_routes(service: Service) -> list[ApiRoute]:
         """Look up many boards. The answers have the order and the media type of the boards."""
         query = read_query(BatchQuery, request.scope["query_string"])
         media_type = request.headers.get("content-type", JSON).partition(";")[0].strip().lower()
-        if media_type not in (JSON, BINARY):
+        if media_type not in threads:
             raise MediaTypeError(
                 f"media type {as_typed(media_type, 40)!r} is not that of a batch; give Content-Type {JSON} or {BINARY}"
             )
         body = await request.body()
         loop = asyncio.get_running_loop()
-        content, n_boards = await loop.run_in_executor(threads, _look_up, service, media_type, body, query)
+        content, n_boards = await loop.run_in_executor(threads[media_type], _look_up, service, media_type, body, query)
         service.metrics.boards.inc(n_boards)
         return Response(content, media_type=media_type)
 
@@ -100,10 +101,12 @@ def _look_up_json(databases: ServedDatabases, max_boards: int, body: bytes, quer
     query = query.model_copy(update=given.model_dump(exclude={"boards"}, exclude_none=True))
     served = _served(databases, query, boards[:1])
     slices = (boards[start : start + _SLICE_BOARDS] for start in range(0, len(boards), _SLICE_BOARDS))
-    return BatchAnswer.json_of(served, b",".join(_look_up_slice(part, served) for part in slices)), len(boards)
+    explained = iter(range(_MOST_EXPLAINED))
+    items = b",".join(_look_up_slice(part, served, explained) for part in slices)
+    return BatchAnswer.json_of(served, items), len(boards)
 
 
-def _look_up_slice(boards: Sequence[str | list[int]], served: Served) -> bytes:
+def _look_up_slice(boards: Sequence[str | list[int]], served: Served, explained: Iterator[int]) -> bytes:
     """Return the answers for boards, as `BatchItem` in JSON, separated by commas."""
     probe = partial(served.database.probe_batch, goal=served.goal, strict=False)
     try:
@@ -115,8 +118,9 @@ def _look_up_slice(boards: Sequence[str | list[int]], served: Served) -> bytes:
             with suppress(BoardError):
                 rows[row] = Board(board, served.size)
         found = probe(rows)
-    problems: dict[int, Problem] = {}
-    for row in np.flatnonzero(found.h == -2).tolist():
+    unexplained = problem(BoardError(f"not a {served.size} board"))
+    problems = dict.fromkeys(np.flatnonzero(found.h == -2).tolist(), unexplained)
+    for row, _ in zip(problems, explained, strict=False):
         try:
             Board(boards[row], served.size)
         except BoardError as error:
