@@ -6,7 +6,6 @@ library.
 """
 
 from collections.abc import Mapping
-from functools import lru_cache
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -181,19 +180,11 @@ class LookupAnswer(BoardAnswer):
         # A catalogue has a sum for each symmetry and partition.
         sums = [
             {"values": [values[place] for place in places], "patterns": [patterns[place] for place in places]}
-            for values, patterns in zip(found.values, _pattern_tiles(served), strict=True)
+            for values, patterns in zip(found.values, served.pattern_tiles, strict=True)
             for places in served.database.partition.sums
         ]
         sums = [{"h": total, **terms} for total, terms in zip(found.sums, sums, strict=True)]
         return to_json({**about, "h": found.h, "sums": sums})
-
-
-@lru_cache(maxsize=256)
-def _pattern_tiles(served: Served) -> tuple[tuple[Tiles, ...], ...]:
-    """Return the tiles of a given board that each pattern of each sum represents."""
-    views = served.database.views(served.goal)
-    n_sums, n_patterns = views.view_of_unit.shape
-    return tuple(tuple(tuple(sorted(views.tiles(s, p))) for p in range(n_patterns)) for s in range(n_sums))
 
 
 class Problem(Answer):

@@ -2,12 +2,12 @@
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 from pdb_core.board_text import split_words
 from pdb_core.errors import BoardError, GoalError, UnknownDatabaseError
 from pdb_core.messages import shorten
-from pdb_core.puzzle import Board, BoardSize, parse_goal
+from pdb_core.puzzle import Board, BoardSize, Tiles, parse_goal
 from pdb_query.database import Database
 
 
@@ -22,6 +22,13 @@ class Served:
     @property
     def size(self) -> BoardSize:
         return self.database.size
+
+    @cached_property
+    def pattern_tiles(self) -> tuple[tuple[Tiles, ...], ...]:
+        """The tiles of a given board that each pattern of each sum represents."""
+        views = self.database.views(self.goal)
+        n_sums, n_patterns = views.view_of_unit.shape
+        return tuple(tuple(tuple(sorted(views.tiles(s, p))) for p in range(n_patterns)) for s in range(n_sums))
 
 
 class ServedDatabases:

@@ -1,6 +1,8 @@
 """Databases, lookups and batches in all forms; without compiled kernels too."""
 
+import gc
 import json
+import weakref
 from typing import Any
 
 import numpy as np
@@ -116,6 +118,15 @@ def test_first_database_that_serves_the_goal_answers(database: Database) -> None
         board = "/v1/lookup?board=8+6+7/2+5+4/3+0+1"
         assert ask(app, board).json["goal"] == list(blank_last(S3))
         assert ask(app, f"{board}&goal={MIDDLE.replace(' ', '+')}").json["db"] == other.path.stem
+
+
+def test_app_that_is_gone_keeps_no_database() -> None:
+    with open_database(table_file("1,2,5/3,4,6/7,8", "3x3")) as database:
+        assert ask(ready_app(database), "/v1/lookup?board=8+6+7/2+5+4/3+0+1").status == 200
+    left = weakref.ref(database)
+    del database
+    gc.collect()
+    assert left() is None
 
 
 def test_lookup_in_a_catalogue_has_a_sum_for_each_symmetry_and_partition() -> None:
