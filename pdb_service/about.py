@@ -1,6 +1,7 @@
 """Routes about the service itself: databases, instance sets, health, metrics, and the files of the page."""
 
-from functools import lru_cache
+import asyncio
+from functools import cache
 from pathlib import Path
 
 from prometheus_client import generate_latest
@@ -36,15 +37,11 @@ def about_routes(service: Service) -> list[ApiRoute]:
 
     async def sets(_: Request) -> Response:
         """List the instance sets: boards that are used to compare solvers."""
-        found = (InstanceSet(name=name, n_boards=len(_instances(name).instances)) for name in instance_sets())
-        return AnswerResponse(InstanceSets(sets=tuple(found)))
+        return AnswerResponse(await asyncio.to_thread(_sets))
 
     async def instances(request: Request) -> Response:
         """List the boards of an instance set."""
-        name = request.path_params["name"]
-        if name not in instance_sets():
-            raise InstanceError(f"there is no instance set {shorten(name, 40)!r}; /v1/instances lists them")
-        return AnswerResponse(_instances(name))
+        return AnswerResponse(await asyncio.to_thread(_instances, request.path_params["name"]))
 
     async def healthz(_: Request) -> Response:
         """Answer while the process lives."""
@@ -76,7 +73,16 @@ def about_routes(service: Service) -> list[ApiRoute]:
     ]
 
 
-@lru_cache(maxsize=64)
-def _instances(name: str) -> Instances:
-    """Return an instance set that is present."""
-    return Instances(name=name, instances=tuple(map(InstanceInfo.of, read_instances(name, None))))
+@cache
+def _sets() -> bytes:
+    """Return the names of the instance sets in JSON. Reads all of them."""
+    found = (InstanceSet(name=name, n_boards=sum(1 for _ in read_instances(name))) for name in instance_sets())
+    return InstanceSets(sets=tuple(found)).to_json()
+
+
+@cache
+def _instances(name: str) -> bytes:
+    """Return an instance set in JSON. Raises `InstanceError` if there is none."""
+    if name not in instance_sets():
+        raise InstanceError(f"there is no instance set {shorten(name, 40)!r}; /v1/instances lists them")
+    return Instances(name=name, instances=tuple(map(InstanceInfo.of, read_instances(name)))).to_json()

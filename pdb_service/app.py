@@ -12,17 +12,19 @@ token, sizes, hosts, headers      middleware, settings
 sockets, signals, systemd         server
 """
 
+import asyncio
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from functools import cache
 from http import HTTPStatus
 
+from pydantic_core import to_json
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware.cors import CORSMiddleware
 from starlette.middleware.exceptions import ExceptionMiddleware
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import Response
 from starlette.routing import Match
 
 from pdb_query.database import Database
@@ -30,7 +32,7 @@ from pdb_service.about import about_routes
 from pdb_service.lookups import lookup_routes
 from pdb_service.middleware import Gate
 from pdb_service.openapi import ApiRoute, openapi
-from pdb_service.responses import problem_of_status, problem_response
+from pdb_service.responses import AnswerResponse, problem_of_status, problem_response
 from pdb_service.service import Service
 from pdb_service.settings import ServiceSettings
 from pdb_service.solves import solve_routes
@@ -52,10 +54,10 @@ def create_app(databases: Iterable[Database], settings: ServiceSettings | None =
         await service.searches.close()
 
     routes = [*lookup_routes(service), *solve_routes(service), *about_routes(service)]
-    made_document = cache(lambda: openapi(routes))
+    made_document = cache(lambda: to_json(openapi(routes)))
 
     async def document(_: Request) -> Response:
-        return JSONResponse(made_document())
+        return AnswerResponse(await asyncio.to_thread(made_document))
 
     routes_and_document = [*routes, ApiRoute("/openapi.json", document)]
     app = Starlette(routes=routes_and_document, lifespan=lifespan)

@@ -4,6 +4,7 @@ import asyncio
 import json
 import re
 import threading
+from collections.abc import Iterator
 from typing import Any
 from unittest.mock import Mock
 
@@ -13,7 +14,8 @@ from starlette.routing import Mount
 
 from pdb_core.errors import InputError, ServiceError, TableFileDamagedError
 from pdb_query import Database
-from pdb_service import server
+from pdb_query.instances import Instance, read_instances
+from pdb_service import about, server
 from pdb_service.app import create_app
 from pdb_service.server import open_socket
 from pdb_service.settings import LOOPBACK, ServiceSettings, advice, hosts_of, read_host, read_origin
@@ -264,6 +266,25 @@ async def test_every_fault_is_logged_with_the_id_of_the_request(
             assert b"secret" not in reply.body
             for logged in (f"request {found['request_id']} failed", "Traceback", "secret.h5"):
                 assert logged in caplog.text
+
+
+@pytest.mark.parametrize("path", ["/v1/instances", "/v1/instances/classic"])
+def test_files_of_boards_are_read_outside_the_event_loop(
+    app: Starlette, path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    threads = []
+
+    def read(*arguments: Any) -> Iterator[Instance]:
+        threads.append(threading.current_thread())
+        return read_instances(*arguments)
+
+    monkeypatch.setattr(about, "read_instances", read)
+    for at in vars(about).values():
+        if hasattr(at, "cache_clear"):
+            at.cache_clear()
+    assert ask(app, path, ("Authorization", "Bearer s3cret")).status == 200
+    assert threads
+    assert threading.main_thread() not in threads
 
 
 # The start
