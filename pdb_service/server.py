@@ -91,12 +91,25 @@ async def _serve(app: Starlette, listener: socket.socket, on_ready: Callable[[],
             loading.cancel()
             service.searches.stop()
             server.stop()  # type: ignore[no-untyped-call]
+            refusing = asyncio.create_task(_refuse_connections(listener))
             # Searches end by themselves after the time of grace; this bounds all other requests.
             await asyncio.wait({serving}, timeout=settings.grace_s + _LAST_REQUEST_S)
+            refusing.cancel()
     if serving.done():
         serving.result()
     else:  # the connections that are left are cut, and granian would report that
         loop.set_exception_handler(lambda *_: None)
+
+
+async def _refuse_connections(listener: socket.socket) -> None:
+    """Close new connections, which would wait for the end. Those to a socket of systemd wait for the next server.
+
+    To shut the socket down instead would end all connections of granian.
+    """
+    if not _has_systemd_socket():
+        listener.setblocking(False)
+        while True:
+            (await asyncio.get_running_loop().sock_accept(listener))[0].close()
 
 
 @contextlib.contextmanager
@@ -132,13 +145,16 @@ def _event_loop() -> asyncio.AbstractEventLoop:
     return asyncio.new_event_loop()
 
 
+def _has_systemd_socket() -> bool:
+    return os.environ.get("LISTEN_PID") == str(os.getpid()) and os.environ.get("LISTEN_FDS", "0") != "0"
+
+
 def _systemd_socket() -> socket.socket | None:
     """Return the socket that systemd listens on for this process, if any. Raises `InputError` if there are several."""
-    n_sockets = os.environ.get("LISTEN_FDS", "0")
-    if os.environ.get("LISTEN_PID") != str(os.getpid()) or n_sockets == "0":
+    if not _has_systemd_socket():
         return None
     listener = socket.socket(fileno=_SYSTEMD_SOCKET)
-    if n_sockets != "1" or listener.family not in (socket.AF_INET, socket.AF_INET6):
+    if os.environ["LISTEN_FDS"] != "1" or listener.family not in (socket.AF_INET, socket.AF_INET6):
         raise InputError("systemd passes other sockets than one of TCP; keep one ListenStream=ADDRESS:PORT in its unit")
     return listener
 

@@ -50,6 +50,12 @@ def read_all(connection: socket.socket) -> bytes:
     return answer
 
 
+def is_refused(server: Server) -> bool:
+    with contextlib.suppress(ConnectionError), connect(server, request("/healthz")) as connection:
+        return not read_all(connection)
+    return True
+
+
 def wait_for_searches(server: Server, n: int) -> None:
     wait_until(lambda: server.metric("tile_pdb_solves_running") == n, 5)
 
@@ -165,14 +171,16 @@ def test_large_bodies_take_little_memory(server: Server, body: bytes, status: in
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 0), (signal.SIGINT, -signal.SIGINT)])
 def test_signal_ends_solves_after_the_time_of_grace(number: int, code: int) -> None:
-    """A solve is answered; requests that its client has sent behind it are not."""
+    """A solve is answered; requests that its client has sent behind it are not, and new connections are refused."""
     requests = b"".join(map(request, (WORST, *["/healthz"] * 3)))
     sent = requests.replace(b"Connection: close\r\n", b"")
-    with serving(table_file("663", "4x4"), options=["--grace", "0.3"]) as server, ThreadPoolExecutor(1) as pool:
+    with serving(table_file("663", "4x4"), options=["--grace", "1"]) as server, ThreadPoolExecutor(1) as pool:
         with connect(server, sent) as connection:
             solve = pool.submit(server.ask, WORST)
             wait_for_searches(server, 2)
             server.process.send_signal(number)
+            wait_until(lambda: is_refused(server), 5)
+            assert not solve.done()
             assert (solve.result(20).status, solve.result().json["type"]) == (503, "urn:tile-pdb:BusyError")
             answers = read_all(connection).lower()
         assert answers.startswith(b"http/1.1 503 ")
