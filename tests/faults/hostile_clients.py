@@ -7,16 +7,27 @@ good client late, wrongly or not at all, prints a traceback, or ends late after 
 import argparse
 import contextlib
 import http.client
+import itertools
 import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from typing import NamedTuple
 
 from tests.faults.driver import Tally, main
-from tests.pdb_service.hostile_requests import EASY, request, resident_bytes
+from tests.pdb_service.hostile_requests import (
+    EASY,
+    PATHS,
+    Hostile,
+    peak_bytes,
+    request,
+    reset_peak,
+    resident_bytes,
+    send_all,
+)
 from tests.pdb_service.server import Server, serving
 from tests.tables import table_file
 
@@ -99,16 +110,38 @@ def silent(n: int, port: int, is_over: threading.Event) -> None:
 
 def unread(n: int, port: int, is_over: threading.Event) -> None:
     """Send batches and read no answer. Answers have megabytes: a problem for each board."""
-    body = b'{"boards": [' + b",".join([b'"1 2 3"'] * 60_000) + b"]}"
+    board = b"[1" + b",1" * 15 + b"]"
+    body = b'{"boards": [' + b",".join([board] * 100_000) + b"]}"
     batch = _kept_open(request("/v1/lookup?size=4x4", body, "Content-Type: application/json"))
     _flood(n, b"", batch, port, is_over, pause_s=0.01)
+
+
+def odd_bodies(n: int, port: int, is_over: threading.Event) -> None:
+    """Send bodies of all shapes and sizes to all routes, and long queries, and read the answers."""
+    zeros = b"[0" + b",0" * 35 + b"]"
+    items = (b"[]", b"{}", b'""', b'"x"', b"0", b"-9", b"300", b"null", b"9" * 4000, zeros, zeros.replace(b"0", b"300"))
+    routes = (("/v1/lookup?size=6x6", b"boards"), ("/v1/solve", b"board"), *((path, b"") for path in PATHS))
+    asked = list(itertools.product(routes, items, (60_000, 7_900_000, 15_900_000)))
+    queries = [f"/v1/{name}?{'&x=%41' * 10_000}" for name in ("lookup", "moves", "solve")]
+
+    def send(number: int) -> None:
+        for (path, key), item, n_bytes in itertools.islice(itertools.cycle(asked), number * len(asked) // n, None):
+            body = b'{"' + key + b'":[' + (item + b",") * (n_bytes // (len(item) + 1)) + item + b"]}"
+            for data in (request(path, body, "Content-Type: application/json"), *map(request, queries)):
+                if is_over.is_set():
+                    return
+                with contextlib.suppress(OSError):
+                    send_all(port, [Hostile(data, _PATIENCE_S)], 1)
+
+    with ThreadPoolExecutor(n) as pool:
+        list(pool.map(send, range(n)))
 
 
 class Kind(NamedTuple):
     """Hostile clients, and the bound of memory."""
 
     act: Callable[[int, threading.Event], None]
-    most_mb: float = 40
+    most_mb: float = 80
 
 
 KINDS = {
@@ -117,19 +150,20 @@ KINDS = {
     "200 connections, heads byte by byte": Kind(partial(slow_heads, 200)),
     "500 connections, nothing sent": Kind(partial(silent, 500)),
     "20 connections, answers of batches not read": Kind(partial(unread, 20), 200),
+    "10 connections, bodies of any shape to all routes, long queries": Kind(partial(odd_bodies, 10), 200),
 }
 
 
-def _good_client(server: Server, until: float) -> tuple[str | None, float, int]:
-    """Look up a board again and again. Return the loss, the longest latency and the most memory."""
-    longest, most_bytes = 0.0, 0
+def _good_client(server: Server, until: float) -> tuple[str | None, float]:
+    """Look up a board again and again. Return the loss and the longest latency."""
+    longest = 0.0
     while time.monotonic() < until or longest == 0:
         loss, seconds = _asked(server, f"/v1/lookup?board={_EASY}")
-        longest, most_bytes = max(longest, seconds), max(most_bytes, resident_bytes(server.process.pid))
+        longest = max(longest, seconds)
         if loss is not None:
-            return loss, longest, most_bytes
+            return loss, longest
         time.sleep(0.02)
-    return None, longest, most_bytes
+    return None, longest
 
 
 def _asked(server: Server, path: str) -> tuple[str | None, float]:
@@ -151,12 +185,15 @@ def attacked(kind: Kind, seconds: float) -> tuple[str | None, dict[str, float]]:
     with serving(table_file("663", "4x4"), options=["--solves", "2", "--grace", str(_GRACE_S)]) as server:
         attackers = threading.Thread(target=kind.act, args=(server.port, is_over))
         _good_client(server, 0)
+        server.ask(f"/v1/solve?board={_WORST}&time_limit=0.5")  # loads the kernels of searches
+        reset_peak(server.process.pid)
         before = resident_bytes(server.process.pid)
         attackers.start()
         try:
-            loss, latency_s, most_bytes = _good_client(server, time.monotonic() + seconds)
+            loss, latency_s = _good_client(server, time.monotonic() + seconds)
             # The search is short: long ones wait behind those of hostile clients, as behind others.
             loss = loss or _asked(server, f"/v1/solve?board={_EASY}&time_limit=2")[0]
+            growth = peak_bytes(server.process.pid) - before
             stopped = time.monotonic()
             server.process.terminate()
             code = server.process.wait(60)
@@ -165,7 +202,7 @@ def attacked(kind: Kind, seconds: float) -> tuple[str | None, dict[str, float]]:
             is_over.set()
             attackers.join()
     figures = {
-        "growth_mb": round((most_bytes - before) / 1e6, 1),
+        "growth_mb": round(growth / 1e6, 1),
         "longest_latency_s": round(latency_s, 3),
         "end_s": round(end_s, 2),
     }

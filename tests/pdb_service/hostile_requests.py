@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from pathlib import Path
 from typing import NamedTuple
 
 import psutil
@@ -68,6 +69,16 @@ def _send(port: int, hostile: Hostile) -> bytes:
 def resident_bytes(process: int) -> int:
     """Return the resident memory of a process."""
     return int(psutil.Process(process).memory_info().rss)
+
+
+def reset_peak(process: int) -> None:
+    """Let the peak of a process's memory begin with what it has now."""
+    Path(f"/proc/{process}/clear_refs").write_text("5")
+
+
+def peak_bytes(process: int) -> int:
+    """Return the most resident memory of a process since `reset_peak`."""
+    return int(Path(f"/proc/{process}/status").read_text().partition("VmHWM:")[2].split()[0]) * 1024
 
 
 def open_files(process: int) -> int:

@@ -22,7 +22,9 @@ from tests.pdb_service.hostile_requests import (
     Hostile,
     hostile_requests,
     open_files,
+    peak_bytes,
     request,
+    reset_peak,
     resident_bytes,
     send_all,
 )
@@ -158,12 +160,10 @@ def test_hostile_requests_cause_no_error_and_no_leak(server: Server, n_requests:
 )
 def test_large_bodies_take_little_memory(server: Server, body: bytes, status: int) -> None:
     sent = Hostile(request("/v1/lookup?size=4x4", body, "Content-Type: application/json"), 20.0)
-    process = Path(f"/proc/{server.process.pid}")
-    (process / "clear_refs").write_text("5")  # resets the peak
+    reset_peak(server.process.pid)
     before = resident_bytes(server.process.pid)
     assert send_all(server.port, [sent] * 4, n_threads=2) == {status: 4}
-    peak = int((process / "status").read_text().partition("VmHWM:")[2].split()[0]) * 1024
-    assert peak - before < 150e6
+    assert peak_bytes(server.process.pid) - before < 150e6
 
 
 # Options and signals

@@ -19,7 +19,7 @@ lose_power | 500 | slow
 failing_search --tried 2000 --interrupts 1000 --offers 1000 --seed 2 | 4000 | slow
 damaged_tables --tried 2000 --seed 2 | 20000 | slow
 NUMBA_BOUNDSCHECK=1 damaged_tables --tried 2000 --seed 2 | 20000 | slow
-hostile_clients | 5 | slow
+hostile_clients | 6 | slow
 killed_commands --tried 5 --signals 5 | 25 | slow
 small_memory | 130 | slow
 """
