@@ -76,9 +76,10 @@ class Board(tuple[int, ...]):
             return board
         if isinstance(board, str):
             return cls._read(board, expected)
-        if isinstance(board, GeneratorType):  # from dataclasses.asdict, which remakes each tuple
-            board = tuple(board)
-        return cls._checked(*_read_sequence(board, expected))
+        cells: Any = board
+        if isinstance(cells, GeneratorType):  # from dataclasses.asdict, which remakes each tuple
+            cells = tuple(cells)
+        return cls._checked(*_read_sequence(cells, expected))
 
     @classmethod
     def _read(cls, text: str, size: BoardSize | None) -> Self:
