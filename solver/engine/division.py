@@ -12,11 +12,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from pdb_core.jit import NotCompiledError, compiling_until
 from pdb_core.puzzle import Tiles
 from solver.board_arrays import N_MOVES
 from solver.checkpoint import Checkpoint, Subtrees
 from solver.engine import search_memory as mem
 from solver.engine.division_kernels import EXPANDED, expand_near_root
+from solver.engine.engine import Engine
 from solver.engine.stack import Stack, StackPool
 from solver.engine.subtree_list import SubtreeList, SubtreeWork, log_shares
 from solver.progress import Iteration
@@ -44,6 +46,18 @@ class Division:
 
 
 DIVISION = Division(most_nodes=100_000, ratio=10_000)
+
+
+def loads_division(engine: Engine, stack: Stack, end: float) -> bool:
+    """Load the kernel of divisions, or compile it if there is time before `end`. Returns whether it is there."""
+    nodes, h = np.zeros((2, engine.tables.n_columns), dtype=np.uint32), np.zeros(2, dtype=np.int16)
+    try:
+        with compiling_until(end):
+            # The only node has no moves left: it is not expanded.
+            expand_near_root(engine.tables, engine.round_tables, stack.memory, nodes, h, 1, 0)
+    except NotCompiledError:
+        return False
+    return True
 
 
 class DividedWork(SubtreeWork):

@@ -16,7 +16,7 @@ from solver.board_arrays import N_MOVES
 from solver.checkpoint import Checkpoint, Subtrees, is_long
 from solver.engine import search_memory as mem
 from solver.engine.boards_search import BoardsSearch
-from solver.engine.division import DIVISION, DividedWork
+from solver.engine.division import DIVISION, DividedWork, loads_division
 from solver.engine.engine import Engine, Roots, too_deep
 from solver.engine.search_result import SearchResult
 from solver.engine.stack import Stack, StackPool
@@ -179,6 +179,7 @@ class _LongSearch:
 
     def __post_init__(self) -> None:
         self.roots, self.row, self.start = self.many.roots, self.many.board, self.many.began_at
+        self.end = math.inf if self.limits.time_limit is None else self.start + self.limits.time_limit
         self.board: Tiles = tuple(self.roots.boards[self.row].tolist())
         self.h = int(self.roots.h[self.row])
 
@@ -227,9 +228,8 @@ class _LongSearch:
         n_nodes = int(last.generated / ida_star.engine.pace)
         if ida_star.find_solution is None or self.finds_all or n_nodes < _LOOK_ABOVE:
             return None
-        end = math.inf if self.limits.time_limit is None else self.start + self.limits.time_limit
         at_last = None if report is None else lambda _: report(last)
-        tiles = ida_star.find_solution(self.board, threshold, n_nodes, end, at_last)
+        tiles = ida_star.find_solution(self.board, threshold, n_nodes, self.end, at_last)
         if tiles is not None and len(tiles) != threshold:
             raise ida_star.engine.wrong_end()
         return tiles
@@ -241,7 +241,7 @@ class _LongSearch:
         divides = not self.keeps_rest and (self.checkpoint is not None or not self.in_order)
         if divides and not (is_begun or self.finds_all) and is_long(finished, engine.pace):
             plan = DIVISION.plan(finished, threshold, engine.pace)
-            if plan is not None:
+            if plan is not None and loads_division(engine, self.stack, self.end):
                 growth = max(1.0, finished[-1].generated / max(1, finished[-2].generated))
                 checkpoint = Checkpoint() if self.checkpoint is None else self.checkpoint
                 return DividedWork(stacks, self.stack, self.board, plan, threshold, growth, checkpoint, search.resume)

@@ -1,8 +1,11 @@
 """Division of a threshold near the root; tests/solver/test_subtrees.py searches divided thresholds."""
 
+import math
+import time
 from functools import cache
 from typing import Any
 
+import numba
 import pytest
 
 from pdb_core.puzzle import BoardSize, Tiles
@@ -94,3 +97,15 @@ def test_threshold_without_subtrees_is_finished(monkeypatch: pytest.MonkeyPatch)
         engine = engine_for([database]).engine
         board = solvable_boards(S3, 1, 22)[0]
         assert divided(engine, board, database.probe(board).h, (10_000, 0), monkeypatch)[0] == []
+
+
+def test_divisions_are_compiled_only_if_there_is_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    kernel = numba.njit(lambda number: number)
+    monkeypatch.setattr(division, "expand_near_root", lambda *_: kernel(8))
+    with database_for("1,2,5/3,4,6/7,8", "3x3", encoding="bits") as database:
+        stacks = StackPool(engine_for([database]).engine)
+        with stacks.borrowed() as stack:
+            assert not division.loads_division(stacks.engine, stack, time.perf_counter() + 10)
+            assert not kernel.signatures
+            assert division.loads_division(stacks.engine, stack, math.inf)
+            assert kernel.signatures

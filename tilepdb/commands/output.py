@@ -1,5 +1,6 @@
 """Output of the commands: results on stdout in one of four formats, and messages on stderr."""
 
+import atexit
 import csv
 import functools
 import io
@@ -150,6 +151,7 @@ def _signals() -> "socket.socket":
 
     reading, writing = socket.socketpair()
     writing.setblocking(False)
+    atexit.register(reading.close)
     signal.set_wakeup_fd(writing.detach(), warn_on_full_buffer=False)
     return reading
 
