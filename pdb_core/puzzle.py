@@ -186,7 +186,8 @@ def as_array(given: Any) -> npt.NDArray[Any]:
         raise ValueError
     cells = np.asarray(given)
     if isinstance(given, Sequence) and cells.dtype.kind in "iu":
-        each: Iterable[Any] = given
+        # Looking at each number of many boards would take as long as NumPy does.
+        each: Iterable[Any] = given if cells.size <= MAX_SIDE * MAX_SIDE else given[:1]
         for _ in range(cells.ndim - 1):
             each = chain.from_iterable(row for row in each if not isinstance(row, np.ndarray))
         # Among numbers, NumPy takes True for 1.
