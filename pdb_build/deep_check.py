@@ -41,9 +41,9 @@ from pdb_core.encoding import UNREACHED, block_bytes
 from pdb_core.errors import TableFileDamagedError, WrongAnswerError
 from pdb_core.layout import jump_positions
 from pdb_core.pattern import Pattern
-from pdb_core.puzzle import BLANK
 from pdb_core.table_spec import TableSpec
 from pdb_core.threads import thread_pool
+from pdb_core.types import BLANK
 
 Progress = Callable[[str, float], None]
 Result = TypeVar("Result")

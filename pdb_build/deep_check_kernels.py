@@ -4,13 +4,31 @@ They share no code with the search that builds tables. All of them work on a sla
 `start` to `stop` - 1. Several may run at once on disjoint slabs, each with its own scratch arrays.
 """
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
-from pdb_build.deep_check_space import Moves
 from pdb_core.encoding import UNREACHED
 from pdb_core.jit import kernel
+from pdb_core.types import Int64s
+
+NO_JUMP = -1
+
+
+class Moves(NamedTuple):
+    """Moves between blocks, as kernels read them.
+
+    first         int64[n_blocks + 1]   the moves out of a block
+    targets       int32[n_moves]        the block a move leads to
+    jumps         int16[n_moves]        row of `permutations`, or NO_JUMP if arrangements keep their rank
+    permutations  uint16 or uint32[n_jumps, k!]  from the rank before to the rank after
+    """
+
+    first: Int64s
+    targets: npt.NDArray[np.int32]
+    jumps: npt.NDArray[np.int16]
+    permutations: npt.NDArray[np.unsignedinteger]
 
 
 @kernel

@@ -7,34 +7,17 @@ whole arrays of cell sets at a time.
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from pdb_build.deep_check_kernels import NO_JUMP, Moves
 from pdb_core.encoding import DEFAULT_COST, Cost
-from pdb_core.puzzle import BLANK, BoardSize, Tiles
+from pdb_core.puzzle import BoardSize, Tiles
 from pdb_core.ranking import PatternIndex, lexicographic_arrangements, lexicographic_cell_sets
+from pdb_core.types import BLANK, Int64s
 
 Bytes = npt.NDArray[np.uint8]
-Masks = npt.NDArray[np.int64]
-
-NO_JUMP = -1
-
-
-class Moves(NamedTuple):
-    """Moves between blocks, as kernels read them.
-
-    first         int64[n_blocks + 1]   the moves out of a block
-    targets       int32[n_moves]        the block a move leads to
-    jumps         int16[n_moves]        row of `permutations`, or NO_JUMP if arrangements keep their rank
-    permutations  uint16 or uint32[n_jumps, k!]  from the rank before to the rank after
-    """
-
-    first: Masks
-    targets: npt.NDArray[np.int32]
-    jumps: npt.NDArray[np.int16]
-    permutations: npt.NDArray[np.unsignedinteger]
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,7 +30,7 @@ class StateSpace:
 
     size: BoardSize
     n_tiles: int
-    first_block: Masks
+    first_block: Int64s
     region_numbers: Bytes
     moves: Moves
 
@@ -113,7 +96,7 @@ def _neighbour_pairs(size: BoardSize) -> list[tuple[int, int]]:
     return [(cell, near) for cell in range(size.n_cells) for near in size.neighbours[cell]]
 
 
-def _blank_regions(size: BoardSize, cell_sets: Masks, cost: Cost) -> tuple[npt.NDArray[np.bool_], Bytes]:
+def _blank_regions(size: BoardSize, cell_sets: Int64s, cost: Cost) -> tuple[npt.NDArray[np.bool_], Bytes]:
     """Return which cells are free, and the lowest cell of their blank region (else 255); both [n_cells, n_sets]."""
     cells = np.arange(size.n_cells, dtype=np.uint8)[:, None]
     free = (cell_sets[None, :] >> cells) & 1 == 0
@@ -130,9 +113,9 @@ def _blank_regions(size: BoardSize, cell_sets: Masks, cost: Cost) -> tuple[npt.N
 def _moves(
     size: BoardSize,
     n_tiles: int,
-    cell_sets: Masks,
+    cell_sets: Int64s,
     free: npt.NDArray[np.bool_],
-    first_block: Masks,
+    first_block: Int64s,
     region_numbers: Bytes,
     cost: Cost,
 ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32], npt.NDArray[np.int16]]:

@@ -14,20 +14,43 @@ those that it holds. No other set of visited states is needed.
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
-from pdb_build.word_layout import SOURCE_BITS, TARGET_BITS, WordJumps
 from pdb_core.bit_kernels import popcount, trailing_zeros
 from pdb_core.jit import kernel
 from pdb_core.layout_kernels import Transitions
+from pdb_core.types import Int64s
 
 _ONE = np.uint64(1)
 _at = np.uint64
-_SOURCE_MASK = (1 << SOURCE_BITS) - 1
-_TARGET_MASK = (1 << TARGET_BITS) - 1
 # For each digit of the bit numbers of a word: the bits with a 0 there. Their partners are `1 << digit` higher.
 _LOWER_BITS = (0x5555, 0x3333, 0x0F0F, 0x00FF)
 # A row with fewer bits than 1/16 of its words is pushed word by word, skipping zeros: measured to break even there.
 _SPARSE = 16
+
+
+# An entry of `WordJumps.by_digit`, uint64:   | target word, 32 bits | source word, 32 bits |
+SOURCE_BITS = 32
+# An entry of `WordJumps.by_source`, uint32:  | digit + 1, or 0 if nothing is exchanged, 8 bits | target word, 24 bits |
+TARGET_BITS = 24
+
+
+_SOURCE_MASK = (1 << SOURCE_BITS) - 1
+_TARGET_MASK = (1 << TARGET_BITS) - 1
+
+
+class WordJumps(NamedTuple):
+    """Effect of each jump on words, in two orders. Kernels read it.
+
+    by_digit   uint64[n_jumps, n_words]  source and target of each word. Unchanged words come first, then those whose
+               bits are exchanged by digit 0 of the bit numbers, by digit 1, ...
+    first      int64[n_jumps, 6]         where the unchanged words begin in `by_digit`, those of digit 0, ...
+    by_source  uint32[n_jumps, n_words]  digit and target of each source word
+    """
+
+    by_digit: npt.NDArray[np.uint64]
+    first: Int64s
+    by_source: npt.NDArray[np.uint32]
 
 
 class LevelRows(NamedTuple):

@@ -13,33 +13,15 @@ shifts. So up to 16 bits move at once instead of one.
 import math
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from pdb_build.search_kernels import SOURCE_BITS, TARGET_BITS, WordJumps
 from pdb_core.layout import jump_permutation, jump_positions
 from pdb_core.ranking import lexicographic_arrangements
 
 MAX_PAIRS = 4
-# An entry of `WordJumps.by_digit`, uint64:   | target word, 32 bits | source word, 32 bits |
-SOURCE_BITS = 32
-# An entry of `WordJumps.by_source`, uint32:  | digit + 1, or 0 if nothing is exchanged, 8 bits | target word, 24 bits |
-TARGET_BITS = 24
-
-
-class WordJumps(NamedTuple):
-    """Effect of each jump on words, in two orders. Kernels read it.
-
-    by_digit   uint64[n_jumps, n_words]  source and target of each word. Unchanged words come first, then those whose
-               bits are exchanged by digit 0 of the bit numbers, by digit 1, ...
-    first      int64[n_jumps, 6]         where the unchanged words begin in `by_digit`, those of digit 0, ...
-    by_source  uint32[n_jumps, n_words]  digit and target of each source word
-    """
-
-    by_digit: npt.NDArray[np.uint64]
-    first: npt.NDArray[np.int64]
-    by_source: npt.NDArray[np.uint32]
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,8 +1,9 @@
 """Configuration of numba, and the decorators of kernels.
 
-Kernels live in files named `*_kernels.py` and are marked `@kernel`. Compiled code is kept on disk in a folder named
-after a digest of all kernel sources (and what they import), the numba version and the mode, because numba's own cache
-looks only at the file of the outermost function and would keep an old inner one.
+Kernels live in files named `*_kernels.py` and are marked `@kernel`. They import only each other and leaves: files of
+constants and types that import nothing else of ours. Compiled code is kept on disk in a folder named after a digest of
+all these files, the numba version and the mode, because numba's own cache looks only at the file of the outermost
+function and would keep an old inner one.
 """
 
 import gc
@@ -62,7 +63,8 @@ def _kernel_sources() -> dict[str, bytes]:
         name = to_read.pop()
         if name in paths and name not in found:
             found[name] = paths[name].read_bytes()
-            source = found[name].decode()
+            # What this file imports has no part in a kernel.
+            source = "" if name == __name__ else found[name].decode()
             for match in _IMPORT.finditer(source):
                 # `from MODULE import NAMES`, where a name may be that of a module, or `import MODULE`.
                 _from, _, module = (

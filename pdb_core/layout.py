@@ -25,7 +25,7 @@ from pdb_core.layout_kernels import (
     fill_regions,
     fill_transitions,
 )
-from pdb_core.puzzle import BLANK, BoardSize, Tiles
+from pdb_core.puzzle import BoardSize, Tiles
 from pdb_core.ranking import (
     PatternIndex,
     arrangement_ranks,
@@ -34,6 +34,7 @@ from pdb_core.ranking import (
     lexicographic_cell_sets,
     packed_labels,
 )
+from pdb_core.types import BLANK
 
 # Width of a row that takes every cell out of the mask, up or down.
 _NO_ROW = 63

@@ -17,7 +17,6 @@ from pdb_core.encoding import COSTS, DEFAULT_COST, Cost
 from pdb_core.errors import GoalError, PartitionError
 from pdb_core.messages import listed, shorten
 from pdb_core.puzzle import (
-    BLANK,
     MAX_TABLE_SIDE,
     MIN_SIDE,
     BoardSize,
@@ -28,6 +27,7 @@ from pdb_core.puzzle import (
     draw_grid,
 )
 from pdb_core.symmetry import mappings_between
+from pdb_core.types import BLANK
 
 MAX_PATTERN_TILES = 10
 # Of a catalogue. Patterns have one letter each.

@@ -28,6 +28,7 @@ from pdb_core.board_text import Line, quoted, read_boards, read_line, size_of_ro
 from pdb_core.drawing import Drawing, HasPartition, board_drawing, pattern_colours
 from pdb_core.errors import BoardError, GoalError
 from pdb_core.messages import listed, shorten
+from pdb_core.types import BLANK
 
 # A board: the tile on each cell, row by row.
 Tiles = tuple[int, ...]
@@ -39,7 +40,6 @@ Item = TypeVar("Item")
 
 # Random boards that one call draws.
 _MOST_RANDOM = 100_000_000
-BLANK = 0
 
 
 class Board(tuple[int, ...]):

@@ -10,8 +10,9 @@ from dataclasses import dataclass
 
 from pdb_core.encoding import Cost
 from pdb_core.pattern import Partition, Pattern
-from pdb_core.puzzle import BLANK, BoardSize, Tiles
+from pdb_core.puzzle import BoardSize, Tiles
 from pdb_core.symmetry import symmetries
+from pdb_core.types import BLANK
 
 
 @dataclass(frozen=True)

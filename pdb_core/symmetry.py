@@ -13,7 +13,8 @@ from functools import lru_cache
 import numpy as np
 
 from pdb_core.errors import GoalError
-from pdb_core.puzzle import BLANK, BoardSize, Tiles, goal_name
+from pdb_core.puzzle import BoardSize, Tiles, goal_name
+from pdb_core.types import BLANK
 
 
 @dataclass(frozen=True)

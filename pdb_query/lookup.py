@@ -17,19 +17,19 @@ import numpy.typing as npt
 
 from pdb_core.encoding import block_bytes
 from pdb_core.layout import cell_masks, pattern_blocks
-from pdb_core.puzzle import BLANK, Tiles
+from pdb_core.puzzle import Tiles
 from pdb_core.ranking import arrangement_ranks, cell_set_ranks
 from pdb_core.resources import available_cores
 from pdb_core.shared_tables import TableUse, tiles_stood_for
 from pdb_core.symmetry import BoardMapping
 from pdb_core.table_spec import DatabaseSpec
 from pdb_core.threads import thread_pool
+from pdb_core.types import BLANK, Int64s
 from pdb_query import records
 from pdb_query.descent_kernels import DESCENT_FIELDS, N_DESCENTS, probe_bits
 from pdb_query.lookup_kernels import probe_bytes
-from pdb_query.records import move_records, moves_toward_goal, n_words_of
+from pdb_query.move_records import move_records, moves_toward_goal, n_words_of
 
-Int64s = npt.NDArray[np.int64]
 # A larger memo of descents does not fit in the processor's caches.
 _MOST_MEMO_ENTRIES = 1 << 17
 # Units that `probe_distances` looks up between two returns to Python.

@@ -11,7 +11,7 @@ import numpy as np
 from pdb_core.bit_kernels import load_byte, load_half, load_word, popcount, prefetch
 from pdb_core.encoding import UNREACHED
 from pdb_core.jit import borrowing_kernel, inlined_kernel, kernel
-from pdb_core.puzzle import BLANK
+from pdb_core.types import BLANK
 from pdb_query.records import (
     BLOCK_BITS,
     BLOCKS,

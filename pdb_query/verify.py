@@ -13,8 +13,7 @@ from pdb_core.encoding import UNREACHED, Encoding
 from pdb_core.errors import TableFileDamagedError, TableFileError
 from pdb_core.messages import as_typed
 from pdb_core.schema import HISTOGRAM_DATASET, TABLE_DATASET, Header, PatternHeader, hdf5_attributes, pattern_group
-
-Int64s = npt.NDArray[np.int64]
+from pdb_core.types import Int64s
 
 # Bytes digested between two calls of `progress`.
 _PIECE_BYTES = 4 * 1024 * 1024

@@ -12,7 +12,8 @@ from pydantic import BaseModel, ConfigDict, Field
 from pydantic_core import to_json
 
 from pdb_core.encoding import Cost, Encoding
-from pdb_core.puzzle import BLANK, Board, Tiles, blank_last, is_solvable, parse_goal, why_unsolvable
+from pdb_core.puzzle import Board, Tiles, blank_last, is_solvable, parse_goal, why_unsolvable
+from pdb_core.types import BLANK
 from pdb_query.database import BatchProbe, Database, Probe
 from pdb_query.instances import Instance
 from pdb_service.served_databases import Served, ServedDatabases

@@ -15,7 +15,8 @@ from starlette.types import Receive, Scope, Send
 
 from pdb_core.errors import ParameterError
 from pdb_core.messages import as_typed
-from pdb_core.puzzle import BLANK, Board, is_solvable
+from pdb_core.puzzle import Board, is_solvable
+from pdb_core.types import BLANK
 from pdb_service.answers import Answer, MoveAnswer, MovesAnswer, SolveAnswer, SolveProgress
 from pdb_service.middleware import CLIENT_GONE
 from pdb_service.openapi import TABLE_STATUSES, ApiRoute

@@ -12,8 +12,9 @@ import numpy as np
 import numpy.typing as npt
 
 from pdb_core.errors import InputError
-from pdb_core.puzzle import BLANK, Boards, BoardSize, Tiles
+from pdb_core.puzzle import Boards, BoardSize, Tiles
 from pdb_core.threads import thread_pool
+from pdb_core.types import BLANK
 
 Orders = npt.NDArray[np.uint8]
 Keys = npt.NDArray[Any]

@@ -3,13 +3,8 @@
 import numpy as np
 import numpy.typing as npt
 
-from pdb_core.puzzle import BLANK, BoardSize, Tiles
-
-Int64s = npt.NDArray[np.int64]
-
-# The blank moves up, left, right or down. An *edge* is blank * N_MOVES + move.
-N_MOVES = 4
-UP, LEFT, RIGHT, DOWN = range(N_MOVES)
+from pdb_core.puzzle import BoardSize, Tiles
+from pdb_core.types import BLANK, DOWN, LEFT, N_MOVES, RIGHT, UP, Int64s
 
 
 def neighbours_by_move(size: BoardSize) -> Int64s:

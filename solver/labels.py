@@ -7,10 +7,10 @@ import numpy as np
 import numpy.typing as npt
 
 from pdb_core.messages import ShortRepr
-from pdb_core.puzzle import BLANK, BoardSize
+from pdb_core.puzzle import BoardSize
 from pdb_core.symmetry import BoardMapping
-from pdb_query.lookup import Int64s
-from solver.board_arrays import N_MOVES, neighbours_by_move
+from pdb_core.types import BLANK, N_MOVES, Int64s
+from solver.board_arrays import neighbours_by_move
 from solver.engine.engine import NO_LAST
 from solver.engine.ida_star import IdaStar
 from solver.engine.worker_pool import WorkerPool

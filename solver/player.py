@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 
-from pdb_core.puzzle import BLANK, Board
+from pdb_core.puzzle import Board
+from pdb_core.types import BLANK
 
 _CELL = 44
 # `ID` is replaced, so that several players on a page do not mix.

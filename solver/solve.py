@@ -21,10 +21,9 @@ from pdb_core.errors import InputError, UnsolvableError
 from pdb_core.jit import NotCompiledError, compiling_until
 from pdb_core.puzzle import Board, BoardLike, BoardSize, Tiles, as_goal
 from pdb_core.symmetry import BoardMapping
+from pdb_core.types import N_MOVES, Int64s
 from pdb_query import Database
 from pdb_query.database import as_databases
-from pdb_query.lookup import Int64s
-from solver.board_arrays import N_MOVES
 from solver.checkpoint import Checkpoint
 from solver.engine.boards_search import BoardsSearch
 from solver.engine.database_engine import database_engine

@@ -9,7 +9,8 @@ import numpy as np
 from numba import config
 
 from pdb_core.encoding import DEFAULT_COST, Cost, Encoding
-from pdb_core.puzzle import BLANK, BoardLike, BoardSize, Tiles, random_boards
+from pdb_core.puzzle import BoardLike, BoardSize, Tiles, random_boards
+from pdb_core.types import BLANK
 from pdb_query import Database, open_database, read_instances
 from solver import Iteration, Solver, replay
 from solver.engine.database_engine import database_engine

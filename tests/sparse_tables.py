@@ -17,11 +17,12 @@ import numpy.typing as npt
 from pdb_core.encoding import Encoding, block_bytes
 from pdb_core.layout import pattern_blocks
 from pdb_core.pattern import Partition
-from pdb_core.puzzle import BLANK, BoardSize, Tiles, blank_last
+from pdb_core.puzzle import BoardSize, Tiles, blank_last
 from pdb_core.ranking import PatternIndex
 from pdb_core.schema import PAGE_BYTES, Header, PatternHeader, user_block_bytes
 from pdb_core.symmetry import mappings_between
 from pdb_core.table_spec import DatabaseSpec, TableSpec
+from pdb_core.types import BLANK
 from tests.naive import boards_and_tables as naive
 
 

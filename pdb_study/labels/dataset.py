@@ -14,12 +14,12 @@ from pdb_core.durable_files import written_safely
 from pdb_core.journal import Journal
 from pdb_core.messages import shorten
 from pdb_core.puzzle import format_board
+from pdb_core.types import N_MOVES
 from pdb_query import Database
 from pdb_query.database import as_databases
 from pdb_study.labels.formats import COLUMNS, MEANING, WRITERS, Columns, check_format
 from pdb_study.labels.labelling import Content, LabelledBoards, label
 from pdb_study.labels.sources import BoardSource
-from solver.board_arrays import N_MOVES
 from solver.solve import Solver
 
 # Most characters of the command in a description, which must fit into a line of a CSV file of boards.

@@ -9,7 +9,8 @@ import numpy.typing as npt
 
 from pdb_core.arguments import as_choice, as_count, as_threads, check_kind
 from pdb_core.messages import ShortRepr
-from pdb_core.puzzle import BLANK, BoardLike, as_goal
+from pdb_core.puzzle import BoardLike, as_goal
+from pdb_core.types import BLANK
 from pdb_query.database import board_rows
 from pdb_study.labels.sources import BoardSource, in_chunks
 from solver.board_arrays import neighbours_by_move

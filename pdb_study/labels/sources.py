@@ -15,18 +15,10 @@ import numpy as np
 import numpy.typing as npt
 
 from pdb_core.arguments import as_all, as_count, check_kind, refusal
-from pdb_core.puzzle import (
-    BLANK,
-    BoardLike,
-    Boards,
-    SizeLike,
-    as_goal,
-    as_size,
-    check_table_size,
-    random_boards,
-)
+from pdb_core.puzzle import BoardLike, Boards, SizeLike, as_goal, as_size, check_table_size, random_boards
+from pdb_core.types import BLANK, N_MOVES
 from pdb_query.database import board_rows
-from solver.board_arrays import N_MOVES, neighbours_by_move
+from solver.board_arrays import neighbours_by_move
 
 # Boards per block. Another number would give other boards for the same seed.
 BLOCK = 1024

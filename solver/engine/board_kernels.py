@@ -6,8 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pdb_core.jit import inlined_kernel, kernel
-from pdb_core.puzzle import BLANK
-from pdb_query.lookup import Int64s
+from pdb_core.types import BLANK, Int64s
 from solver.engine import search_memory as mem
 from solver.engine.search_kernels import RoundTables, search
 from solver.engine.search_memory import EngineTables, StackMemory

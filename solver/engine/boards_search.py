@@ -4,7 +4,7 @@ import time
 
 import numpy as np
 
-from pdb_query.lookup import Int64s
+from pdb_core.types import Int64s
 from solver.engine import search_memory as mem
 from solver.engine.board_kernels import BEYOND, BOARD, THRESHOLD, WRONG, BoardsMemory
 from solver.engine.engine import Engine, Roots

@@ -18,7 +18,7 @@ import numpy as np
 
 from pdb_core.bit_kernels import load_byte, popcount, prefetch, stack_array
 from pdb_core.jit import inlined_kernel
-from pdb_query.lookup import Int64s
+from pdb_core.types import Int64s
 from solver.engine import search_memory as mem
 from solver.engine.round_kernels import (
     CELL_MASK,

@@ -12,7 +12,7 @@ from pdb_core.encoding import Cost, block_bytes
 from pdb_core.layout import Blocks, pattern_blocks
 from pdb_core.puzzle import BoardSize
 from pdb_core.ranking import cell_set_ranks
-from pdb_query.lookup import Int64s
+from pdb_core.types import Int64s
 from pdb_query.records import RECORD_FIELDS, TABLE_BIT
 from solver.engine import catalogue_round_kernels as kernels
 from solver.engine.engine import KeptArrays

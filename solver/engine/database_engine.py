@@ -11,7 +11,8 @@ from pdb_core.encoding import UNREACHED
 from pdb_core.errors import TableFileDamagedError
 from pdb_core.puzzle import BoardSize
 from pdb_core.ranking import label_bits_of
-from pdb_query.lookup import Int64s, probe_boards
+from pdb_core.types import Int64s
+from pdb_query.lookup import probe_boards
 from solver.engine import search_memory as mem
 from solver.engine.catalogue_tables import catalogue_tables, distinct_units, fill_units, suits_catalogue
 from solver.engine.engine import (
@@ -23,7 +24,8 @@ from solver.engine.engine import (
     first_column_after_slacks,
     slack_rows,
 )
-from solver.engine.unit_tables import DatabaseSums, Sum, UnitTables, sums_of, unit_tables
+from solver.engine.scalar_round_kernels import UnitTables
+from solver.engine.unit_tables import DatabaseSums, Sum, sums_of, unit_tables
 from solver.engine.vector_round_kernels import lehmer_digits
 from solver.engine.vector_tables import suits_vectors, vector_tables
 from solver.engine.wide_tables import columns_of_units, suits_wide, wide_tables

@@ -14,7 +14,7 @@ import numpy as np
 
 from pdb_core.jit import NotCompiledError, compiling_until
 from pdb_core.puzzle import Tiles
-from solver.board_arrays import N_MOVES
+from pdb_core.types import N_MOVES
 from solver.checkpoint import Checkpoint, Subtrees
 from solver.engine import search_memory as mem
 from solver.engine.division_kernels import EXPANDED, expand_near_root

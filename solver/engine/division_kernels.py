@@ -6,7 +6,7 @@ import numpy as np
 
 from pdb_core.bit_kernels import popcount
 from pdb_core.jit import inlined_kernel, kernel
-from solver.board_arrays import N_MOVES
+from pdb_core.types import N_MOVES
 from solver.engine import search_memory as mem
 from solver.engine.round_kernels import on_stack
 from solver.engine.search_kernels import RoundTables, round_of

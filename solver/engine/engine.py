@@ -10,9 +10,9 @@ import numpy.typing as npt
 
 from pdb_core.errors import LimitReachedError, PdbError, WrongAnswerError
 from pdb_core.puzzle import BoardSize, Tiles
-from pdb_query.lookup import Int64s
+from pdb_core.types import N_MOVES, Int64s
 from pdb_query.private_memory import private_memory
-from solver.board_arrays import N_MOVES, blank_moves
+from solver.board_arrays import blank_moves
 from solver.engine import search_memory as mem
 from solver.engine.search_memory import EngineTables
 from solver.move_pruning.move_pruning import START, PruningFsm

@@ -12,7 +12,7 @@ from functools import partial
 import numpy.typing as npt
 
 from pdb_core.puzzle import Tiles
-from solver.board_arrays import N_MOVES
+from pdb_core.types import N_MOVES
 from solver.checkpoint import Checkpoint, Subtrees, is_long
 from solver.engine import search_memory as mem
 from solver.engine.boards_search import BoardsSearch

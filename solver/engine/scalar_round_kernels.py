@@ -3,20 +3,51 @@
 A node holds its board, one byte for each cell, and for each unit its state, see `records`, and its distance.
 """
 
+from typing import NamedTuple
+
 from pdb_core.bit_kernels import load_byte, prefetch
 from pdb_core.jit import inlined_kernel
+from pdb_core.types import N_MOVES, Int64s
 from pdb_query.lookup_kernels import move_state, state_address
 from pdb_query.records import MOVE_FIELDS, RECORD_FIELDS, SOURCE
-from solver.board_arrays import N_MOVES
 from solver.engine import search_memory as mem
 from solver.engine.round_kernels import in_batch, in_list, list_children, of_parents, on_stack, push_move
 from solver.engine.search_memory import EngineTables, StackMemory
-from solver.engine.unit_tables import UnitTables
 from solver.vectors import vector_kernels as v
 
 BYTE = 255
 # The uppermost byte of a child counts the sums whose distance rose.
 ROSE_COUNT_SHIFT = 24
+
+
+class UnitTables(NamedTuple):
+    """Arrays with which kernels move units and find their distances.
+
+    records        int64[u * RECORD_FIELDS]: of the unit's pattern; the tables have absolute addresses
+    unit_maps      int64[u * 2 * n_cells], see `SumViews`
+    moves          int64[maps * n_cells * N_MOVES * MOVE_FIELDS]: in each different view, the move of a tile that each
+                   edge of the given board becomes
+    edge_cells     int64[n_cells * N_MOVES]: the cell that the tile comes from; 0 if there is none
+    unit_of_tile   int64[s * n_cells]: the unit whose distance a move of the tile changes. If every move counts and the
+                   tile is of no pattern: ~unit, nothing moves but the blank
+    moves_of_tile  int64[s * n_cells]: where the moves of that unit start in `moves`
+    first_units    int64[s + 1]
+    sum_is_bits    int64[s]: whether its tables are bits
+    """
+
+    records: Int64s
+    unit_maps: Int64s
+    moves: Int64s
+    edge_cells: Int64s
+    unit_of_tile: Int64s
+    moves_of_tile: Int64s
+    first_units: Int64s
+    sum_is_bits: Int64s
+    n_cells: int
+    low_bits: int
+    high_bits: int
+    n_sums: int
+    n_units: int
 
 
 @inlined_kernel

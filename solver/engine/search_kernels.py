@@ -9,13 +9,12 @@ from typing import Any
 
 from pdb_core.bit_kernels import popcount
 from pdb_core.jit import chosen_by_type, inlined_kernel, kernel
-from pdb_query.lookup import Int64s
+from pdb_core.types import Int64s
 from solver.engine import search_memory as mem
 from solver.engine.catalogue_round_kernels import CatalogueTables, catalogue_round
 from solver.engine.round_kernels import on_stack
-from solver.engine.scalar_round_kernels import BYTE, scalar_round
+from solver.engine.scalar_round_kernels import BYTE, UnitTables, scalar_round
 from solver.engine.search_memory import EngineTables, StackMemory
-from solver.engine.unit_tables import UnitTables
 from solver.engine.vector_round_kernels import VectorTables, vector_round
 from solver.engine.wide_round_kernels import WideTables, wide_round
 from solver.heuristics.heuristic_round_kernels import HeuristicRoundTables, heuristic_round

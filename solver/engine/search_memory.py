@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from pdb_query.lookup import Int64s
+from pdb_core.types import Int64s
 
 # Most nodes of a round, and the bytes of a column of the batch.
 BATCH = 64

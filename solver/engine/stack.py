@@ -8,8 +8,8 @@ from contextlib import contextmanager
 import numpy as np
 import numpy.typing as npt
 
-from pdb_core.puzzle import BLANK, BoardSize, Tiles
-from pdb_query.lookup import Int64s
+from pdb_core.puzzle import BoardSize, Tiles
+from pdb_core.types import BLANK, Int64s
 from pdb_query.private_memory import private_memory
 from solver.engine import search_memory as mem
 from solver.engine.board_kernels import N_PLACES, BoardsMemory, search_boards

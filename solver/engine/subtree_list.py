@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pdb_core.puzzle import Tiles
-from pdb_query.lookup import Int64s
+from pdb_core.types import Int64s
 from solver.checkpoint import Checkpoint, Subtrees
 from solver.engine import search_memory as mem
 from solver.engine.stack import Stack, StackPool

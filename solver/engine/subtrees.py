@@ -10,7 +10,8 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from pdb_core.puzzle import BLANK, BoardSize, Tiles
+from pdb_core.puzzle import BoardSize, Tiles
+from pdb_core.types import BLANK
 from solver.engine import search_memory as mem
 from solver.engine.engine import Engine
 from solver.engine.search_result import SearchResult

@@ -10,39 +10,12 @@ from typing import NamedTuple
 import numpy as np
 
 from pdb_core.puzzle import BoardSize
-from pdb_query.lookup import Int64s, LookupTables, SumViews
-from pdb_query.records import MOVE_FIELDS, RECORD_FIELDS, TABLE_BIT, move_numbers, move_records
-from solver.board_arrays import N_MOVES, blank_moves
-
-
-class UnitTables(NamedTuple):
-    """Arrays with which kernels move units and find their distances.
-
-    records        int64[u * RECORD_FIELDS]: of the unit's pattern; the tables have absolute addresses
-    unit_maps      int64[u * 2 * n_cells], see `SumViews`
-    moves          int64[maps * n_cells * N_MOVES * MOVE_FIELDS]: in each different view, the move of a tile that each
-                   edge of the given board becomes
-    edge_cells     int64[n_cells * N_MOVES]: the cell that the tile comes from; 0 if there is none
-    unit_of_tile   int64[s * n_cells]: the unit whose distance a move of the tile changes. If every move counts and the
-                   tile is of no pattern: ~unit, nothing moves but the blank
-    moves_of_tile  int64[s * n_cells]: where the moves of that unit start in `moves`
-    first_units    int64[s + 1]
-    sum_is_bits    int64[s]: whether its tables are bits
-    """
-
-    records: Int64s
-    unit_maps: Int64s
-    moves: Int64s
-    edge_cells: Int64s
-    unit_of_tile: Int64s
-    moves_of_tile: Int64s
-    first_units: Int64s
-    sum_is_bits: Int64s
-    n_cells: int
-    low_bits: int
-    high_bits: int
-    n_sums: int
-    n_units: int
+from pdb_core.types import N_MOVES, Int64s
+from pdb_query.lookup import LookupTables, SumViews
+from pdb_query.move_records import move_numbers, move_records
+from pdb_query.records import MOVE_FIELDS, RECORD_FIELDS, TABLE_BIT
+from solver.board_arrays import blank_moves
+from solver.engine.scalar_round_kernels import UnitTables
 
 
 class DatabaseSums(NamedTuple):

@@ -18,7 +18,7 @@ import numpy as np
 
 from pdb_core.bit_kernels import prefetch
 from pdb_core.jit import inlined_kernel, kernel
-from pdb_query.lookup import Int64s
+from pdb_core.types import Int64s
 from solver.engine import search_memory as mem
 from solver.engine.round_kernels import append, in_list, list_children, of_parents, push_move, rank_of_digits, sort
 from solver.engine.search_memory import EngineTables, StackMemory

@@ -7,9 +7,9 @@ import numpy.typing as npt
 
 from pdb_core.layout import pattern_blocks
 from pdb_core.puzzle import BoardSize
+from pdb_core.types import N_MOVES, Int64s
 from pdb_query import records
-from pdb_query.lookup import Int64s
-from solver.board_arrays import N_MOVES, blank_moves
+from solver.board_arrays import blank_moves
 from solver.engine import search_memory as mem
 from solver.engine.engine import KeptArrays
 from solver.engine.unit_tables import Sum

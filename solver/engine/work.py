@@ -1,7 +1,7 @@
 """Work that one thread does in a threshold. Threads without work split that of others."""
 
 from pdb_core.puzzle import Tiles
-from pdb_query.lookup import Int64s
+from pdb_core.types import Int64s
 from solver.engine.stack import Stack, StackPool, tiles_to_goal
 
 

@@ -30,8 +30,7 @@ from solver.graph_search.best_first_kernels import (
 from solver.graph_search.node_table import NodeTable
 from solver.graph_search.node_table_kernels import FOUND, NO_BUCKETS, Packing
 from solver.heuristics import heuristic_tables
-from solver.heuristics.evaluate_kernels import evaluate
-from solver.heuristics.heuristic import TRIPLES
+from solver.heuristics.evaluate_kernels import TRIPLES, evaluate
 from solver.progress import Clock
 
 # Expansions between two looks at the clock: 10 to 50 ms, also with triples, which take 10 microseconds per 5x5 board.

@@ -15,11 +15,10 @@ import numpy.typing as npt
 
 from pdb_core.bit_kernels import popcount, trailing_zeros
 from pdb_core.jit import kernel
+from pdb_core.types import N_MOVES, Int64s
 from pdb_query.lookup_kernels import find_tiles, move_state, place_unit, state_address
 from pdb_query.records import MOVE_FIELDS, RECORD_FIELDS, SOURCE
-from solver.board_arrays import N_MOVES, Int64s
-from solver.engine.scalar_round_kernels import read_change
-from solver.engine.unit_tables import UnitTables
+from solver.engine.scalar_round_kernels import UnitTables, read_change
 from solver.graph_search.node_table_kernels import (
     EXPANDED,
     FINISHED,
@@ -41,8 +40,7 @@ from solver.graph_search.node_table_kernels import (
     find,
     list_children,
 )
-from solver.heuristics.evaluate_kernels import evaluate, manhattan
-from solver.heuristics.heuristic import MANHATTAN, HeuristicTables
+from solver.heuristics.evaluate_kernels import MANHATTAN, HeuristicTables, evaluate, manhattan
 
 FIRST_BUCKET, LARGEST_KEY = N_COUNTERS - 2, N_COUNTERS - 1
 # Node 0 is the board.

@@ -6,7 +6,8 @@ first on an optimal path.
 
 import numpy as np
 
-from pdb_core.puzzle import BLANK, Board, Tiles
+from pdb_core.puzzle import Board, Tiles
+from pdb_core.types import BLANK
 from solver.graph_search.breadth_first_kernels import MEETING_NODE, N_ROOTS, NEXT_NODE, expand_layer
 from solver.graph_search.node_table import NodeTable
 from solver.graph_search.node_table_kernels import (

@@ -8,7 +8,7 @@ import numpy as np
 
 from pdb_core.bit_kernels import trailing_zeros
 from pdb_core.jit import kernel
-from solver.board_arrays import N_MOVES, Int64s
+from pdb_core.types import N_MOVES, Int64s
 from solver.graph_search.node_table_kernels import (
     END_SHIFT,
     EXPANDED,

@@ -15,7 +15,8 @@ from typing import Any
 
 from pdb_core.arguments import FilePath, as_bytes, as_choice
 from pdb_core.errors import InputError, MemoryLimitError, PdbError, TableFileDamagedError, WrongAnswerError
-from pdb_core.puzzle import BLANK, Board, BoardLike, SizeLike, as_goal, as_size, check_table_size
+from pdb_core.puzzle import Board, BoardLike, SizeLike, as_goal, as_size, check_table_size
+from pdb_core.types import BLANK
 from pdb_query import Database
 from pdb_query.database import as_databases
 from solver.algorithms import A_STAR, ALGORITHMS, BIDIRECTIONAL, DEFAULT_WEIGHT, GREEDY, WEIGHTED_A_STAR

@@ -10,9 +10,10 @@ import numpy as np
 
 from pdb_core.errors import MemoryLimitError
 from pdb_core.messages import format_bytes
-from pdb_core.puzzle import BLANK, BoardSize, Tiles
+from pdb_core.puzzle import BoardSize, Tiles
 from pdb_core.resources import available_memory
-from solver.board_arrays import N_MOVES, Int64s, blank_moves
+from pdb_core.types import BLANK, N_MOVES, Int64s
+from solver.board_arrays import blank_moves
 from solver.graph_search.node_table_kernels import (
     EXPANDED,
     GENERATED,

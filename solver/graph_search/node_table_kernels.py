@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from pdb_core.bit_kernels import prefetch, trailing_zeros
 from pdb_core.jit import borrowing_kernel, inlined_kernel, kernel
-from solver.board_arrays import N_MOVES, Int64s
+from pdb_core.types import N_MOVES, Int64s
 
 # Bits of a word that hold the board: the same number for tiles of 4, 5 and 6 bits.
 KEY_BITS = 60

@@ -1,28 +1,54 @@
 """Misplaced tiles, Manhattan distance, and the evaluation of the chosen heuristics."""
 
+from typing import NamedTuple
+
 import numpy as np
 import numpy.typing as npt
 
 from pdb_core.bit_kernels import popcount
 from pdb_core.jit import borrowing_kernel
-from solver.heuristics.heuristic import (
-    CORNER_TILES,
-    KORF_TAYLOR,
-    LAST_MOVE,
-    LINEAR_CONFLICT,
-    MISPLACED,
-    PAIRS,
-    TRIPLES,
-    WALKING_DISTANCE,
-    HeuristicTables,
+from solver.algorithms import HEURISTIC_NAMES
+from solver.heuristics.korf_taylor_kernels import (
+    LastMoveTables,
+    LinearConflictTables,
+    all_corrections,
+    conflicts,
+    corner_tile_cells,
+    last_moves,
 )
-from solver.heuristics.korf_taylor_kernels import all_corrections, conflicts, corner_tile_cells, last_moves
-from solver.heuristics.mutual_cost_kernels import group_excess
-from solver.heuristics.walking_distance_kernels import walking_distance
+from solver.heuristics.mutual_cost_kernels import GroupTables, group_excess
+from solver.heuristics.walking_distance_kernels import WalkingTables, walking_distance
 
 Cells = npt.NDArray[np.uint8]
 
 _at = np.uint64
+
+
+# Codes of the heuristics, in the order of evaluation.
+(
+    MISPLACED, MANHATTAN, CORNER_TILES, LAST_MOVE, LINEAR_CONFLICT, KORF_TAYLOR, WALKING_DISTANCE, PAIRS, TRIPLES,
+) = range(len(HEURISTIC_NAMES))  # fmt: skip
+
+
+class HeuristicTables(NamedTuple):
+    """Tables of the chosen heuristics for one board size and goal, for kernels.
+
+    codes         int64[m]          the heuristics chosen, ascending
+    goal_cells    int64[n_cells]    the cell of each tile in the goal, and of the blank
+    manhattan     uint8[n_cells * n_cells]  Manhattan distance of tile t on cell c at t * n_cells + c; 0 for the blank
+    corner_pairs  see `korf_taylor.corner_pairs`
+    """
+
+    codes: npt.NDArray[np.int64]
+    goal_cells: npt.NDArray[np.int64]
+    width: int
+    height: int
+    manhattan: npt.NDArray[np.uint8]
+    linear_conflict: LinearConflictTables
+    last_move: LastMoveTables
+    corner_pairs: npt.NDArray[np.int64]
+    walking: WalkingTables
+    groups: GroupTables
 
 
 @borrowing_kernel

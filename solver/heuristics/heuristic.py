@@ -6,10 +6,8 @@ chosen.
 
 import re
 from collections.abc import Collection, Sequence
-from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from pdb_core.arguments import as_names
 from pdb_core.errors import InputError
@@ -17,44 +15,13 @@ from pdb_core.messages import shorten
 from pdb_core.puzzle import BoardSize, Tiles, check_table_size
 from solver.algorithms import HEURISTIC_NAMES
 from solver.board_arrays import manhattan_distances
-from solver.heuristics.korf_taylor import (
-    LastMoveTables,
-    LinearConflictTables,
-    corner_pairs,
-    last_move_tables,
-    linear_conflict_tables,
-)
+from solver.heuristics.evaluate_kernels import HeuristicTables
+from solver.heuristics.korf_taylor import corner_pairs, last_move_tables, linear_conflict_tables
 from solver.heuristics.mutual_cost import group_tables
-from solver.heuristics.mutual_cost_kernels import GroupTables
 from solver.heuristics.walking_distance import no_walking_tables, walking_tables
-from solver.heuristics.walking_distance_kernels import WalkingTables
 
 # Heuristics by name, with their codes for kernels in the order of evaluation.
 HEURISTICS = {name: code for code, name in enumerate(HEURISTIC_NAMES)}
-(
-    MISPLACED, MANHATTAN, CORNER_TILES, LAST_MOVE, LINEAR_CONFLICT, KORF_TAYLOR, WALKING_DISTANCE, PAIRS, TRIPLES,
-) = HEURISTICS.values()  # fmt: skip
-
-
-class HeuristicTables(NamedTuple):
-    """Tables of the chosen heuristics for one board size and goal, for kernels.
-
-    codes         int64[m]          the heuristics chosen, ascending
-    goal_cells    int64[n_cells]    the cell of each tile in the goal, and of the blank
-    manhattan     uint8[n_cells * n_cells]  Manhattan distance of tile t on cell c at t * n_cells + c; 0 for the blank
-    corner_pairs  see `korf_taylor.corner_pairs`
-    """
-
-    codes: npt.NDArray[np.int64]
-    goal_cells: npt.NDArray[np.int64]
-    width: int
-    height: int
-    manhattan: npt.NDArray[np.uint8]
-    linear_conflict: LinearConflictTables
-    last_move: LastMoveTables
-    corner_pairs: npt.NDArray[np.int64]
-    walking: WalkingTables
-    groups: GroupTables
 
 
 def parse_heuristic(text: str, *, also: Collection[str] = ()) -> tuple[str, ...]:

@@ -7,8 +7,8 @@ import numpy as np
 import numpy.typing as npt
 
 from pdb_core.puzzle import BoardSize, Tiles, check_table_size, permutation_is_odd
-from pdb_query.lookup import Int64s
-from solver.board_arrays import N_MOVES, blank_moves
+from pdb_core.types import N_MOVES, Int64s
+from solver.board_arrays import blank_moves
 from solver.engine.engine import (
     NO_LAST,
     Engine,
@@ -19,8 +19,15 @@ from solver.engine.engine import (
     slack_rows,
 )
 from solver.heuristics import HeuristicTables, heuristic_tables, packed_round_kernels as packed
-from solver.heuristics.evaluate_kernels import evaluate_many
-from solver.heuristics.heuristic import KORF_TAYLOR, LINEAR_CONFLICT, MANHATTAN, MISPLACED, PAIRS, TRIPLES
+from solver.heuristics.evaluate_kernels import (
+    KORF_TAYLOR,
+    LINEAR_CONFLICT,
+    MANHATTAN,
+    MISPLACED,
+    PAIRS,
+    TRIPLES,
+    evaluate_many,
+)
 from solver.heuristics.heuristic_round_kernels import HeuristicRoundTables
 from solver.heuristics.packed_round_kernels import PackedTables
 from solver.move_pruning.move_pruning import PruningFsm

@@ -9,14 +9,11 @@ import numpy as np
 import numpy.typing as npt
 
 from pdb_core.jit import borrowing_kernel, kernel
-from pdb_core.puzzle import BLANK
-from pdb_query.lookup import Int64s
-from solver.board_arrays import N_MOVES
+from pdb_core.types import BLANK, N_MOVES, Int64s
 from solver.engine import search_memory as mem
 from solver.engine.round_kernels import take_nodes
 from solver.engine.search_memory import EngineTables, StackMemory
-from solver.heuristics.evaluate_kernels import evaluate_one
-from solver.heuristics.heuristic import HeuristicTables
+from solver.heuristics.evaluate_kernels import HeuristicTables, evaluate_one
 from solver.heuristics.korf_taylor_kernels import conflicts_after_move
 from solver.vectors import vector_kernels as v
 

@@ -22,54 +22,14 @@ The value is the Manhattan distance to the nearest board two moves before the go
 
 import itertools
 from functools import cache
-from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from pdb_core.puzzle import BLANK, BoardSize, Tiles
+from pdb_core.puzzle import BoardSize, Tiles
+from pdb_core.types import BLANK
 from solver.board_arrays import cell_distances
-
-ROWS, COLUMNS = range(2)
-
-
-class LinearConflictTables(NamedTuple):
-    """Tables of linear conflicts, for kernels. Axis 0 holds rows, axis 1 columns.
-
-    A line's code has a digit for each of its cells: 0 for the blank and tiles that belong into other lines, else the
-    tile's position along the line, from 1. A board 6 wide has 7 ** 6 = 117,649 codes of rows.
-
-    parts       int32[2, n_cells * n_cells]  what tile t on cell c adds to the code of its line, at t * n_cells + c
-    lines       int64[2, n_cells]            the row, and the column, of each cell
-    goal_lines  int64[2, n_cells]            the row, and the column, of each tile's goal cell; -1 for the blank
-    costs       uint8[codes]                 twice the tiles that must leave: by the codes of rows, then of columns
-    in_conflict uint8[codes]                 the cells of the line, as bits, whose tiles are in a conflict
-    starts      int64[2]                     the index of the first cost of each axis
-    """
-
-    parts: npt.NDArray[np.int32]
-    lines: npt.NDArray[np.int64]
-    goal_lines: npt.NDArray[np.int64]
-    costs: npt.NDArray[np.uint8]
-    in_conflict: npt.NDArray[np.uint8]
-    starts: npt.NDArray[np.int64]
-    width: int
-    height: int
-
-
-class LastMoveTables(NamedTuple):
-    """Tables of the possible last moves, for kernels. An ending is a bit, from the lowest; there are 2 (on 2x2) to 12.
-
-    detours      uint16[2, n_cells * n_cells]  the endings in which tile t on cell c is x (0), or y (1), and makes two
-                                               moves more, at t * n_cells + c
-    leaves       uint16[2, 2, n_cells]         the endings in which tile t is x (0), or y (1), and those two moves take
-                                               it out of its row (0), or its column (1)
-    all_endings                                the bits of all endings
-    """
-
-    detours: npt.NDArray[np.uint16]
-    leaves: npt.NDArray[np.uint16]
-    all_endings: int
+from solver.heuristics.korf_taylor_kernels import COLUMNS, ROWS, LastMoveTables, LinearConflictTables
 
 
 def linear_conflict_tables(size: BoardSize, goal: Tiles) -> LinearConflictTables:

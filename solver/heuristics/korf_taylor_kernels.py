@@ -3,19 +3,60 @@
 Each function returns the moves beyond the Manhattan distance of `board`, uint8[n_cells].
 """
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from pdb_core.bit_kernels import popcount, trailing_zeros
 from pdb_core.jit import borrowing_kernel, inlined_kernel
-from solver.board_arrays import Int64s
-from solver.heuristics.korf_taylor import COLUMNS, ROWS, LastMoveTables, LinearConflictTables
+from pdb_core.types import Int64s
 
 Cells = npt.NDArray[np.uint8]
 
 _at = np.uint64
+
+
+ROWS, COLUMNS = range(2)
+
+
+class LinearConflictTables(NamedTuple):
+    """Tables of linear conflicts, for kernels. Axis 0 holds rows, axis 1 columns.
+
+    A line's code has a digit for each of its cells: 0 for the blank and tiles that belong into other lines, else the
+    tile's position along the line, from 1. A board 6 wide has 7 ** 6 = 117,649 codes of rows.
+
+    parts       int32[2, n_cells * n_cells]  what tile t on cell c adds to the code of its line, at t * n_cells + c
+    lines       int64[2, n_cells]            the row, and the column, of each cell
+    goal_lines  int64[2, n_cells]            the row, and the column, of each tile's goal cell; -1 for the blank
+    costs       uint8[codes]                 twice the tiles that must leave: by the codes of rows, then of columns
+    in_conflict uint8[codes]                 the cells of the line, as bits, whose tiles are in a conflict
+    starts      int64[2]                     the index of the first cost of each axis
+    """
+
+    parts: npt.NDArray[np.int32]
+    lines: npt.NDArray[np.int64]
+    goal_lines: npt.NDArray[np.int64]
+    costs: npt.NDArray[np.uint8]
+    in_conflict: npt.NDArray[np.uint8]
+    starts: npt.NDArray[np.int64]
+    width: int
+    height: int
+
+
+class LastMoveTables(NamedTuple):
+    """Tables of the possible last moves, for kernels. An ending is a bit, from the lowest; there are 2 (on 2x2) to 12.
+
+    detours      uint16[2, n_cells * n_cells]  the endings in which tile t on cell c is x (0), or y (1), and makes two
+                                               moves more, at t * n_cells + c
+    leaves       uint16[2, 2, n_cells]         the endings in which tile t is x (0), or y (1), and those two moves take
+                                               it out of its row (0), or its column (1)
+    all_endings                                the bits of all endings
+    """
+
+    detours: npt.NDArray[np.uint16]
+    leaves: npt.NDArray[np.uint16]
+    all_endings: int
 
 
 @borrowing_kernel

@@ -14,7 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from pdb_core.errors import InputError
-from pdb_core.puzzle import BLANK, BoardSize, Tiles
+from pdb_core.puzzle import BoardSize, Tiles
+from pdb_core.types import BLANK
 from solver.board_arrays import manhattan_distances, neighbours_by_move
 from solver.heuristics.mutual_cost_kernels import (
     UNREACHED,

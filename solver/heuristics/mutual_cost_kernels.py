@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from pdb_core.bit_kernels import popcount, stack_array, trailing_zeros
 from pdb_core.jit import borrowing_kernel, kernel
-from solver.board_arrays import Int64s
+from pdb_core.types import Int64s
 
 Cells = npt.NDArray[np.uint8]
 Excesses = npt.NDArray[np.uint8]

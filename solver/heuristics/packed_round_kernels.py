@@ -8,11 +8,11 @@ from typing import Any, NamedTuple
 
 from pdb_core.bit_kernels import popcount
 from pdb_core.jit import inlined_kernel
-from solver.board_arrays import N_MOVES
+from pdb_core.types import N_MOVES
 from solver.engine import search_memory as mem
 from solver.engine.round_kernels import legal_moves, take_nodes
 from solver.engine.search_memory import EngineTables, StackMemory
-from solver.heuristics.korf_taylor import COLUMNS, ROWS
+from solver.heuristics.korf_taylor_kernels import COLUMNS, ROWS
 from solver.vectors import vector_kernels as v
 
 # The columns of the board, four bits a cell:

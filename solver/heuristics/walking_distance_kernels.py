@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pdb_core.jit import kernel
-from solver.board_arrays import Int64s
+from pdb_core.types import Int64s
 
 UNREACHED = 255
 

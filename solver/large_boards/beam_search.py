@@ -4,7 +4,7 @@ import time
 
 import numpy as np
 
-from solver.board_arrays import N_MOVES
+from pdb_core.types import N_MOVES
 from solver.large_boards.beam_search_kernels import Aim, Beam, grow_beam, start_beam
 from solver.large_boards.line_by_line import Pieces
 from solver.progress import Iteration, Report

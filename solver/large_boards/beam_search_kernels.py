@@ -14,11 +14,10 @@ import numpy.typing as npt
 
 from pdb_core.bit_kernels import prefetch
 from pdb_core.jit import inlined_kernel, kernel
-from solver.board_arrays import N_MOVES
+from pdb_core.types import N_MOVES, Int64s
 from solver.large_boards.fitted_values_kernels import FittedValues
 from solver.large_boards.line_by_line_kernels import NOT_FOUND, Geometry, Int32s, distance
 
-Int64s = npt.NDArray[np.int64]
 UInt64s = npt.NDArray[np.uint64]
 
 # Upper bound of the random part of a rank.

@@ -8,7 +8,8 @@ from functools import lru_cache
 
 import numpy as np
 
-from pdb_core.puzzle import BLANK, BoardSize, Tiles
+from pdb_core.puzzle import BoardSize, Tiles
+from pdb_core.types import BLANK
 from solver.board_arrays import manhattan_distances, neighbours_by_move
 from solver.large_boards.line_by_line_kernels import (
     CORNER_DEPTH,

@@ -19,8 +19,9 @@ from typing import Any
 import numpy as np
 
 from pdb_core.arguments import FilePath, as_number
-from pdb_core.puzzle import BLANK, Board, BoardLike, BoardSize, SizeLike, Tiles, as_goal, blank_last
+from pdb_core.puzzle import Board, BoardLike, BoardSize, SizeLike, Tiles, as_goal, blank_last
 from pdb_core.resources import available_cores
+from pdb_core.types import BLANK
 from pdb_query import Database
 from pdb_query.database import as_databases
 from solver.engine.worker_pool import in_parallel

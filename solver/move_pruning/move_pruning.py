@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pdb_core.puzzle import BoardSize
-from solver.board_arrays import N_MOVES, Int64s
+from pdb_core.types import N_MOVES, Int64s
 from solver.cache_file import cached_array
 from solver.move_pruning.move_pruning_kernels import (
     GRID,

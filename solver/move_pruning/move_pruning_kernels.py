@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pdb_core.jit import inlined_kernel, kernel
-from solver.board_arrays import N_MOVES, Int64s
+from pdb_core.types import N_MOVES, Int64s
 
 Int32s = npt.NDArray[np.int32]
 # The state after each state and move of the blank, int32[n, 4].

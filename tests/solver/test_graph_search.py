@@ -11,8 +11,8 @@ from hypothesis import given, strategies as st
 
 from pdb_core.errors import GoalError, InputError, MemoryLimitError, TableMismatchError, UnsolvableError
 from pdb_core.puzzle import Board, BoardSize, Tiles, blank_last
+from pdb_core.types import N_MOVES
 from solver import GraphSolver, Iteration, Limits, Solution, textbook
-from solver.board_arrays import N_MOVES
 from solver.graph_search import node_table
 from solver.graph_search.graph_search import GRAPH_SEARCHES
 from solver.graph_search.node_table import NodeTable, pack, packing_of
