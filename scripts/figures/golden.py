@@ -43,7 +43,9 @@ def _write(stem: str, head: Sequence[str], rows: Iterable[Sequence[Any]]) -> Non
 
 
 def _nodes(solution: Solution) -> tuple[int, int]:
-    return sum(iteration.generated for iteration in solution.thresholds[:-1]), solution.generated
+    assert solution.length is not None
+    complete = sum(at.generated for at in solution.thresholds if at.threshold < solution.length)
+    return complete, solution.generated
 
 
 def _small_boards() -> Iterable[Sequence[Any]]:

@@ -85,7 +85,8 @@ def solve_set(name: str, partition: str, encoding: Encoding, identities: set[str
     def solve(instance: Instance, _report: object, _pool: object) -> tuple[str, tuple[int, int]]:
         solution = solver.solve(instance.board, parse_goal(instance.goal or "blank-last", S4))
         assert solution.length == instance.optimal_length, instance
-        return instance.id, (sum(at.generated for at in solution.thresholds[:-1]), solution.generated)
+        complete = sum(at.generated for at in solution.thresholds if at.threshold < solution.length)
+        return instance.id, (complete, solution.generated)
 
     solver = solver_for(partition, "4x4", encoding)
     boards = [at for at in read_instances(name, None) if at.size == S4 and at.id in identities]
