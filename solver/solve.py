@@ -123,12 +123,7 @@ class IdaStarSolver(ABC):
         InputError
             If `checkpoint` belongs to the search of another board, goal or method.
         """
-        checked, checked_goal, mapping = self._checked(board, goal)
-        _check(report, pool, checkpoint)
-        if checkpoint is not None:
-            checkpoint.begin(checked, checked_goal, self._method())
-        result = self._ida_star.search(mapping.apply(checked), as_limits(limits), report, pool, checkpoint=checkpoint)
-        return self._solution(checked, checked_goal, mapping, result)
+        return self._searched(board, goal, limits, report, pool, checkpoint)
 
     def solve_all(
         self,
@@ -143,53 +138,63 @@ class IdaStarSolver(ABC):
     ) -> Solution:
         """Return an optimal solution of `board`, with the number of all optimal solutions.
 
-        The last threshold is searched to its end. Errors are those of `solve`.
+        The last threshold is searched to its end. If a limit ends it, `n_solutions` counts those found so far, and
+        `is_complete` is False. Of a checkpoint, only finished thresholds are used. Errors, and parameters beside
+        `listed`, are those of `solve`.
 
         Parameters
         ----------
-        board
-            Board to solve.
-        goal
-            Board to reach; by default the solver's goal.
         listed
             Function that is called with the tiles of each solution, replayed, one at a time, in no particular order.
-        limits
-            Seconds, or limits of time and nodes. If one is reached, `n_solutions` counts those found so far, and
-            `is_complete` is False; if none was found, the solution has no length, but a lower bound.
-        report
-            Function that is called several times a second with the threshold that is searched. An exception from it
-            ends the search.
-        pool
-            Workers that help if the search takes long.
-        checkpoint
-            Thresholds that earlier runs finished, after which the search continues, and to which it adds its own.
         """
-        checked, checked_goal, mapping = self._checked(board, goal)
-        _check(report, pool, checkpoint)
         check_functions(listed=listed)
+        return self._searched(board, goal, limits, report, pool, checkpoint, finds_all=True, listed=listed)
+
+    def _searched(
+        self,
+        board: BoardLike,
+        goal: BoardLike | None,
+        limits: LimitsLike,
+        report: Report | None,
+        pool: WorkerPool | None,
+        checkpoint: Checkpoint | None,
+        *,
+        finds_all: bool = False,
+        listed: Callable[[tuple[int, ...]], None] | None = None,
+    ) -> Solution:
+        """Return the solution of one board. Raises what `solve` raises."""
+        checked, checked_goal = Board(board, self._size), as_goal(self._goal if goal is None else goal, self._size)
+        mapping = self._mapping(checked_goal)
+        check_solvable(checked, checked_goal, self._size)
+        _check(report, pool, checkpoint)
         if checkpoint is not None:
-            checkpoint.begin(checked, checked_goal, ("all", self._method()))
-        with self._lock:
-            if self._all_star is None:
-                # An FSM that prunes one of two equally long sequences would lose solutions.
-                self._all_star = self._make_ida_star(keeps_equals=True)
+            checkpoint.begin(checked, checked_goal, (self._method(), finds_all))
 
         def list_one(tiles: tuple[int, ...]) -> None:
+            assert listed is not None
             original = mapping.original_tiles(tiles)
             replay(checked, original, checked_goal, self._size)
-            if listed is not None:
-                listed(original)
+            listed(original)
 
-        result = self._all_star.search(
+        result = self._ida_star_for(finds_all=finds_all).search(
             mapping.apply(checked),
             as_limits(limits),
             report,
             pool,
-            finds_all=True,
+            finds_all=finds_all,
             listed=None if listed is None else list_one,
             checkpoint=checkpoint,
         )
         return self._solution(checked, checked_goal, mapping, result)
+
+    def _ida_star_for(self, *, finds_all: bool) -> IdaStar:
+        if not finds_all:
+            return self._ida_star
+        with self._lock:
+            if self._all_star is None:
+                # An FSM that prunes one of two equally long sequences would lose solutions.
+                self._all_star = self._make_ida_star(keeps_equals=True)
+            return self._all_star
 
     @abstractmethod
     def _mapping(self, goal: Tiles) -> BoardMapping:
@@ -197,7 +202,7 @@ class IdaStarSolver(ABC):
 
     @abstractmethod
     def _method(self) -> object:
-        """Return all but the board and the goal that the nodes of a search depend on, to be compared."""
+        """Return the tables and options that the nodes of a search depend on, to be compared."""
 
     def _make_ida_star(self, *, keeps_equals: bool = False) -> IdaStar:
         fsm = fsm_for(self._size, plain=self._plain, keeps_equals=keeps_equals)
@@ -208,14 +213,6 @@ class IdaStarSolver(ABC):
             if keeps_equals or self._plain
             else partial(_find_by_beams, self._engine_goal, self._size),
         )
-
-    def _checked(self, board: BoardLike, goal: BoardLike | None) -> tuple[Board, Board, BoardMapping]:
-        """Return the board, the goal, and the mapping to the engine's goal. Raises what `solve` raises."""
-        checked = Board(board, self._size)
-        checked_goal = as_goal(self._goal if goal is None else goal, self._size)
-        mapping = self._mapping(checked_goal)
-        check_solvable(checked, checked_goal, self._size)
-        return checked, checked_goal, mapping
 
     def _solution(self, board: Board, goal: Board, mapping: BoardMapping, result: SearchResult) -> Solution:
         """Return the solution in the terms of the board, replayed."""
@@ -358,7 +355,7 @@ class Solver(IdaStarSolver):
         def begun(row: int) -> Checkpoint:
             index = int(solvable[row])
             checkpoint = Checkpoint() if checkpoints is None else checkpoints(index)
-            checkpoint.begin(Board(boards[index], self._database.size), checked_goal, self._method())
+            checkpoint.begin(Board(boards[index], self._database.size), checked_goal, (self._method(), False))
             return checkpoint
 
         first = 0
