@@ -16,7 +16,7 @@ from pdb_core.messages import listed, shorten
 
 # A line: its place for messages, and its words.
 Line = tuple[str, list[str]]
-# The place, the numbers, which are not checked, and the size of a board.
+# Where a board begins, its numbers, which are not checked, and its size.
 Read = tuple[str, tuple[int, ...], BoardSize]
 
 _NUMBER = re.compile(r"[0-9]{1,4}")

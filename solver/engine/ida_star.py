@@ -111,7 +111,7 @@ class IdaStar:
         limits = limits or Limits()
         in_order = self.operator_order and pool is None and not finds_all
         n_nodes = self.stacks.slice_nodes
-        # The first slice has no limit: its last round generates up to so many nodes too many.
+        # The first slice has no limit, and its last round may generate this many nodes too many.
         n_most = n_nodes + N_MOVES * mem.BATCH
         if finds_all or in_order or (limits.max_nodes is not None and limits.max_nodes < n_most):
             n_nodes = 0

@@ -105,7 +105,6 @@ def test_kernels_are_compiled_only_if_there_is_time(monkeypatch: pytest.MonkeyPa
         function(8)
 
 
-@pytest.mark.skipif(jit.JIT_DISABLED, reason="nothing is compiled")
 def test_signal_waits_until_numba_has_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
     """Numba would lose it in a callback of LLVM, or take it for an error of the compilation."""
     monkeypatch.setattr(jit, "_cache_folder", None)

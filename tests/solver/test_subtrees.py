@@ -124,7 +124,7 @@ def test_rest_of_a_paused_search_has_all_nodes_that_are_left() -> None:
 
 @pytest.mark.usefixtures("divided_early")
 def test_checkpoint_of_another_search_is_refused() -> None:
-    """Its finished thresholds would prove an optimal length that is none."""
+    """Its finished thresholds would prove a wrong length."""
     solver, checkpoint = solver_for(PARTITION, "3x3"), Checkpoint()
     database = solver.databases[0]
     solver.solve(HARDEST_8, checkpoint=checkpoint)
