@@ -12,7 +12,7 @@ from solver.progress import Iteration
 DIVIDE_ABOVE = 5_000_000
 
 
-def is_long(finished: Sequence[Iteration], pace: float = 1.0) -> bool:
+def is_long(finished: Sequence[Iteration], pace: float) -> bool:
     """Return whether the last finished threshold was so large that the next one is divided; see `Engine.pace`."""
     return len(finished) >= 2 and finished[-1].generated > DIVIDE_ABOVE * pace
 

@@ -306,7 +306,7 @@ class Solver(IdaStarSolver):
         return self._database.mappings(goal)[0]
 
     def _method(self) -> object:
-        return [database.header.digest() for database in self.databases], self._options
+        return [database.header.digest() for database in self.databases], self._plain, self._options["reflects"]
 
     def solve_batch(
         self,
