@@ -29,7 +29,7 @@ def split_words(line: str) -> list[str]:
 
 
 def read_line(line: str, size: BoardSize | None) -> tuple[tuple[int, ...], BoardSize]:
-    """Return the numbers and the size of a board in one line, of this size if it is known. Raises `BoardError`."""
+    """Return the numbers of a board in one line, and its size: `size`, if it is given. Raises `BoardError`."""
     return _read_rows(_split_rows(split_words(line)), size, None)
 
 
@@ -148,7 +148,7 @@ def _is_whole(words: list[str], size: BoardSize | None) -> bool:
 
 
 def _is_answered(words: list[str], size: BoardSize | None) -> bool:
-    """Return whether a line is a board that need not wait for the next line, as a row of a board 4 wide must."""
+    """Return whether a line is a board by itself. Four numbers are not: they may be the first row of a larger board."""
     if size is not None:
         return len(words) == size.n_cells
     return len(words) > 4 and square_size(len(words)) is not None and _is_numbering(words)

@@ -63,7 +63,7 @@ class ServedDatabases:
         try:
             given = Board(board, size)
         except BoardError:
-            # A list may be a board of the one database that is not square and has so many cells.
+            # A list has the size of the databases with as many cells, if all of them have the same one.
             n_cells = len(split_words(board) if isinstance(board, str) else board)
             sizes = {known.size for known in self._databases.values() if known.size.n_cells == n_cells}
             if size is not None or len(sizes) != 1:

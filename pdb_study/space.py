@@ -19,7 +19,7 @@ from pdb_study import plots
 from pdb_study.complete_search import MAX_CELLS, Progress, complete_search_bytes, search_completely
 from pdb_study.layer_search import Layer, first_boards, layers
 
-# Least bytes of a board in memory.
+# Each board takes at least this much memory.
 _KEY_BYTES = 8
 # Limit if the available memory is unknown.
 _UNKNOWN_BYTES = 1 << 62

@@ -116,7 +116,7 @@ def test_killed_workers_change_no_answer(client: Client, large: Database) -> Non
 
 
 def divide_above(n_nodes: int) -> None:
-    """Divide the thresholds after one of so many nodes, in a worker."""
+    """Let a worker divide each threshold that follows one of more than `n_nodes` nodes."""
     checkpoint.DIVIDE_ABOVE = n_nodes
 
 

@@ -197,7 +197,7 @@ async def running_app(solvers: HeldSolvers, **settings: Any) -> AsyncIterator[St
         await until(service.loaded.done)
         yield app
     assert (service.searches.n_running, service.searches.n_waiting) == (0, 0)
-    # A lookup that nobody waits for any more may still be about to end.
+    # The lookup of a client that has left may still be about to end.
     await until(lambda: asyncio.all_tasks() == {asyncio.current_task()})
 
 
