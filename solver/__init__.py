@@ -22,7 +22,7 @@ from solver.algorithms import ALGORITHMS, Algorithm
 from solver.progress import Iteration, Limits
 
 if TYPE_CHECKING:
-    from solver.checkpoint import Checkpoint, Subtrees
+    from solver.engine.checkpoint import Checkpoint, Subtrees
     from solver.engine.worker_pool import WorkerPool
     from solver.graph_search.graph_search import GraphSolver
     from solver.heuristics.heuristic_solver import HeuristicSolver
@@ -57,7 +57,7 @@ __all__ = [
 
 _MODULES = {
     "large_boards.suboptimal": ("default_time_limit", "find_suboptimal_solution"),
-    "checkpoint": ("Checkpoint", "Subtrees"),
+    "engine.checkpoint": ("Checkpoint", "Subtrees"),
     "engine.worker_pool": ("WorkerPool",),
     "graph_search.graph_search": ("GraphSolver",),
     "heuristics.heuristic_solver": ("HeuristicSolver",),

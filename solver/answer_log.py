@@ -14,7 +14,7 @@ from typing import Any, Self
 
 from pdb_core.errors import InputError, WrongAnswerError
 from pdb_core.journal import Journal, Place, Values
-from solver.checkpoint import Checkpoint, Subtrees
+from solver.engine.checkpoint import Checkpoint, Subtrees
 from solver.progress import Iteration
 from solver.requests import Answer, Request, Result
 from solver.solution import Solution, check_solution
@@ -162,7 +162,14 @@ class _LoggedCheckpoint(Checkpoint):
             super().finish_threshold(tuple(Iteration(*threshold) for threshold in values["thresholds"]))
             return
         threshold, division = values["threshold"], values["division"]
-        more = Subtrees(set(values["subtrees"]), values["generated"], values["expanded"], values["seconds"])
+        more = Subtrees(
+            set(values["subtrees"]),
+            values["generated"],
+            values["expanded"],
+            values["seconds"],
+            values.get("solutions", 0),
+            tuple(values.get("solution", ())),
+        )
         if self.subtrees(threshold, division).numbers & more.numbers:
             raise ValueError("subtrees that are in an earlier line")
         super().finish_subtrees(threshold, division, more)
@@ -196,4 +203,6 @@ class _LoggedCheckpoint(Checkpoint):
         self._written_at = time.monotonic()
         values = {"threshold": threshold, "division": division, "subtrees": sorted(subtrees.numbers)}
         values |= {"generated": subtrees.generated, "expanded": subtrees.expanded, "seconds": subtrees.seconds}
+        if subtrees.n_solutions:
+            values |= {"solutions": subtrees.n_solutions, "solution": subtrees.solution}
         self._write(values)

@@ -1,11 +1,15 @@
 """Limits of a search, and the progress that it reports."""
 
+import math
 import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from pdb_core.arguments import as_count, as_number, check_functions
+
+# More nodes than any search generates.
+NO_LIMIT = sys.maxsize
 
 
 @dataclass(frozen=True)
@@ -82,20 +86,26 @@ Report = Callable[[Iteration], None]
 
 
 class Clock:
-    """Clock of a search that runs in slices: it reports progress between them, and checks the limits."""
+    """Clock of a search that runs in slices: it reports progress between them, and checks the limits.
 
-    def __init__(self, limits: Limits, report: Report | None) -> None:
+    report  of the search, if any
+    end     the time at which the search must end, as `time.perf_counter` counts
+    """
+
+    def __init__(self, limits: Limits, report: Report | None = None, start: float | None = None) -> None:
+        """`start` is when the seconds began, now by default."""
         check_functions(report=report)
-        self._start, self._limit_s, self._report = time.perf_counter(), limits.time_limit, report
-        self.most_nodes = sys.maxsize if limits.max_nodes is None else limits.max_nodes
+        self._start, self.report = time.perf_counter() if start is None else start, report
+        self.end = math.inf if limits.time_limit is None else self._start + limits.time_limit
+        self.most_nodes = NO_LIMIT if limits.max_nodes is None else limits.max_nodes
 
     @property
     def seconds(self) -> float:
         """Return the seconds since the search began."""
         return time.perf_counter() - self._start
 
-    def is_over(self, threshold: int, generated: int, expanded: int) -> bool:
+    def is_over(self, at: Iteration) -> bool:
         """Report progress. Returns True if a limit is reached."""
-        if self._report is not None:
-            self._report(Iteration(threshold, generated, expanded, self.seconds))
-        return generated >= self.most_nodes or (self._limit_s is not None and self.seconds >= self._limit_s)
+        if self.report is not None:
+            self.report(at)
+        return at.generated >= self.most_nodes or time.perf_counter() >= self.end

@@ -24,8 +24,8 @@ from pdb_core.symmetry import BoardMapping
 from pdb_core.types import N_MOVES, Int64s
 from pdb_query import Database
 from pdb_query.database import as_databases
-from solver.checkpoint import Checkpoint
 from solver.engine.boards_search import BoardsSearch
+from solver.engine.checkpoint import Checkpoint
 from solver.engine.database_engine import database_engine
 from solver.engine.engine import Engine
 from solver.engine.ida_star import IdaStar
@@ -139,13 +139,13 @@ class IdaStarSolver(ABC):
         """Return an optimal solution of `board`, with the number of all optimal solutions.
 
         The last threshold is searched to its end. If a limit ends it, `n_solutions` counts those found so far, and
-        `is_complete` is False. Of a checkpoint, only finished thresholds are used. Errors, and parameters beside
-        `listed`, are those of `solve`.
+        `is_complete` is False. Errors, and parameters beside `listed`, are those of `solve`.
 
         Parameters
         ----------
         listed
             Function that is called with the tiles of each solution, replayed, one at a time, in no particular order.
+            Only finished thresholds of a checkpoint are used then.
         """
         check_functions(listed=listed)
         return self._searched(board, goal, limits, report, pool, checkpoint, finds_all=True, listed=listed)

@@ -8,7 +8,7 @@ from itertools import chain, groupby
 
 from pdb_core.errors import MemoryLimitError, UnsolvableError
 from pdb_core.puzzle import BoardSize, Tiles, is_solvable
-from solver.checkpoint import Checkpoint
+from solver.engine.checkpoint import Checkpoint
 from solver.engine.worker_pool import WorkerPool, stream_in_parallel
 from solver.progress import Iteration, Report
 from solver.read_ahead import in_chunks

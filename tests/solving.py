@@ -6,6 +6,7 @@ from functools import cache
 from typing import TypeVar
 
 import numpy as np
+import pytest
 from numba import config
 
 from pdb_core.encoding import DEFAULT_COST, Cost, Encoding
@@ -78,6 +79,14 @@ def golden_rows(name: str, **where: str) -> list[dict[str, str]]:
         rows = [row for row in csv.DictReader(file) if where.items() <= row.items()]
     assert rows
     return rows
+
+
+def divide_early(patch: pytest.MonkeyPatch, above: float, most_nodes: int, ratio: float) -> None:
+    """Divide each threshold that follows one of `above` nodes or more, and do not look for solutions by beams."""
+    patch.setattr("solver.engine.division.LONG_NODES", above)
+    patch.setattr("solver.engine.division.MOST_NODES", most_nodes)
+    patch.setattr("solver.engine.division.LEAST_RATIO", ratio)
+    patch.setattr("solver.solve.find_by_beams", lambda *_: None)
 
 
 def node_counts(iterations: Iterable[Iteration]) -> list[tuple[int, int, int]]:

@@ -10,8 +10,7 @@ from solver.engine.board_kernels import BEYOND, BOARD, THRESHOLD, WRONG, BoardsM
 from solver.engine.engine import Engine, Roots
 from solver.engine.search_result import SearchResult
 from solver.engine.stack import Stack
-from solver.engine.threshold import NO_LIMIT
-from solver.progress import Iteration
+from solver.progress import NO_LIMIT, Iteration
 
 # Thresholds whose nodes one call can note.
 _MOST_THRESHOLDS = 32

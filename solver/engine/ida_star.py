@@ -3,7 +3,6 @@
 Between slices Python checks the limits, reports progress, and acts on Ctrl-C.
 """
 
-import math
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -13,21 +12,19 @@ import numpy.typing as npt
 
 from pdb_core.puzzle import Tiles
 from pdb_core.types import N_MOVES
-from solver.checkpoint import Checkpoint, Subtrees, is_long
 from solver.engine import search_memory as mem
 from solver.engine.boards_search import BoardsSearch
-from solver.engine.division import DIVISION, DividedWork, loads_division
+from solver.engine.checkpoint import Checkpoint
+from solver.engine.division import divide, is_long, loads_division, plan_division
 from solver.engine.engine import Engine, Roots, too_deep
+from solver.engine.frontier import Frontier
+from solver.engine.paths import nodes_below, paths_before
 from solver.engine.search_result import SearchResult
 from solver.engine.stack import Stack, StackPool
-from solver.engine.subtrees import nodes_below, paths_before, paths_left
-from solver.engine.threshold import Listed, ThresholdSearch
-from solver.engine.work import Work
+from solver.engine.threads import Listed, ThresholdSearch
 from solver.engine.worker_pool import WorkerPool
-from solver.progress import WARM_UP_LIMITS, Iteration, Limits, Report
+from solver.progress import WARM_UP_LIMITS, Clock, Iteration, Limits, Report
 
-# Nodes of a threshold after which the next solution is looked for by other means, at a pace of 1: half a second.
-_LOOK_ABOVE = 5_000_000
 # Looks for a solution without IDA*, and returns None if it finds none. Its arguments are the board, the most moves of
 # the solution, the nodes of the last threshold at a pace of 1 (it should take a small part of their time), the time at
 # which it must end, and the report, which it calls every fraction of a second.
@@ -67,8 +64,7 @@ class IdaStar:
         With `checkpoint` the search continues from there, and records there what it finishes. Seconds are those of all
         runs; limits are on the nodes of all runs and on the seconds of this one.
 
-        With `keeps_rest`, without a pool and a checkpoint, the result has the rest of a threshold in which a limit is
-        reached. Then no threshold is divided.
+        With `keeps_rest` the result has the paths of what is left of a threshold in which a limit is reached.
 
         Raises `Engine.wrong_end` if the search ends elsewhere than at the goal.
         """
@@ -126,8 +122,7 @@ class IdaStar:
                     self,
                     many,
                     stack,
-                    limits,
-                    None if report is None else partial(report, row),
+                    Clock(limits, None if report is None else partial(report, row), many.began_at),
                     pool,
                     None if checkpoints is None else checkpoints(row),
                     in_order=in_order,
@@ -161,15 +156,14 @@ class IdaStar:
 class _LongSearch:
     """Search of one board that outlasts its first slice: threshold by threshold, each by any number of threads.
 
-    many   its current board, which has begun a threshold, and when the seconds of this run began
+    many   its current board, which has begun a threshold
     stack  holds the root of that threshold, or the nodes that are left of it
     """
 
     ida_star: IdaStar
     many: BoardsSearch
     stack: Stack
-    limits: Limits
-    report: Report | None
+    clock: Clock
     pool: WorkerPool | None
     checkpoint: Checkpoint | None
     in_order: bool
@@ -178,100 +172,109 @@ class _LongSearch:
     keeps_rest: bool
 
     def __post_init__(self) -> None:
-        self.roots, self.row, self.start = self.many.roots, self.many.board, self.many.began_at
-        self.end = math.inf if self.limits.time_limit is None else self.start + self.limits.time_limit
+        self.roots, self.row, self.pace = self.many.roots, self.many.board, self.ida_star.engine.pace
         self.board: Tiles = tuple(self.roots.boards[self.row].tolist())
-        self.h = int(self.roots.h[self.row])
+        # Seconds of earlier runs.
+        self.earlier_s = 0.0
 
     def run(self) -> SearchResult:
         """Search from the threshold on that was begun on the stack."""
-        threshold, finished = self.many.threshold, self.many.iterations(self.row)
-        earlier_s, is_begun = 0.0, True
+        threshold, finished, is_begun = self.many.threshold, self.many.iterations(self.row), True
         if self.checkpoint is not None:
             n_finished = len(finished)
             finished = self.checkpoint.resume(finished, int(self.roots.thresholds[self.row]))
             if len(finished) > n_finished:
-                earlier_s, is_begun = sum(iteration.seconds for iteration in finished), False
+                self.earlier_s, is_begun = sum(iteration.seconds for iteration in finished), False
                 threshold = finished[-1].threshold + 2
-        while True:
-            if not is_begun:
-                tiles = self._found_at(threshold, finished[-1])
-                if tiles is not None:
-                    seconds = earlier_s + time.perf_counter() - self.start
-                    return SearchResult(tiles, finished, seconds, h=self.h, n_solutions=1)
-                self.stack.begin(self.roots, self.row, threshold)
-            n_before = sum(done.generated for done in finished)
-            nodes_left = None if self.limits.max_nodes is None else self.limits.max_nodes - n_before
-            search = ThresholdSearch(threshold, nodes_left, finds_all=self.finds_all, listed=self.listed)
-            work = self._work(search, finished, is_begun=is_begun)
-            iteration = search.search(work, self.limits, self.start, self.report, self.pool)
-            if self.in_order and search.status == mem.FOUND:
-                iteration = self._search_in_order(search, iteration)
-            finished = (*finished, iteration)
-            earlier_s += search.seconds
-            if search.status in (mem.FOUND, mem.PAUSED):
-                return self._result(search, finished, earlier_s + time.perf_counter() - self.start)
+        # All solutions have the same parity, and so have all sums and thresholds.
+        while is_begun or threshold <= self.roots.last[self.row]:
+            nodes_left = self.clock.most_nodes - sum(done.generated for done in finished)
+            if is_begun:
+                frontier = Frontier(self.board, self.stack, threshold)
+            elif (tiles := self._found_at(threshold, finished[-1])) is not None:
+                return self._result(finished, tiles)
+            else:
+                frontier = self._begun(threshold, finished, nodes_left)
+            ThresholdSearch(
+                self.ida_star.stacks,
+                frontier,
+                nodes_left,
+                finds_all=self.finds_all,
+                listed=self.listed,
+                keeps_rest=self.keeps_rest,
+            ).search(self.stack, self.clock, self.pool)
+            self.earlier_s += frontier.seconds
+            if self.in_order and frontier.tiles:
+                frontier = self._search_in_order(frontier)
+            finished = (*finished, frontier.iteration)
+            if frontier.tiles or not frontier.is_empty:
+                return self._result(finished, frontier.tiles, frontier)
             if self.checkpoint is not None:
                 self.checkpoint.finish_threshold(finished)
-            # All solutions have the same parity, and so have all sums and thresholds.
-            threshold += 2
-            if threshold > self.roots.last[self.row]:
-                return self._result(search, finished, earlier_s + time.perf_counter() - self.start)
-            is_begun = False
+            threshold, is_begun = threshold + 2, False
+        return self._result(finished)
 
     def _found_at(self, threshold: int, last: Iteration) -> tuple[int, ...] | None:
         """Return an optimal solution of `threshold` moves found without IDA*, or None.
 
         Raises `Engine.wrong_end` if it is shorter: smaller thresholds have no solution.
         """
-        ida_star, report = self.ida_star, self.report
-        n_nodes = int(last.generated / ida_star.engine.pace)
-        if ida_star.find_solution is None or self.finds_all or n_nodes < _LOOK_ABOVE:
+        ida_star, report = self.ida_star, self.clock.report
+        if ida_star.find_solution is None or self.finds_all or not is_long(last, self.pace):
             return None
         at_last = None if report is None else lambda _: report(last)
-        tiles = ida_star.find_solution(self.board, threshold, n_nodes, self.end, at_last)
+        n_nodes = int(last.generated / self.pace)
+        tiles = ida_star.find_solution(self.board, threshold, n_nodes, self.clock.end, at_last)
         if tiles is not None and len(tiles) != threshold:
             raise ida_star.engine.wrong_end()
         return tiles
 
-    def _work(self, search: ThresholdSearch, finished: tuple[Iteration, ...], *, is_begun: bool) -> Work:
-        """Return the work of a threshold, of the kind that suits it; its root is on the stack."""
-        ida_star, threshold = self.ida_star, search.threshold
-        engine, stacks = ida_star.engine, ida_star.stacks
-        divides = not self.keeps_rest and (self.checkpoint is not None or not self.in_order)
-        if divides and not (is_begun or self.finds_all) and is_long(finished, engine.pace):
-            plan = DIVISION.plan(finished, threshold, engine.pace)
-            if plan is not None and loads_division(engine, self.stack, self.end):
-                growth = max(1.0, finished[-1].generated / max(1, finished[-2].generated))
-                checkpoint = Checkpoint() if self.checkpoint is None else self.checkpoint
-                return DividedWork(stacks, self.stack, self.board, plan, threshold, growth, checkpoint, search.resume)
-        return Work(stacks, self.stack, self.board)
+    def _begun(self, threshold: int, finished: tuple[Iteration, ...], nodes_left: int) -> Frontier:
+        """Begin a threshold: return its frontier, which is divided if that is worth it."""
+        self.stack.begin(self.roots, self.row, threshold)
+        frontier = Frontier(self.board, self.stack, threshold)
+        # Without a checkpoint, the order of items does not matter to a search for all solutions, nor may it change that
+        # of the textbook. Solutions that are listed are listed in each run.
+        is_in_one_piece = self.in_order or self.finds_all if self.checkpoint is None else self.listed is not None
+        if is_in_one_piece or not is_long(finished[-1], self.pace):
+            return frontier
+        plan = plan_division(finished, threshold, self.pace)
+        if plan is not None and loads_division(self.stack, self.clock.end):
+            items, nodes = divide(self.stack, plan, nodes_left)
+            frontier.divide(items, nodes, Checkpoint() if self.checkpoint is None else self.checkpoint)
+        return frontier
 
-    def _search_in_order(self, search: ThresholdSearch, iteration: Iteration) -> Iteration:
-        """Replace the solution of a threshold by the first one in the order of the textbook, and count its nodes.
+    def _search_in_order(self, frontier: Frontier) -> Frontier:
+        """Find the first solution of a threshold in the order of the textbook. Return what was searched for it.
 
-        These are exactly those that the textbook generates up to there, unless the time limit is reached. Before the
-        first goal the textbook searches whole subtrees, and their nodes do not depend on the order.
+        Its nodes are exactly those that the textbook generates up to there, unless the time limit is reached. Before
+        the first goal the textbook searches whole subtrees, and their nodes do not depend on the order.
         """
-        engine, work = self.ida_star.engine, Work(self.ida_star.stacks, self.stack, self.board)
+        engine, stacks = self.ida_star.engine, self.ida_star.stacks
         while True:
-            paths, n_on_path = paths_before(engine, self.board, bytes(search.tiles))
-            self.stack.load(*nodes_below(engine, self.board, paths, search.threshold))
-            before = ThresholdSearch(search.threshold, None)
-            before.resume(Subtrees(set(), n_on_path, search.threshold, iteration.seconds))
-            iteration = before.search(work, self.limits, self.start, self.report)
-            if before.status != mem.FOUND:
-                return iteration
-            search.tiles = before.tiles
+            paths, n_on_path = paths_before(engine, self.board, bytes(frontier.tiles))
+            self.stack.load(*nodes_below(engine, self.board, paths, frontier.threshold))
+            before = Frontier(self.board, self.stack, frontier.threshold)
+            # The nodes of the path are expanded.
+            before.counts[:] = n_on_path, frontier.threshold, 0
+            before.seconds = frontier.iteration.seconds
+            ThresholdSearch(stacks, before).search(self.stack, self.clock)
+            if not before.tiles:
+                before.tiles, before.counts[2] = frontier.tiles, 1
+                return before
+            frontier = before
 
-    def _result(self, search: ThresholdSearch, iterations: tuple[Iteration, ...], seconds: float) -> SearchResult:
-        is_rest_known = self.keeps_rest and self.pool is None and search.status != mem.FOUND
+    def _result(
+        self, finished: tuple[Iteration, ...], tiles: tuple[int, ...] = (), frontier: Frontier | None = None
+    ) -> SearchResult:
+        """Return the result of a search that ended with a solution, in a frontier, or beyond the last threshold."""
+        is_left = frontier is not None and not frontier.is_empty
         return SearchResult(
-            search.tiles if search.n_solutions else None,
-            iterations,
-            seconds,
-            h=self.h,
-            n_solutions=search.n_solutions,
-            is_complete=self.finds_all and search.status == mem.FOUND,
-            rest=paths_left(self.board, self.stack, self.ida_star.engine.size) if is_rest_known else None,
+            tiles or None,
+            finished,
+            self.earlier_s + self.clock.seconds,
+            h=int(self.roots.h[self.row]),
+            n_solutions=int(bool(tiles)) if frontier is None else int(frontier.counts[2]),
+            is_complete=self.finds_all and bool(tiles) and not is_left,
+            rest=frontier.paths(self.ida_star.engine.size) if frontier and self.keeps_rest and not tiles else None,
         )

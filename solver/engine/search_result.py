@@ -17,7 +17,7 @@ class SearchResult:
     seconds      of the search
     h            lower bound at the root; 0 for subtrees
     n_solutions  optimal solutions found; all that exist, if all were wanted and `is_complete`
-    rest         paths of the subtrees that are left of the last threshold, see `subtrees`: None if they are not known,
+    rest         paths of what is left of the last threshold, see `Frontier.paths`: None if they are not known,
                  empty only if nothing is left
     """
 

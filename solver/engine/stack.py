@@ -45,11 +45,14 @@ class Stack:
     columns   uint32[n_columns, capacity]: the nodes, the one to expand next last
     links     uint32[link_capacity], see `StackMemory`
     counters  int64[N_COUNTERS]
+    item      that of a frontier whose nodes these are
     """
+
+    item = 0
 
     def __init__(self, engine: Engine, max_depth: int) -> None:
         """Make room for paths of up to `max_depth` moves; it grows if a search needs more."""
-        self._engine, self._tables, self._round_tables = engine, engine.tables, engine.round_tables
+        self.engine, self._tables, self._round_tables = engine, engine.tables, engine.round_tables
         self.counters: Int64s = np.zeros(mem.N_COUNTERS, dtype=np.int64)
         self._signal = np.zeros(1, dtype=np.uint32)
         self._allocate(3 * mem.BATCH * (max_depth + 1) + ROUND_ROOM, _LINKS)
@@ -104,7 +107,7 @@ class Stack:
     def begin(self, roots: Roots, row: int, threshold: int) -> None:
         """Put a root on the empty stack, to be searched up to a threshold. Raises what `Engine.with_slacks` raises."""
         one = slice(row, row + 1)
-        nodes = self._engine.with_slacks(roots.nodes[one], roots.sums[one], np.array([threshold]))
+        nodes = self.engine.with_slacks(roots.nodes[one], roots.sums[one], np.array([threshold]))
         self.load(nodes, np.zeros(1, dtype=np.uint32))
 
     def load(self, nodes: npt.NDArray[np.uint32], links: npt.NDArray[np.uint32]) -> None:
@@ -153,21 +156,26 @@ class Stack:
         other.links[:n_links] = self.links[:n_links]
         split(self._tables, self.memory, self.counters, other.memory, other.counters)
 
-    def moves_by(self, link: int) -> list[int]:
-        """Return the blank's moves that lead from a root to the node with this link."""
-        moves = []
-        while link >> 2:
-            moves.append(link & 3)
-            link = int(self.links[link >> 2])
-        return moves[::-1]
-
-    def moves_to_goal(self) -> list[int]:
-        """Return the blank's moves to the goal that was found last."""
-        return self.moves_by(int(self.counters[mem.FOUND_LINK]))
+    def tiles_to_goal(self, board: Tiles) -> tuple[int, ...]:
+        """Return the tiles moved from the root, `board`, to the goal that was found last. Raises `Engine.wrong_end`."""
+        moves = moves_by(self.links, int(self.counters[mem.FOUND_LINK]))
+        tiles, end = tiles_moved(board, moves, self.engine.size)
+        if end != self.engine.goal:
+            raise self.engine.wrong_end()
+        return tiles
 
     def moves_to_nodes(self) -> list[list[int]]:
         """Return the blank's moves to each node that is still to be expanded."""
-        return [self.moves_by(link) for link in self.columns[mem.LINK, : self.n_nodes].tolist()]
+        return [moves_by(self.links, link) for link in self.columns[mem.LINK, : self.n_nodes].tolist()]
+
+
+def moves_by(links: npt.NDArray[np.uint32], link: int) -> list[int]:
+    """Return the blank's moves that lead from a root to the node with this link."""
+    moves = []
+    while link >> 2:
+        moves.append(link & 3)
+        link = int(links[link >> 2])
+    return moves[::-1]
 
 
 def tiles_moved(board: Tiles, moves: Sequence[int], size: BoardSize) -> tuple[tuple[int, ...], Tiles]:
@@ -180,14 +188,6 @@ def tiles_moved(board: Tiles, moves: Sequence[int], size: BoardSize) -> tuple[tu
         cells[blank], cells[cell] = cells[cell], BLANK
         blank = cell
     return tuple(tiles), tuple(cells)
-
-
-def tiles_to_goal(engine: Engine, board: Tiles, moves: Sequence[int]) -> tuple[int, ...]:
-    """Return the tiles moved when the blank moves so. Raises `Engine.wrong_end` if that does not end at the goal."""
-    tiles, end = tiles_moved(board, moves, engine.size)
-    if end != engine.goal:
-        raise engine.wrong_end()
-    return tiles
 
 
 class StackPool:
@@ -209,15 +209,6 @@ class StackPool:
             if self._free:
                 return self._free.pop()
         return Stack(self.engine, _USUAL_DEPTH)
-
-    def take_for_share(self, of: Stack) -> Stack | None:
-        """Return an empty stack for nodes of another one; None if there is no memory for it."""
-        try:
-            stack = self.take()
-            stack.reserve(of)
-        except (MemoryError, OSError):
-            return None
-        return stack
 
     def give_back(self, stack: Stack) -> None:
         """Keep a stack for the next search, unless it has grown; its nodes are dropped."""

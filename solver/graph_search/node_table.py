@@ -31,7 +31,7 @@ from solver.graph_search.node_table_kernels import (
     first_slot,
     rehash,
 )
-from solver.progress import Clock
+from solver.progress import Clock, Iteration
 
 # Share of the available memory that a search may use by default.
 _MEMORY_SHARE = 0.75
@@ -157,7 +157,8 @@ class NodeTable:
         """
 
         def is_over() -> bool:
-            return clock.is_over(threshold(), int(self.counters[GENERATED]), int(self.counters[EXPANDED]))
+            generated, expanded = (int(n) for n in self.counters[[GENERATED, EXPANDED]])
+            return clock.is_over(Iteration(threshold(), generated, expanded, clock.seconds))
 
         while True:
             try:

@@ -24,7 +24,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-import solver.checkpoint
+import solver.engine.division
 import solver.engine.ida_star
 import solver.engine.stack
 from pdb_core.errors import LimitReachedError, TableFileDamagedError
@@ -315,7 +315,7 @@ def attack(tally: Tally, options: argparse.Namespace) -> None:
     warnings.simplefilter("error")
     # Thresholds and slices are small, so that few nodes reach all of the engine.
     solver.engine.stack._SLICE_NODES = 1000
-    solver.checkpoint.DIVIDE_ABOVE = 0.5
+    solver.engine.division.LONG_NODES = 0.5
     subjects = [_sound_subject(number, options.seed) for number in range(options.samples)]
     with TemporaryDirectory(prefix="tile-pdb-faults-") as folder:
         for number in range(options.tried):

@@ -28,7 +28,6 @@ from pdb_core.errors import InputError
 from pdb_core.puzzle import Board, Tiles, as_goal, blank_first
 from solver import Checkpoint, HeuristicSolver, Limits, Solver, WorkerPool
 from solver.answer_log import AnswerLog
-from solver.engine.division import Division
 from solver.requests import Request
 from tests.faults.driver import Tally, main
 from tests.solving import HARDEST_8, S3, database_for, node_counts, solvable_boards
@@ -47,16 +46,16 @@ class WorkerThread(threading.Thread):
 POINTS = f"""
 {__name__}.WorkerThread.start solver.WorkerPool.offer solver.WorkerPool.submit
 solver.engine.stack.StackPool.take solver.engine.stack.Stack.begin solver.engine.stack.Stack.load
-solver.engine.stack.Stack._allocate solver.engine.engine.Engine.roots solver.engine.threshold.ThresholdSearch.resume
+solver.engine.stack.Stack._allocate solver.engine.engine.Engine.roots solver.engine.frontier.Frontier.__init__
 
 solver.engine.stack.search_boards solver.engine.division.expand_near_root solver.engine.stack.Stack.split
-solver.engine.stack.split solver.engine.subtree_list.SubtreeList.join
+solver.engine.stack.split solver.engine.frontier.Frontier.split
 
-solver.engine.subtree_list.SubtreeList.begin solver.engine.subtree_list.SubtreeList.count
-solver.engine.subtree_list.SubtreeList.__init__ solver.engine.division.DividedWork._divide solver.Checkpoint.resume
+solver.engine.frontier.Frontier.take solver.engine.frontier.Frontier.count solver.engine.ida_star.divide
+solver.engine.frontier.Frontier.divide solver.Checkpoint.resume
 solver.Checkpoint.subtrees solver.Checkpoint.finish_subtrees
 
-solver.engine.work.tiles_to_goal solver.solve.replay solver.engine.search_result.check_solution
+solver.engine.stack.Stack.tiles_to_goal solver.solve.replay solver.engine.search_result.check_solution
 solver.engine.stack.StackPool.give_back solver.WorkerPool.withdraw solver.Checkpoint.finish_threshold
 """.split()
 
@@ -104,8 +103,10 @@ class Faults:
             for name, value in {
                 "engine.worker_pool.Thread": WorkerThread,
                 "engine.stack._SLICE_NODES": 100,
-                "checkpoint.DIVIDE_ABOVE": 0.5,
-                "engine.ida_star.DIVISION": Division(most_nodes=5_000, ratio=0.3),
+                "engine.division.LONG_NODES": 0.5,
+                "engine.division.MOST_NODES": 5_000,
+                "engine.division.LEAST_RATIO": 0.3,
+                "solve.find_by_beams": lambda *_: None,
             }.items():
                 stack.enter_context(mock.patch(f"solver.{name}", value))
             yield

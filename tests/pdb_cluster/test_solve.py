@@ -22,7 +22,8 @@ from pdb_cluster.solve_worker import solver_for, tables_of
 from pdb_core.errors import ClusterError, GoalError, InputError
 from pdb_core.puzzle import Board, Tiles, blank_first, format_board
 from pdb_query import Database
-from solver import Limits, Solution, Solver, checkpoint
+from solver import Limits, Solution, Solver
+from solver.engine import division
 from solver.requests import Answer, Request
 from tests import wait_until
 from tests.command_line import UNSOLVABLE, pdb, start
@@ -117,7 +118,7 @@ def test_killed_workers_change_no_answer(client: Client, large: Database) -> Non
 
 def divide_above(n_nodes: int) -> None:
     """Let a worker divide each threshold that follows one of more than `n_nodes` nodes."""
-    checkpoint.DIVIDE_ABOVE = n_nodes
+    division.LONG_NODES = n_nodes
 
 
 def test_long_thresholds_of_the_24_puzzle_have_the_nodes_of_one_machine(
@@ -132,7 +133,7 @@ def test_long_thresholds_of_the_24_puzzle_have_the_nodes_of_one_machine(
         alone = [solver.solve(board) for board in boards]
         client.run(divide_above, 10_000)
         found = solved(client, boards, database)
-        client.run(divide_above, checkpoint.DIVIDE_ABOVE)
+        client.run(divide_above, division.LONG_NODES)
     for here, there in zip(found, alone, strict=True):
         assert here.length == there.length
         # The last threshold is not searched if beams find the solution.

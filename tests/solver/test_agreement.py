@@ -14,12 +14,11 @@ from pdb_core.encoding import Cost, Encoding
 from pdb_core.puzzle import BoardSize, Tiles, parse_goal, parse_size, random_boards
 from pdb_query import Database, read_instances
 from solver import GraphSolver, HeuristicSolver, Solution, Solver, find_suboptimal_solution
-from solver.engine.division import Division
 from solver.engine.worker_pool import in_parallel
 from solver.graph_search.graph_search import GRAPH_SEARCHES
 from tests import marked_rows, rows
 from tests.naive.boards_and_tables import naive_distances
-from tests.solving import database_for, solver_for, walked
+from tests.solving import database_for, divide_early, solver_for, walked
 
 
 class Kind(NamedTuple):
@@ -150,8 +149,7 @@ def searches_of(kind: Kind, databases: dict[str, Database]) -> dict[str, Callabl
 def test_all_searches_find_the_same_lengths(name: str, share: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """IDA* on one thread and on two; each solution was replayed. No threshold is too small to be divided."""
     monkeypatch.setattr("solver.engine.stack._SLICE_NODES", 300)
-    monkeypatch.setattr("solver.checkpoint.DIVIDE_ABOVE", 50)
-    monkeypatch.setattr("solver.engine.ida_star.DIVISION", Division(most_nodes=5_000, ratio=0.3))
+    divide_early(monkeypatch, 50, 5_000, 0.3)
     kind = KINDS[name]
     size, goal = kind.board_size, kind.goal
     boards = boards_of(kind, kind.n_few if share == "few" else kind.n_all)

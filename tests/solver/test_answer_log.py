@@ -9,9 +9,8 @@ import pytest
 from pdb_core.errors import InputError
 from pdb_core.journal import Journal
 from pdb_core.puzzle import Board, blank_last
-from solver import HeuristicSolver, Iteration, Limits
+from solver import HeuristicSolver, Iteration, Limits, Subtrees
 from solver.answer_log import AnswerLog
-from solver.checkpoint import Subtrees
 from solver.requests import Answer, Request
 from tests.command_line import BOARD, pdb, refused
 from tests.solving import FINISHED, HARDEST_8, S3

@@ -24,7 +24,7 @@ def test_beams_replace_the_last_threshold(width: int, monkeypatch: pytest.Monkey
     with database_for("555", "4x4", encoding="bits") as database:
         solver = Solver(database)
         whole = [solver.solve(board) for board in boards]
-        monkeypatch.setattr("solver.engine.ida_star._LOOK_ABOVE", 100)
+        monkeypatch.setattr("solver.engine.division.LONG_NODES", 100)
         monkeypatch.setattr("solver.solve._MOST_WIDTH", width)
         monkeypatch.setattr("solver.solve._NODES_PER_BOARD", 1)
         reports: list[int] = []
@@ -45,7 +45,7 @@ def test_beams_replace_the_last_threshold(width: int, monkeypatch: pytest.Monkey
 
 @pytest.mark.usefixtures("tiny_slices")
 def test_beams_have_a_width_and_the_time_limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("solver.engine.ida_star._LOOK_ABOVE", 0)
+    monkeypatch.setattr("solver.engine.division.LONG_NODES", 0)
     widths_and_ends: list[tuple[int, float]] = []
     monkeypatch.setattr(
         "solver.solve.find_by_beams", lambda *arguments: widths_and_ends.append((arguments[3], arguments[5]))
@@ -61,7 +61,7 @@ def test_beams_have_a_width_and_the_time_limit(monkeypatch: pytest.MonkeyPatch) 
 
 @pytest.mark.usefixtures("tiny_slices")
 def test_solution_below_a_searched_threshold_proves_damage(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("solver.engine.ida_star._LOOK_ABOVE", 0)
+    monkeypatch.setattr("solver.engine.division.LONG_NODES", 0)
     monkeypatch.setattr("solver.solve.find_by_beams", lambda *arguments: (1,) * (arguments[4] - 2))
     with database_for("555", "4x4", encoding="bits") as database, pytest.raises(TableFileDamagedError):
         Solver(database).solve(solvable_boards(S4, 1, 8)[0])
@@ -73,7 +73,7 @@ def test_beams_are_compiled_only_if_there_is_time(
     time_limit: int | None, is_compiled: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     kernel = numba.njit(lambda number: number)
-    monkeypatch.setattr("solver.engine.ida_star._LOOK_ABOVE", 0)
+    monkeypatch.setattr("solver.engine.division.LONG_NODES", 0)
     monkeypatch.setattr("solver.solve.find_by_beams", lambda *_: kernel(None))
     with database_for("555", "4x4", encoding="bits") as database:
         assert Solver(database).solve(solvable_boards(S4, 1, 8)[0], limits=time_limit).optimal

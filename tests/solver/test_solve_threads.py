@@ -13,14 +13,16 @@ import numpy as np
 import pytest
 
 from pdb_core.errors import InputError
+from pdb_core.puzzle import Tiles
 from solver import Iteration, Limits, WorkerPool
 from solver.engine import stack
-from solver.engine.division import Division
+from solver.engine.frontier import Frontier
 from solver.engine.search_memory import FOUND, GENERATED, N_COUNTERS, PAUSED, SOLUTIONS
-from solver.engine.threshold import ThresholdSearch
+from solver.engine.threads import ThresholdSearch
 from solver.engine.worker_pool import in_parallel
+from solver.progress import Clock
 from tests.failing import failing
-from tests.solving import HARDEST_8, S4, hard_board, node_counts, solvable_boards, solver_for
+from tests.solving import HARDEST_8, S4, divide_early, hard_board, node_counts, solvable_boards, solver_for
 
 
 @pytest.mark.tiny
@@ -123,8 +125,7 @@ def test_limits_below_zero_are_refused(seconds: float | None, nodes: int | None)
 def test_limits_end_a_search_with_a_lower_bound(
     limits: Limits, n_workers: int, divide_above: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("solver.checkpoint.DIVIDE_ABOVE", divide_above)
-    monkeypatch.setattr("solver.engine.ida_star.DIVISION", Division(most_nodes=20_000, ratio=0.1))
+    divide_early(monkeypatch, divide_above, 20_000, 0.1)
     solver = solver_for("663", "4x4", "bits")
     with WorkerPool(n_workers) as workers:
         pool = workers if n_workers else None
@@ -168,18 +169,29 @@ def test_report_gets_rising_thresholds_and_can_end_the_search_soon() -> None:
 # Callbacks
 
 
-def endless_work(status: int) -> Any:
-    """Return `Work` without end: with solutions only, or without any."""
-    counters = np.zeros(N_COUNTERS, dtype=np.int64)
+class EndlessStack:
+    """Stack without end: with solutions only, or without any."""
 
-    def search(*_limits: int, **_options: bool) -> int:
+    item, n_nodes = 0, 0
+
+    def __init__(self, status: int) -> None:
+        self.counters, self.status = np.zeros(N_COUNTERS, dtype=np.int64), status
+
+    def search(self, *_limits: int, **_options: bool) -> int:
         time.sleep(0.0001)
-        counters[[GENERATED, SOLUTIONS]] += 1, status == FOUND
-        return status
+        self.counters[[GENERATED, SOLUTIONS]] += 1, self.status == FOUND
+        return self.status
 
-    return mock.Mock(
-        slice_nodes=8, counters=counters, search=search, split=lambda: endless_work(FOUND), tiles=lambda: (1,)
-    )
+    def split(self, other: "EndlessStack") -> None:
+        other.n_nodes = 2
+
+    def tiles_to_goal(self, _board: Tiles) -> tuple[int, ...]:
+        return (1,)
+
+    def ignore(self, *_arguments: object) -> None:
+        pass
+
+    pause = reserve = ignore
 
 
 @pytest.mark.tiny
@@ -193,12 +205,16 @@ def test_slow_listing_keeps_the_time_limit() -> None:
         assert len(listed) < 120
         time.sleep(0.002)
 
-    search = ThresholdSearch(31, None, finds_all=True, listed=list_slowly)
+    own: Any = EndlessStack(PAUSED)
+    own.n_nodes = 2
+    frontier = Frontier(HARDEST_8, own, 31)
+    stacks: Any = mock.Mock(slice_nodes=8, take=lambda: EndlessStack(FOUND))
+    search = ThresholdSearch(stacks, frontier, finds_all=True, listed=list_slowly)
     with WorkerPool(2) as pool:
-        search.search(endless_work(PAUSED), Limits(time_limit=0.2), time.perf_counter(), pool=pool)
-    assert search.status == PAUSED
+        search.search(own, Clock(Limits(time_limit=0.2)), pool)
+    assert not frontier.is_empty
     # Each that is found is listed, and counted once.
-    assert 0 < len(listed) == search.n_solutions
+    assert 0 < len(listed) == frontier.counts[2]
 
 
 @pytest.mark.usefixtures("tiny_slices")

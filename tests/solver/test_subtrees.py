@@ -1,7 +1,6 @@
 """Subtrees: divided and stopped searches have the nodes and answers of whole ones; of a cluster: its test_solve.py."""
 
 from collections.abc import Callable
-from functools import partial
 from itertools import count
 
 import pytest
@@ -9,11 +8,18 @@ import pytest
 from pdb_core.encoding import Encoding
 from pdb_core.errors import InputError
 from pdb_core.puzzle import Tiles
-from solver import Checkpoint, HeuristicSolver, Limits, Solution, Solver, Subtrees, WorkerPool
-from solver.engine.division import Division
-from solver.engine.search_result import SearchResult
-from solver.engine.subtrees import search_subtrees
-from tests.solving import HARDEST_8, S3, database_for, goal_with_blank, node_counts, solvable_boards, solver_for
+from solver import Checkpoint, HeuristicSolver, Limits, Solution, Solver, Subtrees, WorkerPool, replay
+from solver.engine.paths import search_subtrees
+from tests.solving import (
+    HARDEST_8,
+    S3,
+    database_for,
+    divide_early,
+    goal_with_blank,
+    node_counts,
+    solvable_boards,
+    solver_for,
+)
 
 PARTITION = "1,2,5/3,4,6/7,8"
 
@@ -21,15 +27,14 @@ PARTITION = "1,2,5/3,4,6/7,8"
 @pytest.fixture
 def divided_early(monkeypatch: pytest.MonkeyPatch) -> None:
     """Divide thresholds of some nodes into some subtrees."""
-    monkeypatch.setattr("solver.checkpoint.DIVIDE_ABOVE", 0.5)
     monkeypatch.setattr("solver.engine.stack._SLICE_NODES", 64)
     # The ratio of the nodes of a threshold to those that divide the next one is 1.
-    monkeypatch.setattr("solver.engine.ida_star.DIVISION", Division(most_nodes=100_000, ratio=0.1))
+    divide_early(monkeypatch, 0.5, 100_000, 0.1)
 
 
 def undivided(search: Callable[[Tiles], Solution], board: Tiles) -> Solution:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("solver.checkpoint.DIVIDE_ABOVE", 1 << 60)
+        patch.setattr("solver.engine.division.LONG_NODES", 1 << 60)
         return search(board)
 
 
@@ -94,21 +99,20 @@ def test_stopped_search_continues_with_the_same_nodes(n_workers: int) -> None:
 
 
 @pytest.mark.usefixtures("divided_early")
-def test_rest_of_a_paused_search_has_all_nodes_that_are_left() -> None:
+@pytest.mark.parametrize("n_workers", [0, 2])
+def test_rest_of_a_paused_search_has_all_nodes_that_are_left(n_workers: int) -> None:
     """The cluster sends it out, and takes a threshold without a rest for a finished one."""
     ida_star = solver_for(PARTITION, "3x3").ida_star
     stacks, alone = ida_star.stacks, ida_star.search(HARDEST_8)
     complete = dict(zip((done.threshold for done in alone.thresholds[:-1]), alone.thresholds, strict=False))
 
-    def paused(nodes: int, pool: WorkerPool | None = None, *, keeps_rest: bool) -> SearchResult:
-        return ida_star.search(HARDEST_8, Limits(max_nodes=nodes), pool=pool, keeps_rest=keeps_rest)
-
-    n_finished = 0
+    n_finished, workers = 0, WorkerPool(n_workers)
+    pool = workers if n_workers else None
     for nodes in range(20, alone.generated, 40):
-        begun = paused(nodes, keeps_rest=True)
+        begun = ida_star.search(HARDEST_8, Limits(max_nodes=nodes), pool=pool, keeps_rest=True)
         if begun.moves is not None:
             break
-        assert begun.rest is not None
+        assert begun.rest
         at = begun.thresholds[-1]
         rest = search_subtrees(stacks, HARDEST_8, begun.rest, at.threshold, max_nodes=1 << 40, max_seconds=60)
         if rest.moves is None:
@@ -116,9 +120,7 @@ def test_rest_of_a_paused_search_has_all_nodes_that_are_left() -> None:
             assert at.generated + rest.generated == complete[at.threshold].generated
             assert at.expanded + rest.expanded == complete[at.threshold].expanded
             n_finished += 1
-        with WorkerPool(1) as pool:
-            for search in (partial(paused, keeps_rest=False), partial(paused, pool=pool, keeps_rest=True)):
-                assert search(nodes).rest is None
+    workers.close()
     assert n_finished > 10
 
 
@@ -146,12 +148,24 @@ def test_checkpoint_of_another_search_is_refused() -> None:
 
 
 @pytest.mark.usefixtures("divided_early")
-def test_all_solutions_are_counted_from_a_checkpoint_on() -> None:
-    solver = solver_for(PARTITION, "3x3")
+@pytest.mark.parametrize("n_workers", [0, 2])
+def test_all_solutions_are_counted_from_a_checkpoint_on(n_workers: int) -> None:
+    """Also those of the finished subtrees of a paused search."""
+    solver = solver_for("1,2/3,6/4,7/5,8", "3x3")
     alone, checkpoint = solver.solve_all(HARDEST_8), CountedCheckpoint()
-    for _ in range(2):
-        found = solver.solve_all(HARDEST_8, checkpoint=checkpoint)
-        assert (found.n_solutions, found.is_complete) == (alone.n_solutions, True)
-        assert node_counts(found.thresholds) == node_counts(alone.thresholds)
-    assert checkpoint.finished == found.thresholds[:-1]
-    assert checkpoint.n_subtrees == 0
+    known = set()
+    with WorkerPool(n_workers) as pool:
+        for nodes in count(100, 150):
+            limits = Limits(max_nodes=nodes)
+            found = solver.solve_all(HARDEST_8, limits=limits, pool=pool if n_workers else None, checkpoint=checkpoint)
+            if found.is_complete:
+                break
+            known.add(found.n_solutions)
+    assert found.n_solutions == alone.n_solutions
+    assert any(0 < n < found.n_solutions for n in known)
+    assert node_counts(found.thresholds) == node_counts(alone.thresholds)
+    replay(HARDEST_8, found.moves, found.goal, S3)
+    # Each run lists all of them: those of the last threshold are searched again.
+    listed: list[tuple[int, ...]] = []
+    assert solver.solve_all(HARDEST_8, listed=listed.append, checkpoint=checkpoint).n_solutions == len(set(listed))
+    assert len(set(listed)) == alone.n_solutions

@@ -7,7 +7,7 @@ import pytest
 
 from pdb_build import BuildProgress
 from pdb_core.puzzle import Board, blank_last
-from solver import Checkpoint, Iteration, checkpoint as checkpoint_module
+from solver import Checkpoint, Iteration
 from solver.requests import Request
 from tests.solving import FINISHED, S4, solvable_boards
 from tilepdb.commands.progress import SearchDisplay
@@ -50,7 +50,6 @@ def test_search_has_estimates_of_the_time_left(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     board = Board(solvable_boards(S4, 1, 1)[0])
-    monkeypatch.setattr(checkpoint_module, "DIVIDE_ABOVE", 1000)
     now = 0.0
     monkeypatch.setattr("tilepdb.progress.time.monotonic", lambda: now)
     checkpoint, display = Checkpoint(), SearchDisplay()

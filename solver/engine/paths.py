@@ -4,22 +4,21 @@ A *path* is bytes: the tiles moved from the board's root to that of the subtree.
 searched above them add up to those of the whole threshold.
 """
 
-import time
 from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
 
-from pdb_core.puzzle import BoardSize, Tiles
+from pdb_core.puzzle import Tiles
 from pdb_core.types import BLANK
 from solver.engine import search_memory as mem
 from solver.engine.engine import Engine
+from solver.engine.frontier import Frontier
 from solver.engine.search_result import SearchResult
-from solver.engine.stack import Stack, StackPool, tiles_moved
-from solver.engine.threshold import ThresholdSearch
-from solver.engine.work import Work
+from solver.engine.stack import StackPool
+from solver.engine.threads import ThresholdSearch
 from solver.move_pruning.move_pruning import START, PruningFsm
-from solver.progress import Limits
+from solver.progress import Clock, Limits
 
 
 def board_after(fsm: PruningFsm, board: Tiles, path: bytes, width: int) -> tuple[Tiles, int, list[int]]:
@@ -78,12 +77,6 @@ def nodes_below(
     return nodes, np.array(links, dtype=np.uint32)
 
 
-def paths_left(board: Tiles, stack: Stack, size: BoardSize) -> tuple[bytes, ...]:
-    """Return the paths of the subtrees that a paused search has not expanded, those nearest to the root first."""
-    paths = (bytes(tiles_moved(board, moves, size)[0]) for moves in stack.moves_to_nodes())
-    return tuple(sorted(paths, key=len))
-
-
 def search_subtrees(
     stacks: StackPool, board: Tiles, paths: Sequence[bytes], threshold: int, *, max_nodes: int, max_seconds: float
 ) -> SearchResult:
@@ -91,13 +84,11 @@ def search_subtrees(
 
     At least one slice is searched, so that repeated calls with the rest come to an end.
     """
-    start = time.perf_counter()
-    engine = stacks.engine
-    search = ThresholdSearch(threshold, max_nodes)
+    clock = Clock(Limits(time_limit=max_seconds))
     with stacks.borrowed() as stack:
-        stack.load(*nodes_below(engine, board, paths, threshold))
-        iteration = search.search(Work(stacks, stack, board), Limits(time_limit=max_seconds), start)
-        is_found = search.status == mem.FOUND
-        rest = None if is_found else paths_left(board, stack, engine.size)
-    tiles = search.tiles if is_found else None
-    return SearchResult(tiles, (iteration,), time.perf_counter() - start, rest=rest)
+        stack.load(*nodes_below(stacks.engine, board, paths, threshold))
+        frontier = Frontier(board, stack, threshold)
+        ThresholdSearch(stacks, frontier, max_nodes, keeps_rest=True).search(stack, clock)
+    is_found = bool(frontier.tiles)
+    rest = None if is_found else frontier.paths(stacks.engine.size)
+    return SearchResult(frontier.tiles if is_found else None, (frontier.iteration,), clock.seconds, rest=rest)

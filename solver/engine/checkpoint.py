@@ -1,25 +1,16 @@
 """Checkpoint of the search of one board: finished thresholds, and finished subtrees of the threshold under way."""
 
 import threading
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from pdb_core.errors import InputError
 from pdb_core.puzzle import Tiles
 from solver.progress import Iteration
 
-# Nodes of a threshold after which the next one is divided into subtrees, at a pace of 1: half a second of one core.
-DIVIDE_ABOVE = 5_000_000
-
-
-def is_long(finished: Sequence[Iteration], pace: float) -> bool:
-    """Return whether the last finished threshold was so large that the next one is divided; see `Engine.pace`."""
-    return len(finished) >= 2 and finished[-1].generated > DIVIDE_ABOVE * pace
-
 
 @dataclass
 class Subtrees:
-    """Subtrees of a threshold that were searched to their end and contain no solution.
+    """Subtrees of a threshold that were searched to their end.
 
     Parameters
     ----------
@@ -29,12 +20,18 @@ class Subtrees:
         Nodes of these subtrees.
     seconds
         Time that the search of the threshold took until these subtrees were finished, in all runs.
+    n_solutions
+        Solutions in these subtrees; without `solve_all` there is none.
+    solution
+        One of them, in the terms of the tables.
     """
 
     numbers: set[int] = field(default_factory=set)
     generated: int = 0
     expanded: int = 0
     seconds: float = 0.0
+    n_solutions: int = 0
+    solution: tuple[int, ...] = ()
 
     def add(self, more: "Subtrees") -> None:
         """Add other subtrees of the same threshold."""
@@ -42,6 +39,8 @@ class Subtrees:
         self.generated += more.generated
         self.expanded += more.expanded
         self.seconds = max(self.seconds, more.seconds)
+        self.n_solutions += more.n_solutions
+        self.solution = more.solution or self.solution
 
 
 class Checkpoint:

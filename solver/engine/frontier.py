@@ -1,0 +1,131 @@
+"""The frontier of a threshold: the nodes whose subtrees are still to be searched, and what was counted of the others.
+
+It begins as one item, the nodes on a stack. A division makes it a numbered list of items, which threads put on their
+stacks in order; a checkpoint keeps the finished ones. The list depends on the board, the tables and the nodes of the
+thresholds before, not on the threads. An empty frontier, and nothing else, is a finished threshold.
+"""
+
+import time
+from collections import deque
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from pdb_core.puzzle import BoardSize, Tiles
+from pdb_core.types import Int64s
+from solver.engine import search_memory as mem
+from solver.engine.checkpoint import Checkpoint, Subtrees
+from solver.engine.division import Items
+from solver.engine.stack import Stack, moves_by, tiles_moved
+from solver.progress import Iteration
+
+_COUNTED = [mem.GENERATED, mem.EXPANDED, mem.SOLUTIONS]
+
+
+@dataclass
+class _Begun:
+    """An item that was begun: the stacks that hold nodes of it, and its nodes and solutions so far."""
+
+    n_stacks: int = 1
+    counts: Int64s = field(default_factory=lambda: np.zeros(len(_COUNTED), dtype=np.int64))
+
+
+class Frontier:
+    """What is left of a threshold. Not thread-safe.
+
+    counts   int64[3]: generated and expanded nodes, and solutions, of all that was searched, in all runs
+    tiles    a solution; empty if none is known
+    seconds  of earlier runs
+    """
+
+    def __init__(self, board: Tiles, stack: Stack, threshold: int) -> None:
+        """The stack holds all nodes that are left."""
+        self.board, self.threshold = board, threshold
+        self.counts: Int64s = np.zeros(len(_COUNTED), dtype=np.int64)
+        self.tiles: tuple[int, ...] = ()
+        self.seconds, self._started = 0.0, time.perf_counter()
+        self._items: Items | None = None
+        self._checkpoint = Checkpoint()
+        self._left: deque[int] = deque()
+        self._begun = {0: _Begun()} if stack.n_nodes else {}
+        # Moves to the nodes that a pause left on stacks.
+        self._paused: list[list[int]] = []
+        stack.item = 0
+
+    def divide(self, items: Items, nodes: tuple[int, int], checkpoint: Checkpoint) -> None:
+        """Replace the only item by a list. `nodes` were generated and expanded to make it. `checkpoint` knows those
+        that are finished, and is told of others.
+        """
+        known = checkpoint.subtrees(self.threshold, items.digest)
+        if max(known.numbers, default=0) >= len(items.nodes):
+            known = Subtrees()  # only a forged log has such numbers
+        self.counts[:] = nodes[0] + known.generated, nodes[1] + known.expanded, known.n_solutions
+        self.tiles, self.seconds = known.solution, known.seconds
+        checkpoint.share = float(items.shares[list(known.numbers)].sum())
+        self._items, self._checkpoint = items, checkpoint
+        self._left = deque(number for number in range(len(items.nodes)) if number not in known.numbers)
+        self._begun.clear()
+
+    @property
+    def is_empty(self) -> bool:
+        return not self._left and not self._begun
+
+    @property
+    def generated(self) -> int:
+        return int(self.counts[0])
+
+    @property
+    def iteration(self) -> Iteration:
+        """The threshold so far."""
+        generated, expanded, _ = self.counts.tolist()
+        return Iteration(self.threshold, generated, expanded, self.seconds + time.perf_counter() - self._started)
+
+    def take(self, stack: Stack) -> bool:
+        """Put the next item on an empty stack. Returns whether there is one."""
+        if not self._left:
+            return False
+        assert self._items is not None
+        stack.item = self._left.popleft()
+        self._begun[stack.item] = _Begun()
+        stack.load(self._items.nodes[stack.item : stack.item + 1], self._items.links)
+        return True
+
+    def split(self, stack: Stack, other: Stack) -> None:
+        """Move every second node of a stack to another one, which is empty. Raises `MemoryError` or `OSError`."""
+        other.reserve(stack)
+        stack.split(other)
+        other.item = stack.item
+        self._begun[stack.item].n_stacks += 1
+
+    def count(self, stack: Stack) -> None:
+        """Count what was searched on a stack. If no stack has nodes of its item, that is finished."""
+        counts = stack.counters[_COUNTED]
+        stack.counters[_COUNTED] = 0
+        self.counts += counts
+        begun = self._begun[stack.item]
+        begun.counts += counts
+        begun.n_stacks -= stack.n_nodes == 0
+        if begun.n_stacks:
+            return
+        del self._begun[stack.item]
+        if self._items is not None:
+            generated, expanded, n_solutions = begun.counts.tolist()
+            share, seconds = float(self._items.shares[stack.item]), self.iteration.seconds
+            self._checkpoint.share = min(1.0, (self._checkpoint.share or 0.0) + share)
+            done = Subtrees({stack.item}, generated, expanded, seconds, n_solutions, self.tiles if n_solutions else ())
+            self._checkpoint.finish_subtrees(self.threshold, self._items.digest, done)
+
+    def put_back(self, stack: Stack) -> None:
+        """Keep the nodes that a pause left on a stack."""
+        self._paused += stack.moves_to_nodes()
+
+    def paths(self, size: BoardSize) -> tuple[bytes, ...]:
+        """Return what is left when all stacks are put back: the tiles moved from the board to each node.
+
+        Nodes of items that were begun come first, those nearest to the root before others.
+        """
+        moves = sorted(self._paused, key=len)
+        if self._items is not None:
+            links = self._items.nodes[list(self._left), mem.LINK].tolist()
+            moves += [moves_by(self._items.links, link) for link in links]
+        return tuple(bytes(tiles_moved(self.board, each, size)[0]) for each in moves)
