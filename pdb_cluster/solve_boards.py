@@ -24,10 +24,10 @@ from pdb_core.errors import UnsolvableError
 from pdb_core.puzzle import Board, BoardSize, Tiles
 from pdb_core.symmetry import BoardMapping
 from pdb_query import Database
-from solver.engine.search_result import SearchResult
+from solver.answers.read_ahead import as_they_come
+from solver.answers.requests import Answer, Request, Result
+from solver.engine.result import SearchResult
 from solver.progress import Iteration, Limits
-from solver.read_ahead import as_they_come
-from solver.requests import Answer, Request, Result
 from solver.solution import check_solvable
 
 # Most boards that wait to be sent, and whose answers wait to be yielded.

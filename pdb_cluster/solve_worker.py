@@ -16,7 +16,7 @@ from pdb_core.errors import ClusterError, PdbError
 from pdb_core.puzzle import Tiles
 from pdb_query import Database, open_database
 from solver.engine.paths import search_subtrees
-from solver.engine.search_result import SearchResult
+from solver.engine.result import SearchResult
 from solver.progress import Limits
 from solver.solve import Solver
 

@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from pdb_cluster.solve_tasks import Task, Tasks
 from pdb_cluster.solve_worker import WorkerTables, search_paths
 from pdb_core.puzzle import Tiles
-from solver.engine.search_result import SearchResult
+from solver.engine.result import SearchResult
 from solver.progress import Iteration, Limits
 
 # Intended number of running tasks of one board, per thread of the cluster.

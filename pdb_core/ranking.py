@@ -14,7 +14,7 @@ Both ranks are sums of two table entries, with no loop:
   after it. So the first labels give one summand, the last labels the other.
 
 `ranking_kernels` ranks one pattern by these tables. `pdb_query.lookup_kernels` ranks many patterns, for lookups and
-scalar rounds of the engine; vector and wide rounds use `rank_of_digits` of `solver.engine.round_kernels`.
+scalar rounds of the engine; vector and wide rounds use `rank_of_digits` of `solver.engine.rounds.shared_kernels`.
 """
 
 import math

@@ -11,8 +11,8 @@ from pdb_core.arguments import as_function, check_kind, refusal, shown
 from pdb_core.errors import MemoryLimitError, UnsolvableError
 from pdb_core.puzzle import BoardLike
 from pdb_study import plots
+from solver.answers.requests import Result
 from solver.progress import Limits, LimitsLike, as_limits
-from solver.requests import Result
 from solver.solution import Solution
 
 

@@ -30,11 +30,10 @@ import numpy.typing as npt
 
 from pdb_core.puzzle import BoardSize, blank_last, random_boards
 from pdb_core.resources import available_cores
-from solver.board_arrays import cell_distances
-from solver.engine.worker_pool import in_parallel
-from solver.large_boards.beam_search import find_path, new_beam
-from solver.large_boards.beam_search_kernels import Aim, grow_beam, start_beam
-from solver.large_boards.fitted_values import (
+from solver.approximate.suboptimal import find_from_both_ends
+from solver.beams.beam_search import find_path, new_beam
+from solver.beams.beam_search_kernels import NOT_FOUND, Aim, grow_beam, start_beam
+from solver.beams.fitted_values import (
     FIRST_SIDE,
     FITTED_FILE,
     MOVE_UNITS,
@@ -43,9 +42,10 @@ from solver.large_boards.fitted_values import (
     images_of_cells,
     values_of_classes,
 )
-from solver.large_boards.line_by_line import Pieces, in_pieces
-from solver.large_boards.line_by_line_kernels import NOT_FOUND
-from solver.large_boards.suboptimal import find_from_both_ends, fitted_aim
+from solver.beams.pieces import Pieces, in_pieces
+from solver.beams.solutions import fitted_aim
+from solver.board_arrays import cell_distances
+from solver.engine.worker_pool import in_parallel
 
 Int32s = npt.NDArray[np.int32]
 

@@ -22,13 +22,13 @@ from solver.algorithms import ALGORITHMS, Algorithm
 from solver.progress import Iteration, Limits
 
 if TYPE_CHECKING:
+    from solver.approximate.suboptimal import default_time_limit, find_suboptimal_solution
     from solver.engine.checkpoint import Checkpoint, Subtrees
     from solver.engine.worker_pool import WorkerPool
     from solver.graph_search.graph_search import GraphSolver
     from solver.heuristics.heuristic_solver import HeuristicSolver
     from solver.heuristics.values import h
     from solver.labels import Labels
-    from solver.large_boards.suboptimal import default_time_limit, find_suboptimal_solution
     from solver.solution import Solution, SolvedBoards, replay
     from solver.solve import Solver
     from solver.textbook import a_star, ida_star
@@ -56,7 +56,7 @@ __all__ = [
 ]
 
 _MODULES = {
-    "large_boards.suboptimal": ("default_time_limit", "find_suboptimal_solution"),
+    "approximate.suboptimal": ("default_time_limit", "find_suboptimal_solution"),
     "engine.checkpoint": ("Checkpoint", "Subtrees"),
     "engine.worker_pool": ("WorkerPool",),
     "graph_search.graph_search": ("GraphSolver",),

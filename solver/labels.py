@@ -12,7 +12,7 @@ from pdb_core.symmetry import BoardMapping
 from pdb_core.types import BLANK, N_MOVES, Int64s
 from solver.board_arrays import neighbours_by_move
 from solver.engine.engine import NO_LAST
-from solver.engine.ida_star import IdaStar
+from solver.engine.search import IdaStar
 from solver.engine.worker_pool import WorkerPool
 from solver.progress import Iteration
 

@@ -10,9 +10,9 @@ import numpy.typing as npt
 from pdb_core.drawing import HasPartition, pattern_colours
 from pdb_core.errors import UnsolvableError, WrongAnswerError
 from pdb_core.messages import ShortRepr, shorten
+from pdb_core.player import Player, player_html
 from pdb_core.puzzle import Board, BoardSize, Tiles, format_board, is_solvable, why_unsolvable
 from pdb_core.types import BLANK, Int64s
-from solver.player import Player, player_html
 from solver.progress import Iteration
 
 

@@ -2,9 +2,9 @@
 
 check      is it a board, can it be solved                pdb_core.puzzle
 map        to the goal of the tables, by a symmetry       pdb_core.symmetry
-search     IDA* with the largest of the databases' sums   engine/ida_star.py
-share      a threshold among threads                      engine/threshold.py, engine/worker_pool.py
-replay     the solution, before it is returned            engine/search_result.py
+search     IDA* with the largest of the databases' sums   engine/search.py
+share      a threshold among threads                      engine/threads.py, engine/worker_pool.py
+replay     the solution, before it is returned            engine/result.py
 """
 
 from abc import ABC, abstractmethod
@@ -24,18 +24,18 @@ from pdb_core.symmetry import BoardMapping
 from pdb_core.types import N_MOVES, Int64s
 from pdb_query import Database
 from pdb_query.database import as_databases
-from solver.engine.boards_search import BoardsSearch
+from solver.beams.solutions import find_by_beams
+from solver.engine.boards import BoardsSearch
 from solver.engine.checkpoint import Checkpoint
 from solver.engine.database_engine import database_engine
 from solver.engine.engine import Engine
-from solver.engine.ida_star import IdaStar
-from solver.engine.search_result import SearchResult
-from solver.engine.unit_tables import DatabaseSums
+from solver.engine.result import SearchResult
+from solver.engine.rounds.scalar import DatabaseSums
+from solver.engine.search import IdaStar
 from solver.engine.worker_pool import WorkerPool, in_parallel
 from solver.labels import Labels, distances_with_moves, mapped_moves, optimal_first_moves
-from solver.large_boards.suboptimal import find_by_beams
-from solver.move_pruning.move_pruning import PruningFsm, fsm_for
 from solver.progress import Iteration, LimitsLike, Report, as_limits
+from solver.pruning.fsm import PruningFsm, fsm_for
 from solver.solution import Solution, SolvedBoards, check_solvable, one_move_away, replay, unsolvable
 
 # Boards that one call searches at most: enough to keep Python out, few enough to keep all threads busy.

@@ -15,9 +15,9 @@ from pdb_core.types import BLANK
 from pdb_query import Database, open_database, read_instances
 from solver import Iteration, Solver, replay
 from solver.engine.database_engine import database_engine
-from solver.engine.ida_star import IdaStar
-from solver.engine.unit_tables import DatabaseSums
-from solver.move_pruning.move_pruning import find_duplicates, pruning_fsm
+from solver.engine.rounds.scalar import DatabaseSums
+from solver.engine.search import IdaStar
+from solver.pruning.fsm import find_duplicates, pruning_fsm
 from tests import ROOT
 from tests.tables import table_file
 

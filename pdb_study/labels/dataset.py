@@ -11,7 +11,6 @@ import numpy as np
 from pdb_core import __version__
 from pdb_core.arguments import FilePath, as_choice, as_count, as_function, as_path, as_threads, check_kind
 from pdb_core.durable_files import written_safely
-from pdb_core.journal import Journal
 from pdb_core.messages import shorten
 from pdb_core.puzzle import format_board
 from pdb_core.types import N_MOVES
@@ -20,6 +19,7 @@ from pdb_query.database import as_databases
 from pdb_study.labels.formats import COLUMNS, MEANING, WRITERS, Columns, check_format
 from pdb_study.labels.labelling import Content, LabelledBoards, label
 from pdb_study.labels.sources import BoardSource
+from solver.answers.journal import Journal
 from solver.solve import Solver
 
 # Most characters of the command in a description, which must fit into a line of a CSV file of boards.

@@ -7,9 +7,9 @@ import numpy.typing as npt
 
 from pdb_core.jit import inlined_kernel, kernel
 from pdb_core.types import BLANK, Int64s
-from solver.engine import search_memory as mem
-from solver.engine.search_kernels import RoundTables, search
-from solver.engine.search_memory import EngineTables, StackMemory
+from solver.engine import layout as mem
+from solver.engine.layout import EngineTables, StackMemory
+from solver.engine.search_kernels import search
 from solver.vectors import vector_kernels as v
 
 # `BoardsMemory.place`: the board that is searched, its threshold or -1 at its beginning, and finished thresholds.
@@ -102,7 +102,7 @@ def write_path(tables: EngineTables, at: StackMemory, counters: Int64s, board: A
 @kernel
 def search_boards(
     tables: EngineTables,
-    round_tables: RoundTables,
+    round_tables: Any,
     at: StackMemory,
     counters: Int64s,
     batch: BoardsMemory,

@@ -13,8 +13,7 @@ from pdb_core.puzzle import BoardSize
 from pdb_core.ranking import label_bits_of
 from pdb_core.types import Int64s
 from pdb_query.lookup import probe_boards
-from solver.engine import search_memory as mem
-from solver.engine.catalogue_tables import catalogue_tables, distinct_units, fill_units, suits_catalogue
+from solver.engine import layout as mem
 from solver.engine.engine import (
     NO_LAST,
     Engine,
@@ -24,12 +23,13 @@ from solver.engine.engine import (
     first_column_after_slacks,
     slack_rows,
 )
-from solver.engine.scalar_round_kernels import UnitTables
-from solver.engine.unit_tables import DatabaseSums, Sum, sums_of, unit_tables
-from solver.engine.vector_round_kernels import lehmer_digits
-from solver.engine.vector_tables import suits_vectors, vector_tables
-from solver.engine.wide_tables import columns_of_units, suits_wide, wide_tables
-from solver.move_pruning.move_pruning import PruningFsm
+from solver.engine.rounds.catalogue import catalogue_tables, distinct_units, fill_units, suits_catalogue
+from solver.engine.rounds.scalar import DatabaseSums, Sum, sums_of, unit_tables
+from solver.engine.rounds.scalar_kernels import UnitTables
+from solver.engine.rounds.vector import suits_vectors, vector_tables
+from solver.engine.rounds.vector_kernels import lehmer_digits
+from solver.engine.rounds.wide import columns_of_units, suits_wide, wide_tables
+from solver.pruning.fsm import PruningFsm
 
 # Kinds of rounds.
 VECTOR, CATALOGUE, WIDE, SCALAR = "vector", "catalogue", "wide", "scalar"

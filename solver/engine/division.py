@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from pdb_core.jit import NotCompiledError, compiling_until
 from pdb_core.types import N_MOVES, Int64s
-from solver.engine import search_memory as mem
+from solver.engine import layout as mem
 from solver.engine.division_kernels import EXPANDED, expand_near_root
 from solver.engine.stack import Stack
 from solver.progress import Iteration

@@ -7,10 +7,10 @@ import numpy as np
 from pdb_core.bit_kernels import popcount
 from pdb_core.jit import inlined_kernel, kernel
 from pdb_core.types import N_MOVES
-from solver.engine import search_memory as mem
-from solver.engine.round_kernels import on_stack
-from solver.engine.search_kernels import RoundTables, round_of
-from solver.engine.search_memory import EngineTables, StackMemory
+from solver.engine import layout as mem
+from solver.engine.layout import EngineTables, StackMemory
+from solver.engine.rounds.shared_kernels import on_stack
+from solver.engine.search_kernels import round_of
 from solver.vectors import vector_kernels as v
 
 # Most children of a round.
@@ -41,7 +41,7 @@ def n_children_of(tables: EngineTables, node: Any) -> int:
 @kernel
 def expand_near_root(
     tables: EngineTables,
-    round_tables: RoundTables,
+    round_tables: Any,
     at: StackMemory,
     nodes: Any,
     h: Any,

@@ -13,9 +13,9 @@ from pdb_core.puzzle import BoardSize, Tiles
 from pdb_core.types import N_MOVES, Int64s
 from pdb_query.private_memory import private_memory
 from solver.board_arrays import blank_moves
-from solver.engine import search_memory as mem
-from solver.engine.search_memory import EngineTables
-from solver.move_pruning.move_pruning import START, PruningFsm
+from solver.engine import layout as mem
+from solver.engine.layout import EngineTables
+from solver.pruning.fsm import START, PruningFsm
 from solver.vectors.vectors import address_of, compress_permutations
 
 Array = npt.NDArray[Any]

@@ -13,7 +13,7 @@ import numpy as np
 
 from pdb_core.puzzle import BoardSize, Tiles
 from pdb_core.types import Int64s
-from solver.engine import search_memory as mem
+from solver.engine import layout as mem
 from solver.engine.checkpoint import Checkpoint, Subtrees
 from solver.engine.division import Items
 from solver.engine.stack import Stack, moves_by, tiles_moved

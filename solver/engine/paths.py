@@ -11,14 +11,14 @@ import numpy.typing as npt
 
 from pdb_core.puzzle import Tiles
 from pdb_core.types import BLANK
-from solver.engine import search_memory as mem
+from solver.engine import layout as mem
 from solver.engine.engine import Engine
 from solver.engine.frontier import Frontier
-from solver.engine.search_result import SearchResult
+from solver.engine.result import SearchResult
 from solver.engine.stack import StackPool
 from solver.engine.threads import ThresholdSearch
-from solver.move_pruning.move_pruning import START, PruningFsm
 from solver.progress import Clock, Limits
+from solver.pruning.fsm import START, PruningFsm
 
 
 def board_after(fsm: PruningFsm, board: Tiles, path: bytes, width: int) -> tuple[Tiles, int, list[int]]:

@@ -10,32 +10,25 @@ from typing import Any
 from pdb_core.bit_kernels import popcount
 from pdb_core.jit import chosen_by_type, inlined_kernel, kernel
 from pdb_core.types import Int64s
-from solver.engine import search_memory as mem
-from solver.engine.catalogue_round_kernels import CatalogueTables, catalogue_round
-from solver.engine.round_kernels import on_stack
-from solver.engine.scalar_round_kernels import BYTE, UnitTables, scalar_round
-from solver.engine.search_memory import EngineTables, StackMemory
-from solver.engine.vector_round_kernels import VectorTables, vector_round
-from solver.engine.wide_round_kernels import WideTables, wide_round
-from solver.heuristics.heuristic_round_kernels import HeuristicRoundTables, heuristic_round
-from solver.heuristics.packed_round_kernels import PackedTables, packed_round
+from solver.engine import layout as mem
+from solver.engine.layout import EngineTables, StackMemory
+from solver.engine.rounds.catalogue_kernels import CatalogueTables, catalogue_round
+from solver.engine.rounds.scalar_kernels import BYTE, UnitTables, scalar_round
+from solver.engine.rounds.shared_kernels import on_stack
+from solver.engine.rounds.vector_kernels import VectorTables, vector_round
+from solver.engine.rounds.wide_kernels import WideTables, wide_round
 from solver.vectors import vector_kernels as v
 
-# The tables of the kinds of rounds.
-RoundTables = VectorTables | WideTables | CatalogueTables | UnitTables | PackedTables | HeuristicRoundTables
 # The kernel that expands `n` nodes of the stack from `top` on, by the type of `round_tables`. Its parameters are
 # (round_tables, tables, at, n, top, first_link). It returns the nodes generated, the new top, and whether a node has no
-# moves left.
-round_of = chosen_by_type(
-    {
-        VectorTables: vector_round,
-        WideTables: wide_round,
-        CatalogueTables: catalogue_round,
-        UnitTables: scalar_round,
-        PackedTables: packed_round,
-        HeuristicRoundTables: heuristic_round,
-    }
-)
+# moves left. Wings add their own.
+ROUNDS: dict[type, Any] = {
+    VectorTables: vector_round,
+    WideTables: wide_round,
+    CatalogueTables: catalogue_round,
+    UnitTables: scalar_round,
+}
+round_of = chosen_by_type(ROUNDS)
 # Room for the children of a round.
 ROUND_ROOM = 5 * mem.BATCH
 
@@ -116,7 +109,7 @@ def take_ended(tables: EngineTables, at: StackMemory, counters: Int64s, counts_g
 @inlined_kernel
 def search(
     tables: EngineTables,
-    round_tables: RoundTables,
+    round_tables: Any,
     at: StackMemory,
     counters: Int64s,
     pause_at: int,

@@ -11,11 +11,11 @@ import numpy.typing as npt
 from pdb_core.puzzle import BoardSize, Tiles
 from pdb_core.types import BLANK, Int64s
 from pdb_query.private_memory import private_memory
-from solver.engine import search_memory as mem
+from solver.engine import layout as mem
 from solver.engine.board_kernels import N_PLACES, BoardsMemory, search_boards
 from solver.engine.engine import Engine, Roots
+from solver.engine.layout import StackMemory
 from solver.engine.search_kernels import ROUND_ROOM, split
-from solver.engine.search_memory import StackMemory
 from solver.vectors.vectors import address_of
 
 # Links at first: those of 100,000 expanded nodes. They are cleared up when they are used up.

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from threading import Condition, RLock, get_ident
 
-from solver.engine import search_memory as mem
+from solver.engine import layout as mem
 from solver.engine.frontier import Frontier
 from solver.engine.stack import Stack, StackPool
 from solver.engine.worker_pool import WorkerPool

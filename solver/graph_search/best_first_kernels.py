@@ -18,7 +18,7 @@ from pdb_core.jit import kernel
 from pdb_core.types import N_MOVES, Int64s
 from pdb_query.lookup_kernels import find_tiles, move_state, place_unit, state_address
 from pdb_query.records import MOVE_FIELDS, RECORD_FIELDS, SOURCE
-from solver.engine.scalar_round_kernels import UnitTables, read_change
+from solver.engine.rounds.scalar_kernels import UnitTables, read_change
 from solver.graph_search.node_table_kernels import (
     EXPANDED,
     FINISHED,

@@ -30,7 +30,7 @@ from solver.heuristics.evaluate_kernels import (
 )
 from solver.heuristics.heuristic_round_kernels import HeuristicRoundTables
 from solver.heuristics.packed_round_kernels import PackedTables
-from solver.move_pruning.move_pruning import PruningFsm
+from solver.pruning.fsm import PruningFsm
 
 # Speed relative to a search with databases, about 10 ns a node; of several heuristics, the least. A node with triples
 # of 5x5 takes 4 microseconds, and one with pairs 0.3 to 0.5.

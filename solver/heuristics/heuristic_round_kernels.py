@@ -10,9 +10,10 @@ import numpy.typing as npt
 
 from pdb_core.jit import borrowing_kernel, kernel
 from pdb_core.types import BLANK, N_MOVES, Int64s
-from solver.engine import search_memory as mem
-from solver.engine.round_kernels import take_nodes
-from solver.engine.search_memory import EngineTables, StackMemory
+from solver.engine import layout as mem
+from solver.engine.layout import EngineTables, StackMemory
+from solver.engine.rounds.shared_kernels import take_nodes
+from solver.engine.search_kernels import ROUNDS
 from solver.heuristics.evaluate_kernels import HeuristicTables, evaluate_one
 from solver.heuristics.korf_taylor_kernels import conflicts_after_move
 from solver.vectors import vector_kernels as v
@@ -122,3 +123,6 @@ def heuristic_round(
     take_nodes(tables, at, n, top)
     words = np.empty(tables.n_columns - tables.board_column, dtype=np.uint32)
     return expand_boards(round_tables, tables, at, words, words.view(np.uint8)[: tables.n_cells], n, top, first_link)
+
+
+ROUNDS[HeuristicRoundTables] = heuristic_round

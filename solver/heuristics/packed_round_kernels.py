@@ -9,9 +9,10 @@ from typing import Any, NamedTuple
 from pdb_core.bit_kernels import popcount
 from pdb_core.jit import inlined_kernel
 from pdb_core.types import N_MOVES
-from solver.engine import search_memory as mem
-from solver.engine.round_kernels import legal_moves, take_nodes
-from solver.engine.search_memory import EngineTables, StackMemory
+from solver.engine import layout as mem
+from solver.engine.layout import EngineTables, StackMemory
+from solver.engine.rounds.shared_kernels import legal_moves, take_nodes
+from solver.engine.search_kernels import ROUNDS
 from solver.heuristics.korf_taylor_kernels import COLUMNS, ROWS
 from solver.vectors import vector_kernels as v
 
@@ -134,3 +135,6 @@ def packed_round(
             has_ended |= v.bits_of(v.without(stays, left_after >= mem.ONE_MOVE))
             top += popcount(v.bits_of(stays))
     return generated, top, has_ended
+
+
+ROUNDS[PackedTables] = packed_round

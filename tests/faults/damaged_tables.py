@@ -25,7 +25,7 @@ import numpy as np
 import numpy.typing as npt
 
 import solver.engine.division
-import solver.engine.ida_star
+import solver.engine.search
 import solver.engine.stack
 from pdb_core.errors import LimitReachedError, TableFileDamagedError
 from pdb_core.puzzle import Tiles, random_boards
@@ -36,7 +36,7 @@ from pdb_query.table_file import LOAD_MODES
 from solver import Checkpoint, GraphSolver, Iteration, Limits, Solver, WorkerPool, replay
 from solver.algorithms import A_STAR, GREEDY, WEIGHTED_A_STAR
 from solver.engine.database_engine import CATALOGUE, SCALAR, VECTOR, WIDE, DatabaseEngine
-from solver.engine.ida_star import IdaStar
+from solver.engine.search import IdaStar
 from tests import rows
 from tests.faults.driver import Tally, in_child, main
 from tests.solving import engine_for, walked

@@ -27,8 +27,8 @@ from unittest import mock
 from pdb_core.errors import InputError
 from pdb_core.puzzle import Board, Tiles, as_goal, blank_first
 from solver import Checkpoint, HeuristicSolver, Limits, Solver, WorkerPool
-from solver.answer_log import AnswerLog
-from solver.requests import Request
+from solver.answers.log import AnswerLog
+from solver.answers.requests import Request
 from tests.faults.driver import Tally, main
 from tests.solving import HARDEST_8, S3, database_for, node_counts, solvable_boards
 
@@ -51,11 +51,11 @@ solver.engine.stack.Stack._allocate solver.engine.engine.Engine.roots solver.eng
 solver.engine.stack.search_boards solver.engine.division.expand_near_root solver.engine.stack.Stack.split
 solver.engine.stack.split solver.engine.frontier.Frontier.split
 
-solver.engine.frontier.Frontier.take solver.engine.frontier.Frontier.count solver.engine.ida_star.divide
+solver.engine.frontier.Frontier.take solver.engine.frontier.Frontier.count solver.engine.search.divide
 solver.engine.frontier.Frontier.divide solver.Checkpoint.resume
 solver.Checkpoint.subtrees solver.Checkpoint.finish_subtrees
 
-solver.engine.stack.Stack.tiles_to_goal solver.solve.replay solver.engine.search_result.check_solution
+solver.engine.stack.Stack.tiles_to_goal solver.solve.replay solver.engine.result.check_solution
 solver.engine.stack.StackPool.give_back solver.WorkerPool.withdraw solver.Checkpoint.finish_threshold
 """.split()
 

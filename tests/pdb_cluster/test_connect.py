@@ -12,7 +12,7 @@ from pdb_cluster.solve_boards import ClusterProgress
 from pdb_core.errors import ClusterError
 from pdb_core.puzzle import Board
 from solver import Iteration
-from solver.requests import Request
+from solver.answers.requests import Request
 from tests.command_line import BOARD, start
 from tests.pdb_cluster.two_workers import started_cluster, worker_without_package
 from tests.tables import small_plan

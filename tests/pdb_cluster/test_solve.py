@@ -23,8 +23,8 @@ from pdb_core.errors import ClusterError, GoalError, InputError
 from pdb_core.puzzle import Board, Tiles, blank_first, format_board
 from pdb_query import Database
 from solver import Limits, Solution, Solver
+from solver.answers.requests import Answer, Request
 from solver.engine import division
-from solver.requests import Answer, Request
 from tests import wait_until
 from tests.command_line import UNSOLVABLE, pdb, start
 from tests.pdb_cluster.two_workers import (

@@ -55,7 +55,7 @@ pdb_build pdb_core tilepdb.commands.label pdb_core.messages pdb_core.puzzle pdb_
 pdb_build.build pdb_core.arguments pdb_query.instances pdb_query.statistics pdb_study.compare
 pdb_study.heuristics pdb_study.labels pdb_study.labels.dataset pdb_study.labels.labelling
 pdb_study.labels.sources pdb_query pdb_query.database solver solver.graph_search.graph_search
-solver.heuristics.heuristic_solver solver.heuristics.values solver.large_boards.suboptimal solver.textbook
+solver.heuristics.heuristic_solver solver.heuristics.values solver.approximate.suboptimal solver.textbook
 solver.solve tilepdb tilepdb.named_build tilepdb.solver
 """
 

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from pdb_core.errors import InputError
-from pdb_core.journal import Journal
 from pdb_core.puzzle import Board, blank_last
 from solver import HeuristicSolver, Iteration, Limits, Subtrees
-from solver.answer_log import AnswerLog
-from solver.requests import Answer, Request
+from solver.answers.journal import Journal
+from solver.answers.log import AnswerLog
+from solver.answers.requests import Answer, Request
 from tests.command_line import BOARD, pdb, refused
 from tests.solving import FINISHED, HARDEST_8, S3
 
@@ -88,7 +88,7 @@ def test_log_keeps_thresholds_by_their_time(tmp_path: Path) -> None:
 
 def test_log_returns_its_checkpoints(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Finished thresholds, and the subtrees of the last division; of the others nothing."""
-    monkeypatch.setattr("solver.answer_log._WRITE_S", 0.0)
+    monkeypatch.setattr("solver.answers.log._WRITE_S", 0.0)
     path = tmp_path / "log"
     with AnswerLog(path, METHOD) as log:
         checkpoint = log.checkpoint(REQUEST)

@@ -9,7 +9,7 @@ import pytest
 
 from pdb_core.puzzle import BoardSize, Tiles
 from solver import Checkpoint
-from solver.engine import division, search_memory as mem
+from solver.engine import division, layout as mem
 from solver.engine.database_engine import CATALOGUE, SCALAR, VECTOR, WIDE
 from solver.engine.division import Plan
 from solver.engine.engine import Engine

@@ -6,12 +6,12 @@ import pytest
 from pdb_core.encoding import ENCODINGS, Encoding
 from pdb_core.puzzle import BoardSize, blank_last
 from solver import replay
-from solver.engine.catalogue_tables import suits_catalogue
 from solver.engine.database_engine import SCALAR, VECTOR, WIDE
-from solver.engine.unit_tables import DatabaseSums, sums_of
-from solver.engine.vector_tables import suits_vectors
-from solver.engine.wide_tables import suits_wide
-from solver.move_pruning.move_pruning import LARGE_BOARD_LENGTH
+from solver.engine.rounds.catalogue import suits_catalogue
+from solver.engine.rounds.scalar import DatabaseSums, sums_of
+from solver.engine.rounds.vector import suits_vectors
+from solver.engine.rounds.wide import suits_wide
+from solver.pruning.fsm import LARGE_BOARD_LENGTH
 from solver.textbook import ida_star as textbook_ida_star
 from tests import rows
 from tests.naive.boards_and_tables import naive_duplicates
@@ -92,7 +92,7 @@ def test_all_rounds_agree_with_scalar_ones_of_separate_partitions(kind: str, siz
     [
         {"stack._SLICE_NODES": 1000},
         {"stack._LINKS": 600, "stack._USUAL_DEPTH": 0},
-        {"boards_search._MOST_THRESHOLDS": 2},
+        {"boards._MOST_THRESHOLDS": 2},
     ],
     ids=str,
 )

@@ -15,7 +15,7 @@ from solver.engine.worker_pool import in_parallel
 from solver.heuristics import HEURISTICS, heuristic_tables
 from solver.heuristics.evaluate_kernels import evaluate
 from solver.heuristics.values import h
-from solver.move_pruning.move_pruning import DEFAULT_LENGTH
+from solver.pruning.fsm import DEFAULT_LENGTH
 from solver.textbook import UNDOING, ida_star
 from tests.naive.boards_and_tables import naive_manhattan
 from tests.solving import CENTRE, S3, S4, duplicates_up_to, golden_rows, node_counts, walked

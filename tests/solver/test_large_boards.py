@@ -14,12 +14,13 @@ from pdb_core.errors import BoardError, TableMismatchError, UnsolvableError
 from pdb_core.puzzle import BoardSize, Tiles, blank_last, format_board, parse_size, snail
 from pdb_query import open_database
 from solver import find_suboptimal_solution, replay
-from solver.large_boards.beam_search import new_beam
-from solver.large_boards.beam_search_kernels import Beam, list_children, rate_children, start_beam
-from solver.large_boards.fitted_values import MOVE_UNITS, changes_of, embedding, pair_values
-from solver.large_boards.line_by_line import Pieces, geometry, in_pieces
-from solver.large_boards.lower_bound import linear_conflict_bound, manhattan_distance
-from solver.large_boards.suboptimal import find_from_both_ends, fitted_aim
+from solver.approximate.lower_bound import linear_conflict_bound, manhattan_distance
+from solver.approximate.suboptimal import find_from_both_ends
+from solver.beams.beam_search import new_beam
+from solver.beams.beam_search_kernels import Beam, list_children, rate_children, start_beam
+from solver.beams.fitted_values import MOVE_UNITS, changes_of, embedding, pair_values
+from solver.beams.pieces import Pieces, geometry, in_pieces
+from solver.beams.solutions import fitted_aim
 from tests.command_line import pdb, records, started_pdb
 from tests.naive import boards_and_tables as naive
 from tests.naive.heuristics import naive_linear_conflict
@@ -101,7 +102,7 @@ def test_best_solution_is_returned_if_wider_beams_have_no_memory(monkeypatch: py
 
     size = BoardSize(6, 6)
     first = find_suboptimal_solution(board_of(size, 1), time_limit=0)
-    monkeypatch.setattr("solver.large_boards.beam_search.new_beam", new_small_beam)
+    monkeypatch.setattr("solver.beams.beam_search.new_beam", new_small_beam)
     found = find_suboptimal_solution(board_of(size, 1), time_limit=10)
     assert found.length < first.length
 

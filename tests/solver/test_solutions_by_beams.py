@@ -8,7 +8,7 @@ import pytest
 from pdb_core.errors import TableFileDamagedError
 from pdb_core.puzzle import BoardSize, as_goal
 from solver import Limits, Solution, Solver
-from solver.large_boards.suboptimal import find_by_beams
+from solver.beams.solutions import find_by_beams
 from solver.solution import check_solution
 from tests.solving import S4, database_for, node_counts, solvable_boards
 

@@ -17,7 +17,7 @@ from pdb_core.puzzle import Tiles
 from solver import Iteration, Limits, WorkerPool
 from solver.engine import stack
 from solver.engine.frontier import Frontier
-from solver.engine.search_memory import FOUND, GENERATED, N_COUNTERS, PAUSED, SOLUTIONS
+from solver.engine.layout import FOUND, GENERATED, N_COUNTERS, PAUSED, SOLUTIONS
 from solver.engine.threads import ThresholdSearch
 from solver.engine.worker_pool import in_parallel
 from solver.progress import Clock

@@ -10,8 +10,8 @@ import pytest
 from pdb_core.errors import InputError, InstanceError
 from pdb_query import read_instances
 from solver import Iteration, WorkerPool
+from solver.answers.read_ahead import in_chunks
 from solver.engine.worker_pool import in_parallel, stream_in_parallel
-from solver.read_ahead import in_chunks
 
 Report = Callable[[Iteration], None]
 

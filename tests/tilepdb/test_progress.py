@@ -8,7 +8,7 @@ import pytest
 from pdb_build import BuildProgress
 from pdb_core.puzzle import Board, blank_last
 from solver import Checkpoint, Iteration
-from solver.requests import Request
+from solver.answers.requests import Request
 from tests.solving import FINISHED, S4, solvable_boards
 from tilepdb.commands.progress import SearchDisplay
 from tilepdb.named_build import named_plan

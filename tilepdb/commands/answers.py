@@ -17,7 +17,7 @@ from tilepdb.commands.tile_names import TileNames
 
 if TYPE_CHECKING:
     from solver import Solution
-    from solver.requests import Answer, Request, Result
+    from solver.answers.requests import Answer, Request, Result
 
 _COLUMNS = (
     "id", "board", "goal", "solvable", "length", "moves", "optimal", "h", "lower_bound", "generated", "expanded",

@@ -11,7 +11,7 @@ from tilepdb.progress import ProgressLine
 if TYPE_CHECKING:
     from pdb_core.puzzle import BoardSize, Tiles
     from pdb_query import Database, Instance
-    from solver.requests import Request
+    from solver.answers.requests import Request
 
 
 class OpenDatabases:
@@ -53,7 +53,7 @@ class OpenDatabases:
 
     def request(self, instance: "Instance", goal: str | None) -> "Request":
         """Return the request to solve `instance`. Raises `GoalError`."""
-        from solver.requests import Request
+        from solver.answers.requests import Request
 
         known = (instance.optimal_length, instance.published_length)
         return Request(instance.id, instance.board, self.goal_of(instance, goal), *known)

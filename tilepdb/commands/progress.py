@@ -9,7 +9,7 @@ from tilepdb.progress import ProgressLine
 if TYPE_CHECKING:
     from pdb_cluster.solve_boards import ClusterProgress
     from solver import Checkpoint, Iteration
-    from solver.requests import Request
+    from solver.answers.requests import Request
 
 # Delay of the line of a search, in seconds: to draw it takes longer than an easy board.
 _SEARCH_DELAY_S = 0.1

@@ -25,9 +25,9 @@ from tilepdb.progress import ProgressLine
 
 if TYPE_CHECKING:
     from solver import Checkpoint, Limits, Solution, WorkerPool
-    from solver.answer_log import AnswerLog
+    from solver.answers.log import AnswerLog
+    from solver.answers.requests import Answer, AnswerSource, Request
     from solver.progress import Report
-    from solver.requests import Answer, AnswerSource, Request
 
     ListSolutions = Callable[[str, tuple[int, ...]], None]
 
@@ -112,7 +112,7 @@ def search_source(
 
     `listed` gets all optimal solutions of each board, with its id. `hooks` are those of the sources.
     """
-    from solver.sources import BatchAnswers, SingleAnswers
+    from solver.answers.sources import BatchAnswers, SingleAnswers
 
     is_limited = limits.time_limit is not None or limits.max_nodes is not None
     is_ida_star = method.algorithm == IDA_STAR
@@ -143,7 +143,7 @@ def search_source(
 @contextmanager
 def _opened_log(path: Path, method: dict[str, Any]) -> "Iterator[AnswerLog]":
     """Open the log of a command, and report what it has."""
-    from solver.answer_log import AnswerLog
+    from solver.answers.log import AnswerLog
 
     with AnswerLog(path, method) as log:
         counts = {"finished": log.n_solved, "unfinished": log.n_unfinished}

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pdb_query import Instance
-    from solver.requests import Result
+    from solver.answers.requests import Result
 
 _COLUMNS = (
     "heuristic", "algorithm", "boards", "unsolvable", "solved", "mean_h", "mean_length", "mean_generated",

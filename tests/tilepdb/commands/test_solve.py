@@ -31,7 +31,7 @@ _SINGLE = ("--max-nodes", "1000000000")
 # signal comes in time.
 DIVIDED_EARLY = """
 import signal, time, solver.solve
-from solver import answer_log
+from solver.answers import log as answer_log
 from solver.engine import division
 division.LONG_NODES, division.MOST_NODES, division.LEAST_RATIO = 2_000, 5_000, 10
 solver.solve.find_by_beams = lambda *_: None

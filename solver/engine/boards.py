@@ -5,10 +5,10 @@ import time
 import numpy as np
 
 from pdb_core.types import Int64s
-from solver.engine import search_memory as mem
+from solver.engine import layout as mem
 from solver.engine.board_kernels import BEYOND, BOARD, THRESHOLD, WRONG, BoardsMemory
 from solver.engine.engine import Engine, Roots
-from solver.engine.search_result import SearchResult
+from solver.engine.result import SearchResult
 from solver.engine.stack import Stack
 from solver.progress import NO_LIMIT, Iteration
 

@@ -7,30 +7,14 @@ cell of piece p. A kernel that moves pieces updates both, and appends the new ce
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from pdb_core.jit import kernel
-
-Int32s = npt.NDArray[np.int32]
-Bytes = npt.NDArray[np.uint8]
+from solver.beams.pieces_kernels import Bytes, Int32s
 
 UNSEEN = -1
-NOT_FOUND = -1
 # The last two pieces of a line are placed within a corner of this size.
 CORNER_WIDTH, CORNER_DEPTH = 2, 4
 CORNER_CELLS = CORNER_WIDTH * CORNER_DEPTH
-
-
-class Geometry(NamedTuple):
-    """Cells of a board size.
-
-    rows, columns  int32[n]     of each cell
-    neighbours     int32[n, 4]  the cells above, left, right and below each cell, else -1
-    """
-
-    rows: Int32s
-    columns: Int32s
-    neighbours: Int32s
 
 
 class Work(NamedTuple):
@@ -203,10 +187,3 @@ def solve_part(work: Work, part: Int32s, corner: Int32s) -> None:
         work.locked[place] = work.locked[second] = 0
         # Step 3. Place both by search.
         solve_corner(work, corner, first, second)
-
-
-@kernel
-def distance(geometry: Geometry, one: int, two: int) -> int:
-    """Return the Manhattan distance of two cells."""
-    rows, columns = geometry.rows, geometry.columns
-    return int(abs(rows[one] - rows[two]) + abs(columns[one] - columns[two]))

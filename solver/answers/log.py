@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any, Self
 
 from pdb_core.errors import InputError, WrongAnswerError
-from pdb_core.journal import Journal, Place, Values
+from solver.answers.journal import Journal, Place, Values
+from solver.answers.requests import Answer, Request, Result
 from solver.engine.checkpoint import Checkpoint, Subtrees
 from solver.progress import Iteration
-from solver.requests import Answer, Request, Result
 from solver.solution import Solution, check_solution
 
 _KIND = "log of pdb solve 4"

@@ -19,9 +19,17 @@ import numpy as np
 from pdb_core.bit_kernels import prefetch
 from pdb_core.jit import inlined_kernel, kernel
 from pdb_core.types import Int64s
-from solver.engine import search_memory as mem
-from solver.engine.round_kernels import append, in_list, list_children, of_parents, push_move, rank_of_digits, sort
-from solver.engine.search_memory import EngineTables, StackMemory
+from solver.engine import layout as mem
+from solver.engine.layout import EngineTables, StackMemory
+from solver.engine.rounds.shared_kernels import (
+    append,
+    in_list,
+    list_children,
+    of_parents,
+    push_move,
+    rank_of_digits,
+    sort,
+)
 from solver.vectors import vector_kernels as v
 
 # Lanes behind the last child hold anything, and must not lead outside an array: cells are masked. Shifts are masked

@@ -12,14 +12,14 @@ import numpy.typing as npt
 
 from pdb_core.puzzle import Tiles
 from pdb_core.types import N_MOVES
-from solver.engine import search_memory as mem
-from solver.engine.boards_search import BoardsSearch
+from solver.engine import layout as mem
+from solver.engine.boards import BoardsSearch
 from solver.engine.checkpoint import Checkpoint
 from solver.engine.division import divide, is_long, loads_division, plan_division
 from solver.engine.engine import Engine, Roots, too_deep
 from solver.engine.frontier import Frontier
 from solver.engine.paths import nodes_below, paths_before
-from solver.engine.search_result import SearchResult
+from solver.engine.result import SearchResult
 from solver.engine.stack import Stack, StackPool
 from solver.engine.threads import Listed, ThresholdSearch
 from solver.engine.worker_pool import WorkerPool

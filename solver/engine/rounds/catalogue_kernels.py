@@ -19,8 +19,9 @@ import numpy as np
 from pdb_core.bit_kernels import load_byte, popcount, prefetch, stack_array
 from pdb_core.jit import inlined_kernel
 from pdb_core.types import Int64s
-from solver.engine import search_memory as mem
-from solver.engine.round_kernels import (
+from solver.engine import layout as mem
+from solver.engine.layout import EngineTables, StackMemory
+from solver.engine.rounds.shared_kernels import (
     CELL_MASK,
     FIRST_BLOCK_MASK,
     FIRST_REGION,
@@ -37,7 +38,6 @@ from solver.engine.round_kernels import (
     push_move,
     sort,
 )
-from solver.engine.search_memory import EngineTables, StackMemory
 from solver.vectors import vector_kernels as v
 
 WORD_BITS = 32

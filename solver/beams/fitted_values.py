@@ -18,10 +18,10 @@ import numpy as np
 
 from pdb_core.puzzle import BoardSize
 from pdb_core.symmetry import symmetries
+from solver.beams.fitted_values_kernels import FittedValues, Int16s, unfold
+from solver.beams.pieces import Pieces, geometry, geometry_within
+from solver.beams.pieces_kernels import Geometry, Int32s
 from solver.board_arrays import cell_distances
-from solver.large_boards.fitted_values_kernels import FittedValues, Int16s, unfold
-from solver.large_boards.line_by_line import Pieces, geometry, geometry_within
-from solver.large_boards.line_by_line_kernels import Geometry, Int32s
 
 # Sides of the square boards that have values.
 FIRST_SIDE, LAST_SIDE = 6, 8

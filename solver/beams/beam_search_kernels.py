@@ -1,6 +1,6 @@
 """Kernels of beam search, which keeps only the best boards of each layer.
 
-Boards consist of pieces, as in `line_by_line_kernels`. The goal is any board with the pieces of the *focus* on their
+Boards consist of pieces, see `pieces_kernels`. The goal is any board with the pieces of the *focus* on their
 goal cells. Scores are relative to the first board. A move changes the score by the weighted Manhattan distance of the
 piece, or by the fitted values of the piece and of its pairs (see `fitted_values`). To the score, the rank adds the
 distance of the blank from the nearest misplaced piece of the focus, and a random number below `NOISE`. Without fitted
@@ -15,11 +15,12 @@ import numpy.typing as npt
 from pdb_core.bit_kernels import prefetch
 from pdb_core.jit import inlined_kernel, kernel
 from pdb_core.types import N_MOVES, Int64s
-from solver.large_boards.fitted_values_kernels import FittedValues
-from solver.large_boards.line_by_line_kernels import NOT_FOUND, Geometry, Int32s, distance
+from solver.beams.fitted_values_kernels import FittedValues
+from solver.beams.pieces_kernels import Geometry, Int32s, distance
 
 UInt64s = npt.NDArray[np.uint64]
 
+NOT_FOUND = -1
 # Upper bound of the random part of a rank.
 NOISE = 16
 # Classes of the counting sort of a layer by rank.

@@ -15,7 +15,7 @@ from pdb_query.lookup import LookupTables, SumViews
 from pdb_query.move_records import move_numbers, move_records
 from pdb_query.records import MOVE_FIELDS, RECORD_FIELDS, TABLE_BIT
 from solver.board_arrays import blank_moves
-from solver.engine.scalar_round_kernels import UnitTables
+from solver.engine.rounds.scalar_kernels import UnitTables
 
 
 class DatabaseSums(NamedTuple):

@@ -21,7 +21,7 @@ import numpy.typing as npt
 from pdb_core.puzzle import BoardSize
 from pdb_core.types import N_MOVES, Int64s
 from solver.cache_file import cached_array
-from solver.move_pruning.move_pruning_kernels import (
+from solver.pruning.fsm_kernels import (
     GRID,
     NO_CHILD,
     States,

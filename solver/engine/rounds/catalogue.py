@@ -1,4 +1,4 @@
-"""Tables of catalogue rounds: each table once, also if several sums use it. See `catalogue_round_kernels`."""
+"""Tables of catalogue rounds: each table once, also if several sums use it. See `catalogue_kernels`."""
 
 import math
 from collections.abc import Sequence
@@ -14,10 +14,10 @@ from pdb_core.puzzle import BoardSize
 from pdb_core.ranking import cell_set_ranks
 from pdb_core.types import Int64s
 from pdb_query.records import RECORD_FIELDS, TABLE_BIT
-from solver.engine import catalogue_round_kernels as kernels
 from solver.engine.engine import KeptArrays
-from solver.engine.round_kernels import FIRST_REGION, MAX_REGIONS, SET_BYTES
-from solver.engine.unit_tables import DatabaseSums, Sum
+from solver.engine.rounds import catalogue_kernels as kernels
+from solver.engine.rounds.scalar import DatabaseSums, Sum
+from solver.engine.rounds.shared_kernels import FIRST_REGION, MAX_REGIONS, SET_BYTES
 from solver.vectors.vectors import address_of
 
 

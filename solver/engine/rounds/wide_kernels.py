@@ -1,6 +1,6 @@
 """One round of the search in vectors, for boards of up to 28 cells and 5 columns, and all kinds of tables.
 
-The stages are those of `vector_round_kernels`, which is faster and does less. A node holds its board, one byte for each
+The stages are those of `vector_kernels`, which is faster and does less. A node holds its board, one byte for each
 cell, and for each unit its cell set and its digits. So the unit of the tile that moves is one lookup, and patterns that
 share a table have units with different frames. Moves are in one list; each sum is looked up for all of them in turn.
 """
@@ -11,8 +11,9 @@ import numpy as np
 
 from pdb_core.bit_kernels import prefetch
 from pdb_core.jit import inlined_kernel
-from solver.engine import search_memory as mem
-from solver.engine.round_kernels import (
+from solver.engine import layout as mem
+from solver.engine.layout import EngineTables, StackMemory
+from solver.engine.rounds.shared_kernels import (
     CELL_MASK,
     FIRST_BLOCK_MASK,
     FIRST_REGION,
@@ -30,7 +31,6 @@ from solver.engine.round_kernels import (
     rank_of_digits,
     sort,
 )
-from solver.engine.search_memory import EngineTables, StackMemory
 from solver.vectors import vector_kernels as v
 
 MAX_WIDE_WIDTH = 5

@@ -8,11 +8,11 @@ from itertools import chain, groupby
 
 from pdb_core.errors import MemoryLimitError, UnsolvableError
 from pdb_core.puzzle import BoardSize, Tiles, is_solvable
+from solver.answers.read_ahead import in_chunks
+from solver.answers.requests import Answer, Request, Result
 from solver.engine.checkpoint import Checkpoint
 from solver.engine.worker_pool import WorkerPool, stream_in_parallel
 from solver.progress import Iteration, Report
-from solver.read_ahead import in_chunks
-from solver.requests import Answer, Request, Result
 from solver.solution import Solution, check_solvable, unsolvable
 from solver.solve import MOST_BOARDS, Solver
 

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pdb_core.jit import kernel
-from solver.large_boards.line_by_line_kernels import Int32s
+from solver.beams.pieces_kernels import Int32s
 
 Int8s = npt.NDArray[np.int8]
 Int16s = npt.NDArray[np.int16]

@@ -1,4 +1,4 @@
-"""Tables of wide rounds, see `wide_round_kernels`."""
+"""Tables of wide rounds, see `wide_kernels`."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -12,12 +12,13 @@ from pdb_core.ranking import cell_set_ranks
 from pdb_core.types import N_MOVES, Int64s
 from pdb_query import records
 from solver.board_arrays import blank_moves
-from solver.engine import search_memory as mem, wide_round_kernels as wide
-from solver.engine.catalogue_tables import cell_set_records
+from solver.engine import layout as mem
 from solver.engine.engine import Array, KeptArrays
-from solver.engine.round_kernels import SET_BYTES, TILES_BYTES
-from solver.engine.unit_tables import Sum
-from solver.engine.vector_tables import first_digit, jumps
+from solver.engine.rounds import wide_kernels as wide
+from solver.engine.rounds.catalogue import cell_set_records
+from solver.engine.rounds.scalar import Sum
+from solver.engine.rounds.shared_kernels import SET_BYTES, TILES_BYTES
+from solver.engine.rounds.vector import first_digit, jumps
 from solver.vectors.vectors import address_of
 
 _N_EDGES = N_MOVES << wide.CELL_BITS

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from pdb_core.errors import BuildRunningError, CheckpointMismatchError, DiskFullError, OutputError
-from pdb_core.journal import Journal
+from solver.answers.journal import Journal
 from tests.failing import failing
 from tests.tables import flip
 

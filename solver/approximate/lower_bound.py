@@ -7,10 +7,10 @@ import numpy as np
 
 from pdb_core.puzzle import MAX_TABLE_SIDE, Board, BoardSize
 from pdb_query import Database
+from solver.beams.pieces import Pieces, geometry
+from solver.beams.pieces_kernels import Geometry
 from solver.heuristics import heuristic_tables
 from solver.heuristics.evaluate_kernels import evaluate_many
-from solver.large_boards.line_by_line import Pieces, geometry
-from solver.large_boards.line_by_line_kernels import Geometry
 
 # Heuristics whose tables take less than 0.2 seconds up to 6x6. Together they are never below the others of that kind.
 _HEURISTICS = ("korf-taylor", "pairs")

@@ -9,8 +9,8 @@ import numpy as np
 
 from pdb_core.bit_kernels import popcount, prefetch
 from pdb_core.jit import inlined_kernel
-from solver.engine import search_memory as mem
-from solver.engine.search_memory import EngineTables, StackMemory
+from solver.engine import layout as mem
+from solver.engine.layout import EngineTables, StackMemory
 from solver.vectors import vector_kernels as v
 
 # Boards of up to 28 cells, whose cells are bytes of a node's columns from `board_column` on.

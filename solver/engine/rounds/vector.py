@@ -1,4 +1,4 @@
-"""Tables of vector rounds, see `vector_round_kernels`, and of the changes of Lehmer digits, also for wide rounds."""
+"""Tables of vector rounds, see `vector_kernels`, and of the changes of Lehmer digits, also for wide rounds."""
 
 from collections.abc import Sequence
 
@@ -10,10 +10,10 @@ from pdb_core.puzzle import BoardSize
 from pdb_core.types import N_MOVES, Int64s
 from pdb_query import records
 from solver.board_arrays import blank_moves
-from solver.engine import search_memory as mem
+from solver.engine import layout as mem
 from solver.engine.engine import KeptArrays
-from solver.engine.unit_tables import Sum
-from solver.engine.vector_round_kernels import VectorTables
+from solver.engine.rounds.scalar import Sum
+from solver.engine.rounds.vector_kernels import VectorTables
 from solver.vectors.vectors import address_of
 
 

@@ -10,9 +10,9 @@ from pdb_core.jit import inlined_kernel
 from pdb_core.types import N_MOVES, Int64s
 from pdb_query.lookup_kernels import move_state, state_address
 from pdb_query.records import MOVE_FIELDS, RECORD_FIELDS, SOURCE
-from solver.engine import search_memory as mem
-from solver.engine.round_kernels import in_batch, in_list, list_children, of_parents, on_stack, push_move
-from solver.engine.search_memory import EngineTables, StackMemory
+from solver.engine import layout as mem
+from solver.engine.layout import EngineTables, StackMemory
+from solver.engine.rounds.shared_kernels import in_batch, in_list, list_children, of_parents, on_stack, push_move
 from solver.vectors import vector_kernels as v
 
 BYTE = 255

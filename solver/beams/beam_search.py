@@ -5,8 +5,8 @@ import time
 import numpy as np
 
 from pdb_core.types import N_MOVES
-from solver.large_boards.beam_search_kernels import Aim, Beam, grow_beam, start_beam
-from solver.large_boards.line_by_line import Pieces
+from solver.beams.beam_search_kernels import Aim, Beam, grow_beam, start_beam
+from solver.beams.pieces import Pieces
 from solver.progress import Iteration, Report
 
 # Cells copied between two checks of the time limit.

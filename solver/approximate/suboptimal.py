@@ -1,11 +1,11 @@
 """Suboptimal solutions of boards up to 32x32 within a time limit, each with a lower bound of the optimal length.
 
 1. Solve the board line by line.                                                     line_by_line.py
-2. Until the time is up, solve it line by line with beams of growing width: each     beam_search.py
+2. Until the time is up, solve it line by line with beams of growing width: each     beams/beam_search.py
    part of a line by beam search, until a rest of at most 8x8 is left, which is
-   searched from the board and from the goal, ranked by fitted values. Boards up     fitted_values.py
+   searched from the board and from the goal, ranked by fitted values. Boards up     beams/solutions.py
    to 8x8 are such a rest.
-3. Replay the solution, move by move.                                                solution.py
+3. Replay the solution, move by move.                                                ../solution.py
 
 A path is the list of cells that the blank moves to.
 """
@@ -19,36 +19,19 @@ from typing import Any
 import numpy as np
 
 from pdb_core.arguments import FilePath, as_number
-from pdb_core.puzzle import Board, BoardLike, BoardSize, SizeLike, Tiles, as_goal, blank_last
+from pdb_core.puzzle import Board, BoardLike, BoardSize, SizeLike, as_goal, blank_last
 from pdb_core.resources import available_cores
-from pdb_core.types import BLANK
 from pdb_query import Database
 from pdb_query.database import as_databases
+from solver.approximate.line_by_line import Part, Plan, path_of_part, plan_lines, solve_rest
+from solver.approximate.lower_bound import lower_bound, manhattan_distance
+from solver.beams.beam_search import find_path
+from solver.beams.beam_search_kernels import Aim
+from solver.beams.fitted_values import LAST_SIDE, embedding, fitted_side, fitted_values, no_fitted_values
+from solver.beams.pieces import Pieces, geometry, geometry_within, in_pieces
+from solver.beams.pieces_kernels import Bytes
+from solver.beams.solutions import both_ends, fitted_aim, shorter, tiles_on_path, without_loops
 from solver.engine.worker_pool import in_parallel
-from solver.large_boards.beam_search import find_path
-from solver.large_boards.beam_search_kernels import Aim
-from solver.large_boards.fitted_values import (
-    LAST_SIDE,
-    Embedding,
-    embedding,
-    fitted_side,
-    fitted_values,
-    no_fitted_values,
-)
-from solver.large_boards.line_by_line import (
-    Part,
-    Pieces,
-    Plan,
-    geometry,
-    geometry_within,
-    in_pieces,
-    path_of_part,
-    plan_lines,
-    solve_rest,
-)
-from solver.large_boards.line_by_line_kernels import Bytes
-from solver.large_boards.lower_bound import lower_bound, manhattan_distance
-from solver.progress import Report
 from solver.solution import Solution, check_solution, check_solvable, one_move_away
 
 # Cost of each cell between a piece and its goal cell: for the pieces of a part, for those of its line, and the decrease
@@ -257,41 +240,6 @@ def find_from_both_ends(pieces: Pieces, aim: Aim, width: int, limit: int, end: f
     return shorter(pieces, forward, backward)
 
 
-def both_ends(pieces: Pieces) -> tuple[Pieces, Pieces]:
-    """Return the board, and the goal as a board that must reach it."""
-    return pieces, Pieces(np.argsort(pieces.cells).astype(np.int32), pieces.blank_cell)
-
-
-def shorter(pieces: Pieces, forward: list[int] | None, backward: list[int] | None) -> list[int] | None:
-    """Return the shorter of the paths from both ends, from the board to the goal."""
-    if backward is None:
-        return forward
-    backward = [*backward[-2::-1], pieces.blank]
-    return backward if forward is None else min(forward, backward, key=len)
-
-
-def find_by_beams(
-    board: Tiles, goal: Tiles, size: BoardSize, width: int, limit: int, end: float, report: Report | None
-) -> tuple[int, ...] | None:
-    """Search by beams from both ends, one after the other. Return the tiles moved; None without a solution.
-
-    Boards larger than 8x8 are not searched. `limit`, `end` and `report` are those of `find_path`.
-    """
-    if max(size.width, size.height) > LAST_SIDE:
-        return None
-    pieces = in_pieces(board, goal)
-    whole = embedding(size, range(size.height), range(size.width))
-    aim, ends = fitted_aim(whole), both_ends(whole.embed(pieces))
-    path = shorter(ends[0], *(find_path(each, aim, width, limit, end, report) for each in ends))
-    return None if path is None else tiles_on_path(board, without_loops(pieces, whole.original_path(path)))
-
-
-def fitted_aim(embedded: Embedding) -> Aim:
-    """Return the aim at the goal of the boards of an embedded rectangle, ranked by fitted values."""
-    cells = np.arange(embedded.side**2, dtype=np.int32)
-    return Aim(embedded.geometry, np.zeros_like(cells), fitted_values(embedded.side), cells, pull=0)
-
-
 def _aim_of_part(size: BoardSize, plan: Plan, part: Part, locked: Bytes) -> Aim:
     """Return the aim at the boards with the pieces of a part on their goal cells."""
     behind = (plan.line_of - part.line) / plan.n_lines
@@ -299,30 +247,3 @@ def _aim_of_part(size: BoardSize, plan: Plan, part: Part, locked: Bytes) -> Aim:
     weights[locked == 1] = 0
     weights[part.cells] = _PART_WEIGHT
     return Aim(geometry_within(size, 1 - locked), weights, no_fitted_values(), part.cells, _PULL)
-
-
-def without_loops(pieces: Pieces, path: list[int]) -> list[int]:
-    """Return the path without the moves between two visits of a board."""
-    cells, here = pieces.cells.astype(np.uint16), pieces.blank_cell
-    boards = [hash(cells.tobytes())]
-    for cell in path:
-        cells[here], cells[cell] = cells[cell], cells[here]
-        here = cell
-        boards.append(hash(cells.tobytes()))
-    last_visit = {board: i for i, board in enumerate(boards)}
-    kept, i = [], last_visit[boards[0]]
-    while i < len(path):
-        kept.append(path[i])
-        i = last_visit[boards[i + 1]]
-    return kept
-
-
-def tiles_on_path(board: Tiles, path: Sequence[int]) -> tuple[int, ...]:
-    """Return the tiles that move when the blank follows a path."""
-    cells, blank = list(board), board.index(BLANK)
-    tiles = []
-    for cell in path:
-        tiles.append(cells[cell])
-        cells[blank], cells[cell] = cells[cell], BLANK
-        blank = cell
-    return tuple(tiles)

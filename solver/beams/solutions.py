@@ -1,0 +1,78 @@
+"""Solutions of boards up to 8x8 by beams from the board and from the goal, ranked by fitted values.
+
+A path is the list of cells that the blank moves to.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from pdb_core.puzzle import BoardSize, Tiles
+from pdb_core.types import BLANK
+from solver.beams.beam_search import find_path
+from solver.beams.beam_search_kernels import Aim
+from solver.beams.fitted_values import LAST_SIDE, Embedding, embedding, fitted_values
+from solver.beams.pieces import Pieces, in_pieces
+from solver.progress import Report
+
+
+def find_by_beams(
+    board: Tiles, goal: Tiles, size: BoardSize, width: int, limit: int, end: float, report: Report | None
+) -> tuple[int, ...] | None:
+    """Search by beams from both ends, one after the other. Return the tiles moved; None without a solution.
+
+    Boards larger than 8x8 are not searched. `limit`, `end` and `report` are those of `find_path`.
+    """
+    if max(size.width, size.height) > LAST_SIDE:
+        return None
+    pieces = in_pieces(board, goal)
+    whole = embedding(size, range(size.height), range(size.width))
+    aim, ends = fitted_aim(whole), both_ends(whole.embed(pieces))
+    path = shorter(ends[0], *(find_path(each, aim, width, limit, end, report) for each in ends))
+    return None if path is None else tiles_on_path(board, without_loops(pieces, whole.original_path(path)))
+
+
+def fitted_aim(embedded: Embedding) -> Aim:
+    """Return the aim at the goal of the boards of an embedded rectangle, ranked by fitted values."""
+    cells = np.arange(embedded.side**2, dtype=np.int32)
+    return Aim(embedded.geometry, np.zeros_like(cells), fitted_values(embedded.side), cells, pull=0)
+
+
+def both_ends(pieces: Pieces) -> tuple[Pieces, Pieces]:
+    """Return the board, and the goal as a board that must reach it."""
+    return pieces, Pieces(np.argsort(pieces.cells).astype(np.int32), pieces.blank_cell)
+
+
+def shorter(pieces: Pieces, forward: list[int] | None, backward: list[int] | None) -> list[int] | None:
+    """Return the shorter of the paths from both ends, from the board to the goal."""
+    if backward is None:
+        return forward
+    backward = [*backward[-2::-1], pieces.blank]
+    return backward if forward is None else min(forward, backward, key=len)
+
+
+def without_loops(pieces: Pieces, path: list[int]) -> list[int]:
+    """Return the path without the moves between two visits of a board."""
+    cells, here = pieces.cells.astype(np.uint16), pieces.blank_cell
+    boards = [hash(cells.tobytes())]
+    for cell in path:
+        cells[here], cells[cell] = cells[cell], cells[here]
+        here = cell
+        boards.append(hash(cells.tobytes()))
+    last_visit = {board: i for i, board in enumerate(boards)}
+    kept, i = [], last_visit[boards[0]]
+    while i < len(path):
+        kept.append(path[i])
+        i = last_visit[boards[i + 1]]
+    return kept
+
+
+def tiles_on_path(board: Tiles, path: Sequence[int]) -> tuple[int, ...]:
+    """Return the tiles that move when the blank follows a path."""
+    cells, blank = list(board), board.index(BLANK)
+    tiles = []
+    for cell in path:
+        tiles.append(cells[cell])
+        cells[blank], cells[cell] = cells[cell], BLANK
+        blank = cell
+    return tuple(tiles)

@@ -1,0 +1,1 @@
+"""The kinds of rounds: for each its tables, and beside them its kernels."""
