@@ -30,8 +30,8 @@ from solver.engine.checkpoint import Checkpoint
 from solver.engine.database_engine import database_engine
 from solver.engine.engine import Engine
 from solver.engine.result import SearchResult
-from solver.engine.rounds.scalar import DatabaseSums
 from solver.engine.search import IdaStar
+from solver.engine.sums import DatabaseSums
 from solver.engine.worker_pool import WorkerPool, in_parallel
 from solver.labels import Labels, distances_with_moves, mapped_moves, optimal_first_moves
 from solver.progress import Iteration, LimitsLike, Report, as_limits

@@ -14,9 +14,9 @@ from pdb_core.puzzle import BoardLike, BoardSize, Tiles, random_boards
 from pdb_core.types import BLANK
 from pdb_query import Database, open_database, read_instances
 from solver import Iteration, Solver, replay
-from solver.engine.database_engine import database_engine
-from solver.engine.rounds.scalar import DatabaseSums
+from solver.engine.database_engine import CATALOGUE, SCALAR, VECTOR, WIDE, database_engine
 from solver.engine.search import IdaStar
+from solver.engine.sums import DatabaseSums
 from solver.pruning.fsm import find_duplicates, pruning_fsm
 from tests import ROOT
 from tests.tables import table_file
@@ -92,6 +92,9 @@ def divide_early(patch: pytest.MonkeyPatch, above: float, most_nodes: int, ratio
 def node_counts(iterations: Iterable[Iteration]) -> list[tuple[int, int, int]]:
     """Return (threshold, generated, expanded) of each iteration."""
     return [(i.threshold, i.generated, i.expanded) for i in iterations]
+
+
+ROUNDS = {kind.name: kind for kind in (VECTOR, CATALOGUE, WIDE, SCALAR)}
 
 
 def engine_for(databases: Sequence[Database], max_duplicate: int = 12, **options: object) -> IdaStar:

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -10,46 +9,17 @@ import numpy.typing as npt
 from pdb_core.encoding import UNREACHED
 from pdb_core.errors import TableFileDamagedError
 from pdb_core.puzzle import BoardSize
-from pdb_core.ranking import label_bits_of
 from pdb_core.types import Int64s
 from pdb_query.lookup import probe_boards
 from solver.engine import layout as mem
-from solver.engine.engine import (
-    NO_LAST,
-    Engine,
-    KeptArrays,
-    Roots,
-    engine_tables,
-    first_column_after_slacks,
-    slack_rows,
-)
-from solver.engine.rounds.catalogue import catalogue_tables, distinct_units, fill_units, suits_catalogue
-from solver.engine.rounds.scalar import DatabaseSums, Sum, sums_of, unit_tables
-from solver.engine.rounds.scalar_kernels import UnitTables
-from solver.engine.rounds.vector import suits_vectors, vector_tables
-from solver.engine.rounds.vector_kernels import lehmer_digits
-from solver.engine.rounds.wide import columns_of_units, suits_wide, wide_tables
+from solver.engine.engine import NO_LAST, Engine, KeptArrays, Roots, engine_tables
+from solver.engine.rounds.catalogue import CATALOGUE
+from solver.engine.rounds.round import Round
+from solver.engine.rounds.scalar import SCALAR
+from solver.engine.rounds.vector import VECTOR
+from solver.engine.rounds.wide import WIDE
+from solver.engine.sums import DatabaseSums, Sum, sums_of
 from solver.pruning.fsm import PruningFsm
-
-# Kinds of rounds.
-VECTOR, CATALOGUE, WIDE, SCALAR = "vector", "catalogue", "wide", "scalar"
-
-
-def _scalar_tables(
-    size: BoardSize, sums: Sequence[Sum], rows: Int64s, column: int, _arrays: KeptArrays
-) -> tuple[UnitTables, dict[str, int]]:
-    """Return the tables of scalar rounds, and fields of `EngineTables`; fill the rows of the sums."""
-    fields = columns_of_units(size, sums, rows, column, n_each=mem.SCALAR_COLUMNS)
-    return unit_tables(size, sums), {**fields, "list_columns": mem.UNITS + mem.SCALAR_COLUMNS * len(sums)}
-
-
-# Whether each kind of rounds suits a size and sums, and its tables.
-_KINDS: dict[str, tuple[Any, Any]] = {
-    VECTOR: (suits_vectors, vector_tables),
-    CATALOGUE: (suits_catalogue, catalogue_tables),
-    WIDE: (suits_wide, wide_tables),
-    SCALAR: (lambda _size, _sums: True, _scalar_tables),
-}
 
 
 @dataclass(frozen=True)
@@ -61,7 +31,7 @@ class DatabaseEngine(Engine):
     source  names the tables' files in messages
     """
 
-    kind: str
+    kind: Round
     heuristics: tuple[DatabaseSums, ...]
     sums: tuple[Sum, ...]
     source: str
@@ -72,42 +42,16 @@ class DatabaseEngine(Engine):
 
     def _evaluated(self, rows: npt.NDArray[np.uint8], nodes: npt.NDArray[np.uint32]) -> Roots:
         found = {id(heuristic): self._probed(rows, heuristic) for heuristic in self.heuristics}
-        sums = np.zeros((len(rows), len(self.sums)), dtype=np.int64)
-        for s, (heuristic, view, patterns) in enumerate(self.sums):
+
+        def probe(heuristic: DatabaseSums, view: int, patterns: Sequence[int]) -> tuple[Int64s, Int64s]:
             states, values = (array[:, view, list(patterns)].astype(np.int64) for array in found[id(heuristic)])
-            sums[:, s] = values.sum(axis=1)
-            if self.kind != CATALOGUE:
-                self._fill_sum(s, states, values, nodes)
-        if self.kind == CATALOGUE:
-            distinct = distinct_units(self.sums).values()
-            of_units = [found[id(unit.heuristic)][1][:, unit.view, unit.pattern] for unit in distinct]
-            fill_units(self.round_tables, rows, np.stack(of_units, axis=1), nodes)
+            return states, values
+
+        self.kind.fill(self.tables, self.round_tables, self.sums, rows, probe, nodes)
+        sums = np.stack([probe(*of_sum)[1].sum(axis=1) for of_sum in self.sums], axis=1)
         h = sums.max(axis=1, initial=0)
         # All sums have the parity of the solutions.
         return Roots(rows, nodes, sums, h, h, np.full_like(h, NO_LAST))
-
-    def _fill_sum(self, s: int, states: Int64s, values: Int64s, nodes: npt.NDArray[np.uint32]) -> None:
-        """Fill the columns of a sum in nodes, from the states and distances of its units, int64[m, units] each."""
-        (tables, _), _, patterns = self.sums[s]
-        column = int(self.tables.sums[s, mem.UNIT_DIGITS])
-        for unit, pattern in enumerate(patterns):
-            state, value = np.ascontiguousarray(states[:, unit]), values[:, unit]
-            if self.kind == SCALAR:
-                first = column + mem.SCALAR_COLUMNS * unit
-                nodes[:, first : first + 2] = state.view(np.uint32).reshape(-1, 2)
-                nodes[:, first + 2] = value
-                continue
-            cells = state & ((1 << self.size.n_cells) - 1)
-            n_tiles, digits = int(tables.n_tiles[pattern]), np.empty_like(state)
-            lehmer_digits(state >> self.size.n_cells, n_tiles, label_bits_of(n_tiles), digits)
-            if self.kind == WIDE:
-                nodes[:, column + 2 * unit] = cells
-                nodes[:, column + 2 * unit + 1] = digits | value << mem.VALUE_SHIFT
-                continue
-            nodes[:, column + unit] = digits | (value + 1 & 3) << mem.VALUE_SHIFT
-            if unit > 0:
-                cell_sets = int(self.tables.sums[s, mem.CELL_SETS]) + (unit - 1) // 2
-                nodes[:, cell_sets] |= (cells << (mem.CELL_SET_BITS * ((unit - 1) & 1))).astype(np.uint32)
 
     def _probed(self, rows: npt.NDArray[np.uint8], heuristic: DatabaseSums) -> tuple[Int64s, npt.NDArray[np.uint8]]:
         """Return the states and distances of a database's units, see `probe_boards`."""
@@ -129,7 +73,7 @@ def database_engine(
     fsm: PruningFsm,
     *,
     source: str = "the table",
-    rounds: Sequence[str] | None = None,
+    rounds: Sequence[Round] | None = None,
     batch: int = mem.BATCH,
 ) -> DatabaseEngine:
     """Arrange the tables of databases, the views of a goal and the operator pruning FSM for the kernels.
@@ -141,10 +85,8 @@ def database_engine(
     sums = sums_of(heuristics)
     # Catalogue rounds look up a table once for all sums. With two sums, wide rounds are faster.
     fastest = (VECTOR, WIDE, CATALOGUE, SCALAR) if len(sums) <= 2 else (VECTOR, CATALOGUE, WIDE, SCALAR)
-    kind = next(kind for kind in rounds or fastest if _KINDS[kind][0](size, sums))
-    most_units = max(len(patterns) for _, _, patterns in sums)
-    rows = slack_rows(len(sums), mem.SUM_FIELDS + most_units * mem.UNIT_FIELDS)
+    kind = next(kind for kind in rounds or fastest if kind.suits(size, sums))
     arrays = KeptArrays()
-    round_tables, fields = _KINDS[kind][1](size, sums, rows, first_column_after_slacks(len(sums)), arrays)
-    tables = engine_tables(size, heuristics[0].tables.goal, fsm, arrays, sums=rows, batch=batch, **fields)
+    round_tables, rows, *columns = kind.arrange(size, sums, arrays)
+    tables = engine_tables(size, heuristics[0].tables.goal, fsm, arrays, rows, *columns, batch=batch)
     return DatabaseEngine(size, fsm, tables, round_tables, 1.0, arrays, kind, tuple(heuristics), tuple(sums), source)

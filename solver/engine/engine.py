@@ -148,7 +148,7 @@ def first_column_after_slacks(n_sums: int) -> int:
     return mem.LEFT + 1 + max(0, -(-(n_sums - mem.FIRST_SLACKS) // mem.MORE_SLACKS))
 
 
-def slack_rows(n_sums: int, n_fields: int = mem.SUM_FIELDS) -> Int64s:
+def slack_rows(n_sums: int, n_fields: int = mem.OWN_FIELDS) -> Int64s:
     """Return rows of `EngineTables.sums` in which only the place of the slack is filled."""
     rows = np.zeros((n_sums, n_fields), dtype=np.int64)
     for s, row in enumerate(rows):
@@ -162,12 +162,12 @@ def engine_tables(
     goal: npt.NDArray[np.uint8],
     fsm: PruningFsm,
     arrays: KeptArrays,
-    *,
-    n_columns: int,
     sums: Int64s,
-    batch: int = mem.BATCH,
-    board_column: int = 0,
+    n_columns: int,
     list_columns: int = 1,
+    board_column: int = 0,
+    *,
+    batch: int = mem.BATCH,
 ) -> EngineTables:
     """Return the tables of a search."""
     legal = np.zeros(mem.BLANK_MASK + 1, dtype=np.uint32)

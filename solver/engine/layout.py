@@ -42,69 +42,16 @@ RISEN, FALLEN = 2, 3
 MAX_LANES = 16
 MAX_CHILDREN = 4 * BATCH
 LIST_COLUMN = 4 * (MAX_CHILDREN + 2 * MAX_LANES)
-# The columns of a list of vector rounds: children, bit addresses, then the digits of each far sum.
-ADDRESS, DIGITS = 1, 2
-# The columns of a list of scalar rounds: children, addresses of 64 bits in two columns, then for each sum the unit that
-# changes: its state, 64 bits in two columns, and its distance. A node has three such columns for each of its units.
-UNITS, SCALAR_COLUMNS = 3, 3
-# A child:
-#                    31                24            16       8      6        0
-#     vector rounds  | expected | sums whose distance rose    | move | parent |
-#     scalar rounds  | number of sums that rose  |   | index  | move | parent |
-#     wide rounds    | tile             | sums rose  | cell   | move | parent |
-#     catalogue      | tile             |            | index  | move | parent |
+# The columns of a list: children, then addresses in most rounds, then what a round adds.
+ADDRESS = 1
+# A child. What it has above these bits is drawn where its round is:
 #
-# `parent` is its index in the batch, `expected` the bit that says that the distance rose, `index` the child's position
-# in the other columns, or in the list before some were dropped; `sums rose` the number of sums that rose; `cell` the
-# tile's in the view of the unit looked up.
-PARENT_MASK, MOVE_SHIFT, ROSE_SHIFT, EXPECTED_SHIFT = BATCH - 1, 6, 8, 31
-MAX_VECTOR_SUMS = EXPECTED_SHIFT - ROSE_SHIFT
-ROSE_MASK = ((1 << EXPECTED_SHIFT) - 1) & ~((1 << ROSE_SHIFT) - 1)
-INDEX_SHIFT, INDEX_MASK = 8, MAX_CHILDREN - 1
+#     |   | move  | parent |    parent: its index in the batch
+#         8       6        0
+PARENT_MASK, MOVE_SHIFT = BATCH - 1, 6
 
-# The fields of a sum in `EngineTables.sums`. SLACK and SLACK_SHIFT locate its slack. Vector rounds: the first columns
-# of cell sets and of digits; the addresses of the tables' memory, of the map to the sum's frame, and of the steps of
-# the blank's moves there (uint32[16] each); for horizontal and for vertical moves the column of a list that holds
-# digits, or -1 if the sum is near; then the fields of each unit. Scalar rounds: the first column of units.
-SUM_FIELDS = 10
-N_UNITS, SLACK, SLACK_SHIFT, CELL_SETS, UNIT_DIGITS, MEMORY, FRAME, STEPS, FAR_COLUMN = range(9)
-# In wide rounds, which have no far columns: whether the tables are bits, and whether the blank's regions are in records
-# of cell sets.
-IS_BITS, HAS_SETS = FAR_COLUMN, FAR_COLUMN + 1
-UNIT_FIELDS = 3
-TABLE_BIT, ROW_BITS, FIRST_DIGIT = range(3)
-
-# Vector rounds keep the cell sets of a sum's units, but the first one's, in pairs:
-#
-#     31                    16                     0
-#     | cell set of unit 2  | cell set of unit 1   |
-CELL_SET_BITS = 16
-# Vector and wide rounds keep the Lehmer digits of an arrangement, three bits each. With k tiles, position 0 begins at
-# bit 3 * (8 - k):
-#
-#                    31         26         24              21                         0
-#     vector rounds  |           | distance | last position  | ... | position 0 | ...  |
-#     wide rounds    | distance             | last position  | ... | position 0 | ...  |
-#
-# The distance of vector rounds is (distance + 1) modulo 4.
-DIGIT_BITS, MAX_VECTOR_TILES = 3, 8
-VALUE_SHIFT = 24
-ONE_VALUE = 1 << VALUE_SHIFT
-DIGITS_AND_VALUE = (1 << (VALUE_SHIFT + 2)) - 1
-# An entry of `VectorTables.sets`, 64 bits. A region is that of the blank on the cell:
-#
-#     63                  61       22                 19                 16             0
-#     | region of cell 15  | ...    | region of cell 1  | region of cell 0  | first block |
-BLOCK_BITS, REGION_BITS = 16, 3
-MAX_VECTOR_CELLS, MAX_VECTOR_WIDTH = 16, 4
-# An index of `VectorTables.jumps`, here for a tile that jumps over two others:
-#
-#     13       13    10  9                6                 3                0
-#     | upward | ... | 1 | third position | second position | first position |
-#
-# The 1 marks the end of the digits. The tile is at the first position if it moves upward, which means to a cell with a
-# higher number, and otherwise at the last one.
-JUMPS_UPWARD = 1 << (DIGIT_BITS * MAX_VECTOR_WIDTH + 1)
+# The fields of a sum in `EngineTables.sums`: where its slack is, then those of its round.
+SLACK, SLACK_SHIFT, OWN_FIELDS = range(3)
 
 # The counters of a search. N_ENDED: of the nodes on the top of the stack, those that may have no moves left.
 N_COUNTERS = 7
@@ -121,7 +68,7 @@ class EngineTables(NamedTuple):
     n_columns     of a node; the sums' columns begin at `first_sum_column`, those of the board at `board_column`, which
                   is 0 in vector and packed rounds
     list_columns  of a list of children
-    sums          int64[s, SUM_FIELDS + units * UNIT_FIELDS]
+    sums          int64[s, OWN_FIELDS + fields of the round]
     goal          uint8[n_cells]
     Addresses of uint32[64]: `legal`, the mask of moves by the blank's cell; uint32[16]: `steps` of the moves; uint32:
     `successors`, the states of the operator pruning FSM by state and move, with the moves that they allow; and

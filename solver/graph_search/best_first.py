@@ -15,7 +15,8 @@ from pdb_core.arguments import as_number, refusal
 from pdb_core.errors import InputError, LimitReachedError
 from pdb_core.puzzle import Board, BoardSize
 from pdb_query import Database
-from solver.engine.rounds.scalar import DatabaseSums, sums_of, unit_tables
+from solver.engine.rounds.scalar import unit_tables
+from solver.engine.sums import DatabaseSums, sums_of
 from solver.graph_search.best_first_kernels import (
     FILLED_BITS,
     FIRST_BUCKET,

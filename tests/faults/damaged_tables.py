@@ -36,6 +36,7 @@ from pdb_query.table_file import LOAD_MODES
 from solver import Checkpoint, GraphSolver, Iteration, Limits, Solver, WorkerPool, replay
 from solver.algorithms import A_STAR, GREEDY, WEIGHTED_A_STAR
 from solver.engine.database_engine import CATALOGUE, SCALAR, VECTOR, WIDE, DatabaseEngine
+from solver.engine.rounds.round import Round
 from solver.engine.search import IdaStar
 from tests import rows
 from tests.faults.driver import Tally, in_child, main
@@ -89,7 +90,7 @@ class Subject(NamedTuple):
     sound: npt.NDArray[np.uint8]
     boards: tuple[Tiles, ...]
     lengths: dict[Tiles, int]
-    engines: dict[str, DatabaseEngine]
+    engines: dict[Round, DatabaseEngine]
 
 
 class Trial(NamedTuple):
@@ -165,7 +166,7 @@ def _extent(database: Database) -> slice:
     return slice(min(entry.offset for entry in tables), max(entry.offset + entry.n_bytes for entry in tables))
 
 
-def _engines(database: Database) -> Iterator[tuple[str, DatabaseEngine]]:
+def _engines(database: Database) -> Iterator[tuple[Round, DatabaseEngine]]:
     """Yield an engine for each kind of rounds that suits the tables."""
     for kind in KINDS:
         engine = engine_for([database], 8, source=str(database.path), rounds=(kind, SCALAR)).engine
@@ -211,7 +212,7 @@ def _looked_up(trial: Trial) -> str:
     return ANSWER
 
 
-def _searched(trial: Trial, kind: str | None = None, *, checkpoint: Checkpoint | None = None) -> str:
+def _searched(trial: Trial, kind: Round | None = None, *, checkpoint: Checkpoint | None = None) -> str:
     engine = trial.engine if kind is None else trial.subject.engines.get(kind)
     if engine is None:
         return ""
@@ -263,7 +264,7 @@ def _graph_searched(search: str, trial: Trial) -> str:
 
 READERS: dict[str, Callable[[Trial], str]] = {
     "lookup of many boards": _looked_up,
-    **{f"IDA*, {kind} rounds": partial(_searched, kind=kind) for kind in KINDS},
+    **{f"IDA*, {kind.name} rounds": partial(_searched, kind=kind) for kind in KINDS},
     # Thresholds are divided into subtrees, as those of long runs are.
     "IDA*, divided thresholds": lambda trial: _searched(trial, checkpoint=Checkpoint()),
     "IDA*, two workers": _searched_by_workers,

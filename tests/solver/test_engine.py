@@ -6,16 +6,14 @@ import pytest
 from pdb_core.encoding import ENCODINGS, Encoding
 from pdb_core.puzzle import BoardSize, blank_last
 from solver import replay
-from solver.engine.database_engine import SCALAR, VECTOR, WIDE
-from solver.engine.rounds.catalogue import suits_catalogue
-from solver.engine.rounds.scalar import DatabaseSums, sums_of
-from solver.engine.rounds.vector import suits_vectors
-from solver.engine.rounds.wide import suits_wide
+from solver.engine.database_engine import CATALOGUE, SCALAR, VECTOR, WIDE
+from solver.engine.sums import DatabaseSums, sums_of
 from solver.pruning.fsm import LARGE_BOARD_LENGTH
 from solver.textbook import ida_star as textbook_ida_star
 from tests import rows
 from tests.naive.boards_and_tables import naive_duplicates
 from tests.solving import (
+    ROUNDS,
     S3,
     S4,
     assert_same_search,
@@ -55,7 +53,7 @@ def test_complete_thresholds_have_the_nodes_of_the_textbook(max_duplicate: int, 
 
 # Kind of rounds | size | goal | tables: with the blank in the middle there are eight sums; a vertical move on 5x2 jumps
 # over up to four tiles.
-ROUNDS = rows("""
+TABLES_OF_ROUNDS = rows("""
 vector | 3x2 | blank-first | 1,2/3,4,5 bits
 vector | 2x4 | blank-last | 1,2,3/4,5,6,7 bits
 vector | 3x3 | 1 2 3/4 0 5/6 7 8 | 1,2,3/4,5,6/7,8 bits
@@ -75,14 +73,14 @@ TWO_WORDS = ["catalogue", "3x3", "blank-last", f"{'+'.join(PAIRS_AND_SIXES)} bit
 
 
 @pytest.mark.tiny
-@pytest.mark.parametrize(("kind", "size", "goal", "tables"), [*ROUNDS, TWO_WORDS])
+@pytest.mark.parametrize(("kind", "size", "goal", "tables"), [*TABLES_OF_ROUNDS, TWO_WORDS])
 def test_all_rounds_agree_with_scalar_ones_of_separate_partitions(kind: str, size: str, goal: str, tables: str) -> None:
     given = [table.split() for table in tables.split(";")]
     databases = [database_for(partition, size, goal, *options) for partition, *options in given]
     parts = [(part, *options) for partition, *options in given for part in partition.split("+")]
     scalars = engine_for([database_for(part, size, goal, *options) for part, *options in parts], rounds=(SCALAR,))
     for batch in (3, 16, 64):
-        engine = engine_for(databases, rounds=(kind,), batch=batch)
+        engine = engine_for(databases, rounds=(ROUNDS[kind],), batch=batch)
         for board in share(solvable_boards(databases[0].size, 6, 3, databases[0].goal), 3):
             assert_same_search(engine, scalars, board)
 
@@ -111,8 +109,8 @@ def test_tables_that_exceed_a_field_are_left_to_other_rounds() -> None:
         heuristic = DatabaseSums(database.lookup_tables, database.views(database.goal))
         nine_tiles = heuristic._replace(tables=heuristic.tables._replace(n_tiles=np.array([5, 5, 9])))
         sums = 128 * sums_of([heuristic])
-        for suits, most_sums in ((suits_vectors, 23), (suits_catalogue, 32), (suits_wide, 255)):
-            assert suits(database.size, sums[:most_sums])
-            assert not suits(database.size, sums[: most_sums + 1])
-            assert not suits(database.size, sums_of([nine_tiles]))
-        assert not suits_catalogue(BoardSize(6, 5), sums[:1])
+        for kind, most_sums in ((VECTOR, 23), (CATALOGUE, 32), (WIDE, 255)):
+            assert kind.suits(database.size, sums[:most_sums])
+            assert not kind.suits(database.size, sums[: most_sums + 1])
+            assert not kind.suits(database.size, sums_of([nine_tiles]))
+        assert not CATALOGUE.suits(BoardSize(6, 5), sums[:1])

@@ -49,7 +49,7 @@ def test_labels_are_the_distances(
     expected = [naive_labels(board, board_size, distances) for board in boards]
     with database_for(partition, size, table_goal, encoding=encoding, cost=cost) as database:
         solver = Solver(database)
-        assert solver.ida_star.engine.kind == kind
+        assert solver.ida_star.engine.kind.name == kind
         for n_threads in (1, 2):
             assert rows_of(solver.label(boards, goal, n_threads=n_threads)) == expected
         lengths = solver.label(boards, goal, moves=False)
@@ -75,7 +75,7 @@ def test_labels_are_the_lengths_of_solutions(kind: str, size: str, partitions: s
     """Hard boards are shared by threads."""
     board_size = parse_size(size)
     solver = Solver(*(database_for(name, size, encoding=encoding) for name in partitions.split()))
-    assert solver.ida_star.engine.kind == kind
+    assert solver.ida_star.engine.kind.name == kind
     goal, generator = blank_last(board_size), np.random.default_rng(40)
     near_goal = [goal, *(walked(goal, board_size, n_moves, generator) for n_moves in range(15, 40))]
     boards = solvable_boards(S4, 8, 5) if board_size == S4 else near_goal

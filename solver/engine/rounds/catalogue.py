@@ -1,4 +1,4 @@
-"""Tables of catalogue rounds: each table once, also if several sums use it. See `catalogue_kernels`."""
+"""Catalogue rounds: they look up each table once, also if several sums use it. See `catalogue_kernels`."""
 
 import math
 from collections.abc import Sequence
@@ -9,15 +9,17 @@ import numpy as np
 import numpy.typing as npt
 
 from pdb_core.encoding import Cost, block_bytes
-from pdb_core.layout import Blocks, pattern_blocks
+from pdb_core.layout import pattern_blocks
 from pdb_core.puzzle import BoardSize
 from pdb_core.ranking import cell_set_ranks
 from pdb_core.types import Int64s
 from pdb_query.records import RECORD_FIELDS, TABLE_BIT
-from solver.engine.engine import KeptArrays
+from solver.engine.engine import KeptArrays, first_column_after_slacks, slack_rows
+from solver.engine.layout import EngineTables
 from solver.engine.rounds import catalogue_kernels as kernels
-from solver.engine.rounds.scalar import DatabaseSums, Sum
-from solver.engine.rounds.shared_kernels import FIRST_REGION, MAX_REGIONS, SET_BYTES
+from solver.engine.rounds.round import Arranged, Bytes, Nodes, Probe, Round, cell_set_records
+from solver.engine.rounds.shared_kernels import MAX_REGIONS
+from solver.engine.sums import DatabaseSums, Sum
 from solver.vectors.vectors import address_of
 
 
@@ -48,7 +50,7 @@ def unit_key(heuristic: DatabaseSums, view: int, pattern: int) -> tuple[bool, tu
     return heuristic.tables.counts_every_move != 0, heuristic.tiles(view, pattern)
 
 
-def suits_catalogue(size: BoardSize, sums: Sequence[Sum]) -> bool:
+def _suits(size: BoardSize, sums: Sequence[Sum]) -> bool:
     """Return whether catalogue rounds can search with these tables. Their blocks then fit a record of a cell set."""
     return (
         size.n_cells <= kernels.MAX_CATALOGUE_CELLS
@@ -63,11 +65,9 @@ def suits_catalogue(size: BoardSize, sums: Sequence[Sum]) -> bool:
     )
 
 
-def catalogue_tables(
-    size: BoardSize, sums: Sequence[Sum], _rows: Int64s, column: int, arrays: KeptArrays
-) -> tuple[kernels.CatalogueTables, dict[str, int]]:
-    """Return the tables of catalogue rounds, with columns of a node from `column` on, and fields of `EngineTables`."""
-    units = distinct_units(sums)
+def _arrange(size: BoardSize, sums: Sequence[Sum], arrays: KeptArrays) -> Arranged:
+    """Return the tables of catalogue rounds."""
+    units, column = distinct_units(sums), first_column_after_slacks(len(sums))
     keys = list(units)
     rows = np.zeros((len(units), kernels.N_UNIT_FIELDS), dtype=np.int64)
     for row, unit in zip(rows, units.values(), strict=True):
@@ -91,28 +91,26 @@ def catalogue_tables(
         low_bits=tables.low_bits,
         high_bits=tables.high_bits,
     )
+    n_columns = round_tables.plane_column + 2 * n_words
     list_columns = kernels.BUCKETS + kernels.BUCKET_COLUMNS * len(units)
-    return round_tables, {
-        "board_column": column,
-        "n_columns": round_tables.plane_column + 2 * n_words,
-        "list_columns": list_columns,
-    }
+    return Arranged(round_tables, slack_rows(len(sums)), n_columns, list_columns, column)
 
 
-def fill_units(
+def _fill(
+    _tables: EngineTables,
     round_tables: kernels.CatalogueTables,
-    rows: npt.NDArray[np.uint8],
-    values: npt.NDArray[np.uint8],
-    nodes: npt.NDArray[np.uint32],
+    sums: Sequence[Sum],
+    boards: Bytes,
+    probe: Probe,
+    nodes: Nodes,
 ) -> None:
-    """Fill the columns of catalogue rounds in nodes (uint32[m, n_columns]) of boards (uint8[m, n_cells]); values:
-    uint8[m, u], the distances of their units.
-    """
-    for u, h in enumerate(values.T.astype(np.uint32)):
+    for u, unit in enumerate(distinct_units(sums).values()):
+        _, values = probe(unit.heuristic, unit.view, [unit.pattern])
+        h = values[:, 0].astype(np.uint32)
         word, bit = divmod(u, kernels.WORD_BITS)
         nodes[:, round_tables.plane_column + 2 * word] |= (h & 1) << bit
         nodes[:, round_tables.plane_column + 2 * word + 1] |= ((h >> 1) & 1) << bit
-    for tile, cells in enumerate(np.argsort(rows, axis=1).astype(np.uint32).T):
+    for tile, cells in enumerate(np.argsort(boards, axis=1).astype(np.uint32).T):
         nodes[:, round_tables.place_column + tile // 4] |= cells << (8 * (tile % 4))
 
 
@@ -144,14 +142,4 @@ def _weights(n_tiles: int) -> npt.NDArray[np.uint32]:
     return weights
 
 
-@lru_cache(maxsize=8)
-def cell_set_records(blocks: Blocks) -> npt.NDArray[np.uint8]:
-    """Return the records of the cell sets of a pattern: uint8[n_sets, SET_BYTES]."""
-    records = np.zeros((blocks.n_sets, SET_BYTES), dtype=np.uint8)
-    records[:, :4] = blocks.first_block[:-1].astype(np.uint32).view(np.uint8).reshape(blocks.n_sets, -1)
-    # Occupied cells have a number, too: a blank is never there.
-    numbers = blocks.region_numbers & (MAX_REGIONS - 1)
-    n_cells = blocks.size.n_cells
-    records[:, FIRST_REGION : FIRST_REGION + (n_cells + 1) // 2] = numbers[:, ::2]
-    records[:, FIRST_REGION : FIRST_REGION + n_cells // 2] |= numbers[:, 1::2] << 4
-    return records
+CATALOGUE = Round("catalogue", _suits, _arrange, _fill)

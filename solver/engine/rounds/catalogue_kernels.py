@@ -14,8 +14,6 @@ computes from the cells of the tiles: the cell set, its rank, the rank of the ar
 
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from pdb_core.bit_kernels import load_byte, popcount, prefetch, stack_array
 from pdb_core.jit import inlined_kernel
 from pdb_core.types import Int64s
@@ -25,6 +23,8 @@ from solver.engine.rounds.shared_kernels import (
     CELL_MASK,
     FIRST_BLOCK_MASK,
     FIRST_REGION,
+    INDEX_MASK,
+    INDEX_SHIFT,
     MAX_REGIONS,
     SET_BYTES,
     TILE_SHIFT,
@@ -33,10 +33,13 @@ from solver.engine.rounds.shared_kernels import (
     blank_and_cell,
     in_list,
     list_with_tiles,
+    new_counter,
     of_parents,
+    parts_of_set,
     push_board,
     push_move,
     sort,
+    tiles_below,
 )
 from solver.vectors import vector_kernels as v
 
@@ -53,7 +56,7 @@ BUCKET_COLUMNS = 5
 LAG = 4
 # Of a vector in scratch memory.
 VECTOR_BYTES = 4 * mem.MAX_LANES
-NO_INDEX = 0xFFFFFFFF & ~(mem.INDEX_MASK << mem.INDEX_SHIFT)
+NO_INDEX = 0xFFFFFFFF & ~(INDEX_MASK << INDEX_SHIFT)
 # Words of a bucket (the second one has 64 bits), of a tile in scratch memory, and of the list of vectors of a wave:
 #
 #                31             24                                        0
@@ -105,7 +108,7 @@ def find_critical(round_tables: CatalogueTables, tables: EngineTables, at: Stack
     children = at.lists
     for i in range(0, n, v.LANES):
         child = v.load(children + 4 * i)
-        v.store(children + 4 * i, child | ((v.iota() + i) << mem.INDEX_SHIFT))
+        v.store(children + 4 * i, child | ((v.iota() + i) << INDEX_SHIFT))
         parent, tile = child & mem.PARENT_MASK, child >> TILE_SHIFT
         low, high = v.splat(0), v.splat(0)
         for s in range(tables.n_sums):
@@ -155,7 +158,7 @@ def fill_buckets(round_tables: CatalogueTables, tables: EngineTables, at: StackM
     for u in range(len(round_tables.units)):
         bucket = at.lists + (BUCKETS + BUCKET_COLUMNS * u) * mem.LIST_COLUMN
         chosen = at.lists + (CHOSEN + (u >> 5)) * mem.LIST_COLUMN
-        n_found: Any = np.int64(0)
+        n_found = new_counter()
         for i in range(0, n, v.LANES):
             is_in = ((v.load(chosen + 4 * i) >> (u & (WORD_BITS - 1))) & 1) != 0
             v.store(bucket + 4 * n_found, v.compress(v.load(at.lists + 4 * i), is_in, tables.permutations))
@@ -168,7 +171,6 @@ def rank(
     round_tables: CatalogueTables, tables: EngineTables, at: StackMemory, unit: Int64s, bucket: int, n: int
 ) -> None:
     """Rank the cell sets and arrangements of up to `LANES` children of a unit, and prefetch records of sets."""
-    low_mask = (1 << round_tables.low_bits) - 1
     n_tiles = unit[N_TILES]
     frame = unit[FRAME]
     # Scratch: the list of children that fell is not in use yet.
@@ -190,14 +192,13 @@ def rank(
     arrangement = v.splat(0)
     for k in range(n_tiles):
         of_tile = v.load(scratch + k * VECTOR_BYTES)
-        position = v.popcounts(cells & ((v.splat(1) << (of_tile & CELL_MASK)) - 1))
+        position = tiles_below(cells, of_tile & CELL_MASK)
         arrangement = arrangement + (of_tile >> DIGIT_SHIFT) * v.take_of_16(unit[WEIGHTS], position)
     new_blank = v.take_of_32(frame, new_blank) & CELL_MASK
     v.store(bucket + 3 * mem.LIST_COLUMN, arrangement | (new_blank << BLANK_CELL_SHIFT))
     # Step 3. The rank of the cell set. Lanes behind the last child hold anything.
     is_child = v.iota() < n
-    lower = cells & low_mask
-    upper = (v.popcounts(lower) << round_tables.high_bits) + (cells >> round_tables.low_bits)
+    lower, upper = parts_of_set(cells, round_tables.low_bits, round_tables.high_bits)
     upper = v.where(is_child, upper, v.splat(0))
     set_rank = v.gather_words(unit[LOW], lower) + v.gather_words(unit[HIGH], upper)
     v.store(bucket + 4 * mem.LIST_COLUMN, v.where(is_child, set_rank, v.splat(0)))
@@ -226,7 +227,7 @@ def read_bucket(at: StackMemory, u: int, bucket: int, n: int) -> None:
     for i in range(n):
         address = v.load_long(bucket + mem.LIST_COLUMN + 8 * i)
         bit = (load_byte(address >> 3) >> (address & 7)) & 1
-        to_word = column + 4 * ((v.load_word(bucket + 4 * i) >> mem.INDEX_SHIFT) & mem.INDEX_MASK)
+        to_word = column + 4 * ((v.load_word(bucket + 4 * i) >> INDEX_SHIFT) & INDEX_MASK)
         v.store_word(to_word, v.load_word(to_word) | (bit << (u & 31)))
 
 
@@ -353,12 +354,10 @@ def catalogue_round(
     generated = n_children
     find_critical(round_tables, tables, at, n_children)
     # Step 2. Look up the first critical unit of each child, then the others.
-    # Not constants: numba would compile kernels once more for them.
-    n_rose: Any = np.int64(0)
-    n_fell: Any = np.int64(0)
+    n_rose, n_fell = new_counter(), new_counter()
     for wave in range(2):
         look_up_wave(round_tables, tables, at, n_children, wave == 0, counts)
-        n_left: Any = np.int64(0)
+        n_left = new_counter()
         for i in range(0, n_children, v.LANES):
             child = v.load(at.lists + 4 * i)
             parent = child & mem.PARENT_MASK
@@ -374,7 +373,7 @@ def catalogue_round(
                 first_left = n_left
                 n_left = append(tables, at.lists, i, at.lists, n_left, stays, CHILD_COLUMNS)
                 moved = v.load(at.lists + 4 * first_left)
-                v.store(at.lists + 4 * first_left, moved | ((v.iota() + first_left) << mem.INDEX_SHIFT))
+                v.store(at.lists + 4 * first_left, moved | ((v.iota() + first_left) << INDEX_SHIFT))
             else:
                 n_rises = v.splat(0)
                 for s in range(tables.n_sums):

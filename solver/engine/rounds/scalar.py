@@ -1,58 +1,23 @@
-"""Tables of the units of all sums, for kernels: how a move changes the state of a unit, and where its distance is.
+"""Scalar rounds, and their tables: how a move changes the state of a unit, and where its distance is.
 
-A *unit* is one pattern of a sum, looked up through one view of the board. Used by the scalar rounds of the engine, and
-by best-first search. `lookup_kernels` moves the states of units and finds their distances.
+Best-first search uses the tables, too. `lookup_kernels` moves the states of units and finds their distances.
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any
 
 import numpy as np
 
 from pdb_core.puzzle import BoardSize
 from pdb_core.types import N_MOVES, Int64s
-from pdb_query.lookup import LookupTables, SumViews
 from pdb_query.move_records import move_numbers, move_records
 from pdb_query.records import MOVE_FIELDS, RECORD_FIELDS, TABLE_BIT
 from solver.board_arrays import blank_moves
-from solver.engine.rounds.scalar_kernels import UnitTables
-
-
-class DatabaseSums(NamedTuple):
-    """Sums of one database: its tables, and the views of boards through its symmetries."""
-
-    tables: LookupTables
-    views: SumViews
-
-    def sums(self) -> list[tuple[int, tuple[int, ...]]]:
-        """Return each sum of the search: a view, and the patterns of a partition, or one pattern if every move counts.
-
-        Of sums with the same tiles only the first is kept: their distances are the same.
-        """
-        n_views, n_patterns = self.views.view_of_unit.shape
-        partitions = [tuple(np.flatnonzero(is_in).tolist()) for is_in in self.views.is_in_sum]
-        # Partition by partition: the best ones come first.
-        sums = [(view, patterns) for patterns in partitions for view in range(n_views)]
-        if self.tables.counts_every_move:
-            sums = [(view, (pattern,)) for view in range(n_views) for pattern in range(n_patterns)]
-        different: dict[frozenset[tuple[int, ...]], tuple[int, tuple[int, ...]]] = {}
-        for view, patterns in sums:
-            tiles = frozenset(self.tiles(view, pattern) for pattern in patterns)
-            different.setdefault(tiles, (view, patterns))
-        return list(different.values())
-
-    def tiles(self, view: int, pattern: int) -> tuple[int, ...]:
-        """Return the tiles of `pattern` in `view`, ascending. Both are indices."""
-        return tuple(sorted(self.views.tiles(view, pattern)))
-
-
-# Sum of a search: a database, a view of the board, and patterns.
-Sum = tuple[DatabaseSums, int, tuple[int, ...]]
-
-
-def sums_of(heuristics: Sequence[DatabaseSums]) -> list[Sum]:
-    """Return the sums of a search in their order."""
-    return [(heuristic, view, patterns) for heuristic in heuristics for view, patterns in heuristic.sums()]
+from solver.engine.engine import KeptArrays, first_column_after_slacks, slack_rows
+from solver.engine.layout import EngineTables
+from solver.engine.rounds.round import Arranged, Bytes, Nodes, Probe, Round, after_board
+from solver.engine.rounds.scalar_kernels import FIRST_UNIT, UNIT_COLUMNS, UNITS, UnitTables
+from solver.engine.sums import Sum
 
 
 def unit_tables(size: BoardSize, sums: Sequence[Sum]) -> UnitTables:
@@ -103,3 +68,24 @@ def _moves_in_views(size: BoardSize, cell_maps: Int64s, edge_cells: Int64s) -> I
         numbers[source, target] = number
     sources, targets = cell_maps[:, edge_cells.reshape(-1)], np.repeat(cell_maps, N_MOVES, axis=1)
     return move_records(size, "additive")[numbers[sources, targets]].reshape(-1)
+
+
+def _arrange(size: BoardSize, sums: Sequence[Sum], _arrays: KeptArrays) -> Arranged:
+    """Return the tables of scalar rounds."""
+    rows, column = slack_rows(len(sums), FIRST_UNIT + 1), first_column_after_slacks(len(sums))
+    *rows[:, FIRST_UNIT], n_columns = after_board(size, sums, column, UNIT_COLUMNS)
+    return Arranged(unit_tables(size, sums), rows, int(n_columns), UNITS + UNIT_COLUMNS * len(sums), column)
+
+
+def _fill(
+    tables: EngineTables, _round_tables: Any, sums: Sequence[Sum], _boards: Bytes, probe: Probe, nodes: Nodes
+) -> None:
+    for row, (heuristic, view, patterns) in zip(tables.sums, sums, strict=True):
+        states, values = probe(heuristic, view, patterns)
+        for unit in range(len(patterns)):
+            column = row[FIRST_UNIT] + UNIT_COLUMNS * unit
+            nodes[:, column : column + 2] = np.ascontiguousarray(states[:, unit]).view(np.uint32).reshape(-1, 2)
+            nodes[:, column + 2] = values[:, unit]
+
+
+SCALAR = Round("scalar", lambda _size, _sums: True, _arrange, _fill)

@@ -12,10 +12,24 @@ from pdb_query.lookup_kernels import move_state, state_address
 from pdb_query.records import MOVE_FIELDS, RECORD_FIELDS, SOURCE
 from solver.engine import layout as mem
 from solver.engine.layout import EngineTables, StackMemory
-from solver.engine.rounds.shared_kernels import in_batch, in_list, list_children, of_parents, on_stack, push_move
+from solver.engine.rounds.shared_kernels import (
+    INDEX_MASK,
+    INDEX_SHIFT,
+    in_batch,
+    in_list,
+    list_children,
+    of_parents,
+    on_stack,
+    push_move,
+)
 from solver.vectors import vector_kernels as v
 
 BYTE = 255
+# A list has the children, their addresses of 64 bits in two columns, then for each sum the unit that changes. A unit
+# takes three columns, in a list and in a node: its state, 64 bits in two columns, and its distance.
+UNITS, UNIT_COLUMNS = 3, 3
+# The field of a sum: the first column of its units.
+FIRST_UNIT = mem.OWN_FIELDS
 # The uppermost byte of a child counts the sums whose distance rose.
 ROSE_COUNT_SHIFT = 24
 
@@ -79,7 +93,7 @@ def moved_tile(tables: EngineTables, units: UnitTables, at: StackMemory, parent:
 @inlined_kernel
 def of_unit(tables: EngineTables, at: StackMemory, parent: int, unit: int) -> int:
     """Return the address of the first column of a unit of a node of the batch."""
-    column = tables.sums[0, mem.UNIT_DIGITS] + mem.SCALAR_COLUMNS * unit
+    column = tables.sums[0, FIRST_UNIT] + UNIT_COLUMNS * unit
     return in_batch(at, column, parent)
 
 
@@ -99,7 +113,7 @@ def unit_value(tables: EngineTables, at: StackMemory, parent: int, unit: int) ->
 @inlined_kernel
 def changed_unit(children: int, s: int) -> int:
     """Return the address of the columns of a list that hold the unit that changes in sum `s`."""
-    return children + (mem.UNITS + mem.SCALAR_COLUMNS * s) * mem.LIST_COLUMN
+    return children + (UNITS + UNIT_COLUMNS * s) * mem.LIST_COLUMN
 
 
 @inlined_kernel
@@ -115,7 +129,7 @@ def look_up_each(tables: EngineTables, units: UnitTables, at: StackMemory, n: in
     children = at.lists
     for i in range(n):
         child = v.load_word(children + 4 * i)
-        parent, row = child & mem.PARENT_MASK, (child >> mem.INDEX_SHIFT) & mem.INDEX_MASK
+        parent, row = child & mem.PARENT_MASK, (child >> INDEX_SHIFT) & INDEX_MASK
         edge = edge_of(at, child)
         tile = moved_tile(tables, units, at, parent, edge)
         unit = units.unit_of_tile[s * tables.n_cells + tile]
@@ -139,7 +153,7 @@ def read_each(tables: EngineTables, units: UnitTables, at: StackMemory, n: int, 
     children, n_left = at.lists, 0
     for i in range(n):
         child = v.load_word(children + 4 * i)
-        row = (child >> mem.INDEX_SHIFT) & mem.INDEX_MASK
+        row = (child >> INDEX_SHIFT) & INDEX_MASK
         address = v.load_long(children + mem.ADDRESS * mem.LIST_COLUMN + 8 * row)
         to_value = changed_unit(children, s) + 2 * mem.LIST_COLUMN + 4 * row
         value = v.load_word(to_value)
@@ -185,7 +199,7 @@ def push_each(tables: EngineTables, units: UnitTables, at: StackMemory, n: int, 
             )
     for i in range(n):
         child = v.load_word(children + 4 * i)
-        parent, row = child & mem.PARENT_MASK, (child >> mem.INDEX_SHIFT) & mem.INDEX_MASK
+        parent, row = child & mem.PARENT_MASK, (child >> INDEX_SHIFT) & INDEX_MASK
         edge = edge_of(at, child)
         tile = moved_tile(tables, units, at, parent, edge)
         to = at.stack + 4 * (top + i)
@@ -201,7 +215,7 @@ def push_each(tables: EngineTables, units: UnitTables, at: StackMemory, n: int, 
             state = v.load_long(changed + 8 * row)
             value = v.load_word(in_list(changed, 2, row))
             change = value - unit_value(tables, at, parent, unit)
-            to_unit = to + (tables.sums[0, mem.UNIT_DIGITS] + mem.SCALAR_COLUMNS * unit) * at.stack_column
+            to_unit = to + (tables.sums[0, FIRST_UNIT] + UNIT_COLUMNS * unit) * at.stack_column
             v.store_word(to_unit, state)
             v.store_word(to_unit + at.stack_column, state >> 32)
             v.store_word(to_unit + 2 * at.stack_column, value)
@@ -222,7 +236,7 @@ def scalar_round(
     generated = n_children
     # The index of a child stays the same when others are dropped.
     for i in range(n_children):
-        v.store_word(at.lists + 4 * i, v.load_word(at.lists + 4 * i) | (i << mem.INDEX_SHIFT))
+        v.store_word(at.lists + 4 * i, v.load_word(at.lists + 4 * i) | (i << INDEX_SHIFT))
     for s in range(tables.n_sums):
         look_up_each(tables, units, at, n_children, s)
         n_children = read_each(tables, units, at, n_children, s)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from pdb_core.bit_kernels import popcount, prefetch
-from pdb_core.jit import inlined_kernel
+from pdb_core.jit import inlined_kernel, kernel
 from solver.engine import layout as mem
 from solver.engine.layout import EngineTables, StackMemory
 from solver.vectors import vector_kernels as v
@@ -22,10 +22,31 @@ CELL_MASK = 31
 #
 # A region is that of the blank on the cell, four bits, the cell with the even number lowest.
 SET_BYTES, FIRST_REGION, FIRST_BLOCK_MASK, MAX_REGIONS = 16, 3, (1 << 24) - 1, 16
-# A child has the tile that moves in its uppermost byte.
+# Above the move, a child of some rounds has its position in the other columns, or in the list before some were dropped,
+# and in its uppermost byte the tile that moves.
+INDEX_SHIFT, INDEX_MASK = 8, mem.MAX_CHILDREN - 1
 TILE_SHIFT = 24
+# Vector and wide rounds keep the Lehmer digits of an arrangement, three bits each. With k tiles, position 0 begins at
+# bit 3 * (8 - k); the distance is above the digits, in vector rounds as (distance + 1) modulo 4:
+#
+#     31         24              21                         0
+#     | distance | last position  | ... | position 0 | ...  |
+DIGIT_BITS, MAX_DIGITS, VALUE_SHIFT = 3, 8, 24
+# The index of a change of digits, here for a tile that jumps over two others, on boards of 4 columns:
+#
+#     13       13    10  9                6                 3                0
+#     | upward | ... | 1 | third position | second position | first position |
+#
+# The 1 marks the end of the digits. The tile is at the first position if it moves upward, which means to a cell with a
+# higher number, and otherwise at the last one.
 # Of a table of 32 words, by tile.
 TILES_BYTES = 4 * 32
+
+
+@inlined_kernel
+def new_counter() -> Any:
+    """Return 0, which is not a constant: numba would compile kernels once more for one."""
+    return np.int64(0)
 
 
 @inlined_kernel
@@ -92,9 +113,7 @@ def list_children(tables: EngineTables, at: StackMemory, n: int, top: int, verti
         moves = legal_moves(tables, v.load(in_batch(at, mem.STATE, i)), v.iota() + i < n)
         # The list of those that rise is not in use yet: it holds the moves of each node.
         v.store(at.lists + mem.RISEN * at.list_bytes + 4 * i, moves)
-    # Not a constant: numba would compile kernels once more for it.
-    n_horizontal: Any = np.int64(0)
-    n_horizontal = list_move(tables, at, n, 1, at.lists, n_horizontal)
+    n_horizontal = list_move(tables, at, n, 1, at.lists, new_counter())
     n_horizontal = list_move(tables, at, n, 2, at.lists, n_horizontal)
     n_vertical = list_move(tables, at, n, 0, vertical, n_horizontal if vertical == at.lists else 0)
     n_vertical = list_move(tables, at, n, 3, vertical, n_vertical)
@@ -141,6 +160,44 @@ def push_move(tables: EngineTables, at: StackMemory, child: Any, to: int, first_
     v.store(to + mem.STATE * at.stack_column, after | (cell << mem.BLANK_SHIFT))
     v.store(to + mem.LINK * at.stack_column, ((parent + first_link) << 2) | move)
     return of_parents(at, mem.LEFT, parent) - mem.ONE_MOVE
+
+
+@kernel
+def lehmer_digits(labels: Any, n_tiles: int, label_bits: int, digits: Any) -> None:
+    """Write the Lehmer digits of packed labels, int64[m] each. A digit counts the smaller labels behind its own."""
+    mask = (1 << label_bits) - 1
+    for i in range(len(labels)):
+        packed = 0
+        for first in range(n_tiles):
+            label = (labels[i] >> (label_bits * first)) & mask
+            smaller = 0
+            for behind in range(first + 1, n_tiles):
+                smaller += ((labels[i] >> (label_bits * behind)) & mask) < label
+            packed |= smaller << (DIGIT_BITS * (MAX_DIGITS - n_tiles + first))
+        digits[i] = packed
+
+
+@inlined_kernel
+def jump_index(digits: Any, place: Any, n_jumped: Any, is_upward: Any, upward: int) -> Any:
+    """Return the index of the change of digits, `place` bits up, when tiles jump over `n_jumped` others of their unit.
+
+    `upward` is the bit of an index that says so.
+    """
+    marker = v.splat(8) << (n_jumped * DIGIT_BITS)
+    return ((digits >> place) & (marker - 1)) | marker | v.where(is_upward, upward, v.splat(0))
+
+
+@inlined_kernel
+def tiles_below(cells: Any, cell: Any) -> Any:
+    """Return the number of tiles on cells with smaller numbers: the position of a tile among those of its unit."""
+    return v.popcounts(cells & ((v.splat(1) << cell) - 1))
+
+
+@inlined_kernel
+def parts_of_set(cells: Any, low_bits: int, high_bits: int) -> Any:
+    """Return where the two parts of the ranks of cell sets are in their tables, see `UnitTables`."""
+    lower = cells & ((1 << low_bits) - 1)
+    return lower, (v.popcounts(lower) << high_bits) + (cells >> low_bits)
 
 
 @inlined_kernel

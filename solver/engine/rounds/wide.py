@@ -1,4 +1,4 @@
-"""Tables of wide rounds, see `wide_kernels`."""
+"""Wide rounds, see `wide_kernels`."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -13,12 +13,23 @@ from pdb_core.types import N_MOVES, Int64s
 from pdb_query import records
 from solver.board_arrays import blank_moves
 from solver.engine import layout as mem
-from solver.engine.engine import Array, KeptArrays
+from solver.engine.engine import Array, KeptArrays, first_column_after_slacks, slack_rows
+from solver.engine.layout import EngineTables
 from solver.engine.rounds import wide_kernels as wide
-from solver.engine.rounds.catalogue import cell_set_records
-from solver.engine.rounds.scalar import Sum
-from solver.engine.rounds.shared_kernels import SET_BYTES, TILES_BYTES
-from solver.engine.rounds.vector import first_digit, jumps
+from solver.engine.rounds.round import (
+    Arranged,
+    Bytes,
+    Nodes,
+    Probe,
+    Round,
+    after_board,
+    cell_set_records,
+    cells_and_digits,
+    first_digit,
+    jumps,
+)
+from solver.engine.rounds.shared_kernels import MAX_DIGITS, SET_BYTES, TILES_BYTES, VALUE_SHIFT
+from solver.engine.sums import Sum
 from solver.vectors.vectors import address_of
 
 _N_EDGES = N_MOVES << wide.CELL_BITS
@@ -39,13 +50,13 @@ class _Joined(dict[Any, int]):
         return self[key]
 
 
-def suits_wide(size: BoardSize, sums: Sequence[Sum]) -> bool:
+def _suits(size: BoardSize, sums: Sequence[Sum]) -> bool:
     """Return whether wide rounds can search with these tables."""
     return (
         max(size.width, size.height) <= wide.MAX_WIDE_WIDTH
         and len(sums) <= wide.MAX_WIDE_SUMS
         and all(
-            tables.n_tiles.max() <= mem.MAX_VECTOR_TILES
+            tables.n_tiles.max() <= MAX_DIGITS
             and (8 if tables.is_bits else 1) * len(tables.memory) <= 1 << 32
             and views.view_of_unit.shape[1] <= wide.MAX_UNITS
             for (tables, views), _, _ in sums
@@ -53,20 +64,19 @@ def suits_wide(size: BoardSize, sums: Sequence[Sum]) -> bool:
     )
 
 
-def wide_tables(
-    size: BoardSize, sums: Sequence[Sum], rows: Int64s, column: int, arrays: KeptArrays
-) -> tuple[wide.WideTables, dict[str, int]]:
-    """Return the tables of wide rounds, whose columns of a node begin at `column`, and fields of `EngineTables`; fill
-    the rows of the sums.
-    """
+def _arrange(size: BoardSize, sums: Sequence[Sum], arrays: KeptArrays) -> Arranged:
+    """Return the tables of wide rounds."""
+    rows, column = slack_rows(len(sums), wide.HAS_SETS + 1), first_column_after_slacks(len(sums))
+    *rows[:, wide.FIRST_UNIT], n_columns = after_board(size, sums, column, 2)
     fields = np.zeros((len(sums), wide.N_WIDE_FIELDS, wide.MAX_UNITS), dtype=np.uint32)
     unit_of_tile = np.zeros((len(sums), TILES_BYTES // 4), dtype=np.uint32)
     edges, set_ranks = _Joined(np.empty(0, dtype=np.uint32)), _Joined(np.empty(0, dtype=np.int32))
     sets = _Joined(np.empty((0, SET_BYTES), dtype=np.uint8))
     for s, ((tables, views), view, patterns) in enumerate(sums):
         shift = 0 if tables.is_bits else 3
-        rows[s, mem.MEMORY], rows[s, mem.IS_BITS] = address_of(tables.memory), tables.is_bits
-        rows[s, mem.HAS_SETS] = tables.is_bits and not tables.counts_every_move
+        rows[s, wide.N_UNITS] = len(patterns)
+        rows[s, wide.MEMORY], rows[s, wide.IS_BITS] = address_of(tables.memory), tables.is_bits
+        rows[s, wide.HAS_SETS] = tables.is_bits and not tables.counts_every_move
         unit_of_tile[s, : size.n_cells] = wide.STANDS if tables.counts_every_move else 0
         for u, pattern in enumerate(patterns):
             record = tables.records.reshape(-1, records.RECORD_FIELDS)[pattern]
@@ -80,7 +90,7 @@ def wide_tables(
             fields[s, wide.LOW, u] = set_ranks.start((n_tiles, "low"), ranks.low)
             fields[s, wide.HIGH, u] = set_ranks.start((n_tiles, "high"), ranks.high)
             fields[s, wide.SETS, u] = size.n_cells - n_tiles
-            if rows[s, mem.HAS_SETS]:
+            if rows[s, wide.HAS_SETS]:
                 fields[s, wide.SETS, u] = sets.start(n_tiles, cell_set_records(pattern_blocks(size, n_tiles)))
     round_tables = wide.WideTables(
         fields=arrays.address(fields),
@@ -93,7 +103,7 @@ def wide_tables(
         jumps=arrays.address(jumps(wide.MAX_WIDE_WIDTH)),
     )
     n_list_columns = wide.SLACKS + column - mem.LEFT + 2 * len(sums)
-    return round_tables, {**columns_of_units(size, sums, rows, column, n_each=2), "list_columns": n_list_columns}
+    return Arranged(round_tables, rows, int(n_columns), n_list_columns, column)
 
 
 def _edges(size: BoardSize, cell_map: Int64s) -> npt.NDArray[np.uint32]:
@@ -104,13 +114,15 @@ def _edges(size: BoardSize, cell_map: Int64s) -> npt.NDArray[np.uint32]:
     return edges
 
 
-def columns_of_units(size: BoardSize, sums: Sequence[Sum], rows: Int64s, column: int, *, n_each: int) -> dict[str, int]:
-    """Give the board columns from `column` on, and then each unit `n_each` columns. Return fields of `EngineTables`;
-    fill the rows of the sums.
-    """
-    first = column
-    column += -(-size.n_cells // 4)
-    for row, (_, _, patterns) in zip(rows, sums, strict=True):
-        row[mem.N_UNITS], row[mem.UNIT_DIGITS] = len(patterns), column
-        column += n_each * len(patterns)
-    return {"board_column": first, "n_columns": column}
+def _fill(
+    tables: EngineTables, _round_tables: Any, sums: Sequence[Sum], _boards: Bytes, probe: Probe, nodes: Nodes
+) -> None:
+    for row, (heuristic, view, patterns) in zip(tables.sums, sums, strict=True):
+        states, values = probe(heuristic, view, patterns)
+        for unit, pattern in enumerate(patterns):
+            column = row[wide.FIRST_UNIT] + 2 * unit
+            nodes[:, column], digits = cells_and_digits(heuristic.tables, pattern, states[:, unit], tables.n_cells)
+            nodes[:, column + 1] = digits | values[:, unit] << VALUE_SHIFT
+
+
+WIDE = Round("wide", _suits, _arrange, _fill)

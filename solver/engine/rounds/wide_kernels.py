@@ -7,29 +7,34 @@ share a table have units with different frames. Moves are in one list; each sum 
 
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from pdb_core.bit_kernels import prefetch
 from pdb_core.jit import inlined_kernel
+from pdb_core.types import Int64s
 from solver.engine import layout as mem
 from solver.engine.layout import EngineTables, StackMemory
 from solver.engine.rounds.shared_kernels import (
     CELL_MASK,
+    DIGIT_BITS,
     FIRST_BLOCK_MASK,
     FIRST_REGION,
     MAX_REGIONS,
     SET_BYTES,
     TILE_SHIFT,
     TILES_BYTES,
+    VALUE_SHIFT,
     append,
     blank_and_cell,
     in_list,
+    jump_index,
     list_with_tiles,
+    new_counter,
     of_parents,
+    parts_of_set,
     push_board,
     push_move,
     rank_of_digits,
     sort,
+    tiles_below,
 )
 from solver.vectors import vector_kernels as v
 
@@ -45,11 +50,18 @@ BYTE = MAX_WIDE_SUMS = 255
 SLACKS = 2
 UNIT_SHIFT, MAX_UNITS = 28, 16
 CELLS_MASK = (1 << UNIT_SHIFT) - 1
+# A child has these bits above its move; the cell is the tile's, in the frame of the unit that is looked up:
+#
+#     31      24           16      8
+#     | tile  | sums rose  | cell  |
 CELL_SHIFT, ROSE_COUNT_SHIFT = 8, 16
 NO_CELL = 0xFFFFFFFF & ~(CELL_MASK << CELL_SHIFT)
-DIGITS_MASK = (1 << mem.VALUE_SHIFT) - 1
+DIGITS_MASK = (1 << VALUE_SHIFT) - 1
 # An entry of `WideTables.unit_of_tile`, if every move counts and the tile is of no pattern: only the blank moves.
 STANDS = MAX_UNITS
+# The fields of a sum: units; the first column of units, which have a cell set and digits each; the address of the
+# tables' memory; whether the tables are bits, and whether the blank's regions are in records of cell sets.
+N_UNITS, FIRST_UNIT, MEMORY, IS_BITS, HAS_SETS = range(mem.OWN_FIELDS, mem.OWN_FIELDS + 5)
 # The fields of a unit: where its table begins, and the entries of a block, in bits or bytes; the first digit; where its
 # edges begin; where the parts of the ranks of its cell sets begin; where the records of its cell sets begin, or the
 # number of free cells, if every move counts.
@@ -57,7 +69,7 @@ N_WIDE_FIELDS = 7
 FIELD_BYTES, SUM_BYTES = 4 * MAX_UNITS, 4 * MAX_UNITS * N_WIDE_FIELDS
 TABLE, BLOCK, FIRST_DIGIT, EDGES, LOW, HIGH, SETS = range(N_WIDE_FIELDS)
 # The bit of an index of `WideTables.jumps` for tiles that move upward. The index is that of `VectorTables.jumps`.
-WIDE_JUMPS_UPWARD = 1 << (3 * MAX_WIDE_WIDTH + 1)
+WIDE_JUMPS_UPWARD = 1 << (DIGIT_BITS * MAX_WIDE_WIDTH + 1)
 # Keeps differences of distances positive.
 OFFSET = 512
 
@@ -90,81 +102,101 @@ def byte_at(base: int, index: Any) -> Any:
 
 
 @inlined_kernel
+def units_of_children(
+    round_tables: WideTables, at: StackMemory, record: Int64s, s: int, child: Any
+) -> tuple[Any, Any, Any, Any, Any]:
+    """Return what the moves of children change in sum `s`: the unit, with STANDS if only the blank moves, its cell set
+    and digits before the move, and the cells of the blank and of the tile in its frame.
+    """
+    parent, move = child & mem.PARENT_MASK, (child >> mem.MOVE_SHIFT) & 3
+    first = at.batch + record[FIRST_UNIT] * mem.BATCH_COLUMN
+    unit = v.take_of_32(round_tables.unit_of_tile + s * TILES_BYTES, child >> TILE_SHIFT)
+    number = unit & (MAX_UNITS - 1)
+    cells, digits = v.take_of_64(first, parent), v.take_of_64(first + mem.BATCH_COLUMN, parent)
+    for k in range(1, record[N_UNITS]):
+        is_unit = number == k
+        cells = v.where(is_unit, v.take_of_64(first + 2 * k * mem.BATCH_COLUMN, parent), cells)
+        digits = v.where(is_unit, v.take_of_64(first + (2 * k + 1) * mem.BATCH_COLUMN, parent), digits)
+    blank = (of_parents(at, mem.STATE, parent) >> mem.BLANK_SHIFT) & CELL_MASK
+    of_frame = v.take_of_16(round_tables.fields + s * SUM_BYTES + EDGES * FIELD_BYTES, number)
+    edge = v.gather_words(round_tables.edges, of_frame + ((blank << 2) | move))
+    return unit, cells, digits, edge & CELL_MASK, edge >> CELL_BITS
+
+
+@inlined_kernel
+def move_tiles(
+    round_tables: WideTables, fields: int, unit: Any, cells: Any, digits: Any, blank: Any, cell: Any, is_child: Any
+) -> tuple[Any, Any]:
+    """Return the cell sets and digits of units after their tiles have moved from `cell` to `blank`."""
+    moves, number = unit < STANDS, unit & (MAX_UNITS - 1)
+    # The tile jumps over the tiles of its unit between the two cells.
+    is_upward = cell < blank
+    low, high = v.where(is_upward, cell, blank), v.where(is_upward, blank, cell)
+    place = tiles_below(cells, low) * DIGIT_BITS + v.take_of_16(fields + FIRST_DIGIT * FIELD_BYTES, number)
+    n_jumped = v.popcounts((cells & ((v.splat(1) << high) - 1)) >> (low + 1))
+    index = jump_index(digits, place, n_jumped, is_upward, WIDE_JUMPS_UPWARD)
+    # Lanes behind the last child hold anything. They must not lead outside an array, here and below.
+    change = (v.gather_halves(round_tables.jumps, v.where(is_child, index, v.splat(0))) & 0xFFFF) << place
+    after = cells ^ (v.splat(1) << cell) ^ (v.splat(1) << blank)
+    return v.where(moves, after, cells), v.where(moves, digits ^ change, digits)
+
+
+@inlined_kernel
+def rank_sets(round_tables: WideTables, record: Int64s, fields: int, number: Any, cells: Any, cell: Any) -> Any:
+    """Return where the records of cell sets are; if a sum has none, the number of a block, with the blank on `cell`."""
+    lower, upper = parts_of_set(cells, round_tables.low_bits, round_tables.high_bits)
+    rank = v.gather_words(round_tables.set_ranks, v.take_of_16(fields + LOW * FIELD_BYTES, number) + lower)
+    rank = rank + v.gather_words(round_tables.set_ranks, v.take_of_16(fields + HIGH * FIELD_BYTES, number) + upper)
+    if record[HAS_SETS] != 0:
+        rank = rank + v.take_of_16(fields + SETS * FIELD_BYTES, number)
+    elif record[IS_BITS] != 0:
+        # Every move counts, so each free cell is a region.
+        rank = rank * v.take_of_16(fields + SETS * FIELD_BYTES, number) + (cell - tiles_below(cells, cell))
+    return rank
+
+
+@inlined_kernel
+def block_of_record(round_tables: WideTables, record: Any, cell: Any) -> Any:
+    """Return the number of a block, by the record of its cell set and the cell of the blank."""
+    start = record * SET_BYTES
+    regions = byte_at(round_tables.sets, start + FIRST_REGION + (cell >> 1)) >> ((cell & 1) << 2)
+    return (v.gather_words(round_tables.sets, start >> 2) & FIRST_BLOCK_MASK) + (regions & (MAX_REGIONS - 1))
+
+
+@inlined_kernel
 def look_up_wide(round_tables: WideTables, tables: EngineTables, at: StackMemory, s: int, n: int) -> None:
     """Compute the addresses of the children in sum `s`, bits or bytes, and prefetch them."""
-    children = at.lists
-    record = tables.sums[s]
-    units = at.batch + record[mem.UNIT_DIGITS] * mem.BATCH_COLUMN
+    children, record = at.lists, tables.sums[s]
     fields = round_tables.fields + s * SUM_BYTES
     own = children + (SLACKS + tables.first_sum_column - mem.LEFT + 2 * s) * mem.LIST_COLUMN
-    low_mask = (1 << round_tables.low_bits) - 1
+    # Step 1. Move the tiles in their units, and rank the cell sets.
     for i in range(0, n, v.LANES):
         child = v.load(children + 4 * i)
         is_child = v.iota() + i < n
-        parent, move = child & mem.PARENT_MASK, (child >> mem.MOVE_SHIFT) & 3
-        # Step 1. The unit that the tile belongs to, and the move in its frame.
-        board_blank = (of_parents(at, mem.STATE, parent) >> mem.BLANK_SHIFT) & CELL_MASK
-        unit = v.take_of_32(round_tables.unit_of_tile + s * TILES_BYTES, child >> TILE_SHIFT)
-        moves = unit < STANDS
-        unit = unit & (MAX_UNITS - 1)
-        cells, digits = v.take_of_64(units, parent), v.take_of_64(units + mem.BATCH_COLUMN, parent)
-        for k in range(1, record[mem.N_UNITS]):
-            is_unit = unit == k
-            cells = v.where(is_unit, v.take_of_64(units + 2 * k * mem.BATCH_COLUMN, parent), cells)
-            digits = v.where(is_unit, v.take_of_64(units + (2 * k + 1) * mem.BATCH_COLUMN, parent), digits)
-        edge = v.gather_words(
-            round_tables.edges, v.take_of_16(fields + EDGES * FIELD_BYTES, unit) + ((board_blank << 2) | move)
-        )
-        blank, cell = edge & CELL_MASK, edge >> CELL_BITS
-        # Step 2. The tile jumps over the tiles of its unit between the two cells.
-        is_upward = cell < blank
-        low, high = v.where(is_upward, cell, blank), v.where(is_upward, blank, cell)
-        place = v.popcounts(cells & ((v.splat(1) << low) - 1)) * 3 + v.take_of_16(
-            fields + FIRST_DIGIT * FIELD_BYTES, unit
-        )
-        jumped = v.popcounts((cells & ((v.splat(1) << high) - 1)) >> (low + 1))
-        marker = v.splat(8) << (jumped * 3)
-        jump = ((digits >> place) & (marker - 1)) | marker | v.where(is_upward, WIDE_JUMPS_UPWARD, v.splat(0))
-        # Lanes behind the last child hold anything. They must not lead outside an array, here and below.
-        change = (v.gather_halves(round_tables.jumps, v.where(is_child, jump, v.splat(0))) & 0xFFFF) << place
-        digits = v.where(moves, digits ^ change, digits)
-        cells = v.where(moves, cells ^ (v.splat(1) << cell) ^ (v.splat(1) << blank), cells)
-        # Step 3. The rank of the cell set.
-        cells = v.where(is_child, cells, v.splat(0))
-        lower = cells & low_mask
-        upper = (v.popcounts(lower) << round_tables.high_bits) + (cells >> round_tables.low_bits)
-        rank = v.gather_words(round_tables.set_ranks, v.take_of_16(fields + LOW * FIELD_BYTES, unit) + lower)
-        rank = rank + v.gather_words(round_tables.set_ranks, v.take_of_16(fields + HIGH * FIELD_BYTES, unit) + upper)
-        if record[mem.HAS_SETS] != 0:
-            rank = rank + v.take_of_16(fields + SETS * FIELD_BYTES, unit)
-        elif record[mem.IS_BITS] != 0:
-            # Every move counts, so each free cell is a region.
-            region = cell - v.popcounts(cells & ((v.splat(1) << cell) - 1))
-            rank = rank * v.take_of_16(fields + SETS * FIELD_BYTES, unit) + region
+        unit, cells, digits, blank, cell = units_of_children(round_tables, at, record, s, child)
+        cells, digits = move_tiles(round_tables, fields, unit, cells, digits, blank, cell, is_child)
+        cells, number = v.where(is_child, cells, v.splat(0)), unit & (MAX_UNITS - 1)
+        rank = rank_sets(round_tables, record, fields, number, cells, cell)
         v.store(in_list(children, mem.ADDRESS, i), v.where(is_child, rank, v.splat(0)))
         v.store(children + 4 * i, (child & NO_CELL) | (cell << CELL_SHIFT))
-        v.store(own + 4 * i, cells | (unit << UNIT_SHIFT))
+        v.store(own + 4 * i, cells | (number << UNIT_SHIFT))
         v.store(own + mem.LIST_COLUMN + 4 * i, digits)
-    # Step 4. The block, by the record of the cell set, if it is not known yet.
-    if record[mem.HAS_SETS] != 0:
+    if record[HAS_SETS] != 0:
         for i in range(n):
             prefetch(round_tables.sets + v.load_word(in_list(children, mem.ADDRESS, i)) * SET_BYTES)
+    # Step 2. The addresses: a block, and the rank of the arrangement in it.
     for i in range(0, n, v.LANES):
-        cell = (v.load(children + 4 * i) >> CELL_SHIFT) & CELL_MASK
         block = v.load(in_list(children, mem.ADDRESS, i))
-        if record[mem.HAS_SETS] != 0:
-            block = block * SET_BYTES
-            regions = byte_at(round_tables.sets, block + FIRST_REGION + (cell >> 1)) >> ((cell & 1) << 2)
-            block = (v.gather_words(round_tables.sets, block >> 2) & FIRST_BLOCK_MASK) + (regions & (MAX_REGIONS - 1))
-        unit = v.load(own + 4 * i) >> UNIT_SHIFT
-        address = v.take_of_16(fields + TABLE * FIELD_BYTES, unit) + rank_of_digits(
-            v.load(own + mem.LIST_COLUMN + 4 * i)
-        )
-        address = address + block * v.take_of_16(fields + BLOCK * FIELD_BYTES, unit)
+        if record[HAS_SETS] != 0:
+            block = block_of_record(round_tables, block, (v.load(children + 4 * i) >> CELL_SHIFT) & CELL_MASK)
+        number = v.load(own + 4 * i) >> UNIT_SHIFT
+        address = v.take_of_16(fields + TABLE * FIELD_BYTES, number)
+        address = address + block * v.take_of_16(fields + BLOCK * FIELD_BYTES, number)
+        address = address + rank_of_digits(v.load(own + mem.LIST_COLUMN + 4 * i))
         v.store(in_list(children, mem.ADDRESS, i), v.where(v.iota() + i < n, address, v.splat(0)))
-    shift = 3 if record[mem.IS_BITS] != 0 else 0
+    shift = 3 if record[IS_BITS] != 0 else 0
     for i in range(n):
-        prefetch(record[mem.MEMORY] + (v.load_word(in_list(children, mem.ADDRESS, i)) >> shift))
+        prefetch(record[MEMORY] + (v.load_word(in_list(children, mem.ADDRESS, i)) >> shift))
 
 
 @inlined_kernel
@@ -175,15 +207,15 @@ def read_wide(tables: EngineTables, at: StackMemory, s: int, i: int, n: int) -> 
     own = in_list(children, SLACKS + tables.first_sum_column - mem.LEFT + 2 * s + 1, i)
     address = v.load(in_list(children, mem.ADDRESS, i))
     digits = v.load(own)
-    value = digits >> mem.VALUE_SHIFT
-    if record[mem.IS_BITS] != 0:
+    value = digits >> VALUE_SHIFT
+    if record[IS_BITS] != 0:
         # The distance is one more or one less; bit 1 decides which.
-        bit = v.gather_words(record[mem.MEMORY], address >> 5) >> (address & 31)
+        bit = v.gather_words(record[MEMORY], address >> 5) >> (address & 31)
         after = value + (((bit ^ ((value + 1) >> 1)) & 1) ^ 1) * 2 - 1
     else:
-        after = byte_at(record[mem.MEMORY], address)
+        after = byte_at(record[MEMORY], address)
     loss = ((after - value + (2 * OFFSET + 1)) >> 1) & (2 * OFFSET - 1)
-    v.store(own, (digits & DIGITS_MASK) | ((after & BYTE) << mem.VALUE_SHIFT))
+    v.store(own, (digits & DIGITS_MASK) | ((after & BYTE) << VALUE_SHIFT))
     # The slack must keep within its bits, whatever a table says.
     to_slacks = in_list(children, SLACKS + record[mem.SLACK] - mem.LEFT, i)
     slacks = v.load(to_slacks)
@@ -222,8 +254,8 @@ def push_wide(tables: EngineTables, at: StackMemory, children: int, n: int, top:
             own = in_list(children, first_unit + 2 * s, i)
             changed, digits = v.load(own), v.load(own + mem.LIST_COLUMN)
             unit, cells = changed >> UNIT_SHIFT, changed & CELLS_MASK
-            for k in range(tables.sums[s, mem.N_UNITS]):
-                column = tables.sums[s, mem.UNIT_DIGITS] + 2 * k
+            for k in range(tables.sums[s, N_UNITS]):
+                column = tables.sums[s, FIRST_UNIT] + 2 * k
                 before = of_parents(at, column, parent)
                 v.store(to + column * at.stack_column, v.where(unit == k, cells, before))
                 before = of_parents(at, column + 1, parent)
@@ -246,12 +278,10 @@ def wide_round(
             slacks = of_parents(at, column, parent)
             v.store(in_list(at.lists, SLACKS + column - mem.LEFT, i), slacks)
     # Step 2. Drop the children that exceed the threshold, sum by sum.
-    # Not constants: numba would compile kernels once more for them.
-    n_rose: Any = np.int64(0)
-    n_fell: Any = np.int64(0)
+    n_rose, n_fell = new_counter(), new_counter()
     for s in range(tables.n_sums):
         look_up_wide(round_tables, tables, at, s, n_children)
-        n_left: Any = np.int64(0)
+        n_left = new_counter()
         n_columns = first_unit + 2 * (s + 1)
         for i in range(0, n_children, v.LANES):
             stays = read_wide(tables, at, s, i, n_children)
