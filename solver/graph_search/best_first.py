@@ -23,6 +23,7 @@ from solver.graph_search.best_first_kernels import (
     LARGEST_KEY,
     MAX_G,
     MAX_H,
+    BestFirst,
     OpenList,
     Order,
     expand_best,
@@ -139,10 +140,17 @@ class BestFirstSearch:
         def expand() -> int:
             status = NO_BUCKETS
             while status == NO_BUCKETS:
-                status = expand_best(
-                    table.packing, tables.heuristic, tables.units, table.nodes, self._order, self._open,
-                    table.counters, board, n_expansions, clock.most_nodes,
-                )  # fmt: skip
+                search = BestFirst(
+                    table.packing,
+                    tables.heuristic,
+                    tables.units,
+                    self._order,
+                    table.nodes,
+                    self._open,
+                    table.counters,
+                    board,
+                )
+                status = expand_best(search, n_expansions, clock.most_nodes)
                 if status == NO_BUCKETS:
                     self._add_buckets()
             return status

@@ -8,13 +8,13 @@ A bucket is a linked list through the nodes. A node whose g is lowered while it 
 it is marked as closed there, and a copy of it becomes the board's node. A closed node is reopened in place.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from pdb_core.bit_kernels import popcount, trailing_zeros
-from pdb_core.jit import kernel
+from pdb_core.jit import inlined_kernel, kernel
 from pdb_core.types import N_MOVES, Int64s
 from pdb_query.lookup_kernels import find_tiles, move_state, place_unit, state_address
 from pdb_query.records import MOVE_FIELDS, RECORD_FIELDS, SOURCE
@@ -43,6 +43,8 @@ from solver.graph_search.node_table_kernels import (
 from solver.heuristics.evaluate_kernels import MANHATTAN, HeuristicTables, evaluate, manhattan
 
 FIRST_BUCKET, LARGEST_KEY = N_COUNTERS - 2, N_COUNTERS - 1
+# What `best_node` returns beside the results of a search.
+CHOSEN = -1
 # Node 0 is the board.
 N_ROOTS = 1
 
@@ -85,6 +87,23 @@ class OpenList(NamedTuple):
 
     heads: npt.NDArray[np.int32]
     filled: Int64s
+
+
+class BestFirst(NamedTuple):
+    """A best-first search: its tables, and what it changes.
+
+    counters  int64[N_COUNTERS]
+    board     uint8[n_cells], scratch; `evaluate` takes longer for an array that a kernel makes
+    """
+
+    packing: Packing
+    heuristic: HeuristicTables
+    databases: UnitTables
+    order: Order
+    nodes: Nodes
+    open_list: OpenList
+    counters: Int64s
+    board: npt.NDArray[np.uint8]
 
 
 @kernel
@@ -165,95 +184,112 @@ def value_child(
     return largest
 
 
+@inlined_kernel
+def best_node(at: BestFirst, capacity: int) -> tuple[int, int]:
+    """Take the best open node off its bucket. Returns its id, and whether it is CHOSEN to be expanded; else FOUND if it
+    is the goal, FINISHED if no node is open, or NO_ROOM or NO_BUCKETS if nodes or buckets must grow before.
+    """
+    packing, nodes, counters = at.packing, at.nodes, at.counters
+    # A node has up to four children, and each may lie in any bucket of its g.
+    if counters[N_NODES] + N_MOVES > capacity:
+        return -1, NO_ROOM
+    node = pop(nodes, at.open_list, counters)
+    if node < 0:
+        return node, FINISHED
+    info = nodes.rows[_at((node + 1) * nodes.row_size - 1)]
+    g = info & MAX_G
+    counters[LARGEST_KEY] = max(counters[LARGEST_KEY], counters[FIRST_BUCKET] // at.order.n_ties)
+    is_goal = True
+    for i in range(packing.n_words):
+        is_goal &= nodes.rows[_at(node * nodes.row_size + i)] & KEY_MASK == packing.goal[_at(i)]
+    if is_goal:
+        return node, FOUND
+    if g + 1 > MAX_G or bucket_of(at.order, g + 1, MAX_H) >= len(at.open_list.heads):
+        # Open again, as if it had not been touched.
+        push(nodes, at.order, at.open_list, counters, node, g, (info >> H_SHIFT) & MAX_H)
+        return node, NO_BUCKETS
+    return node, CHOSEN
+
+
+@inlined_kernel
+def value_board(at: BestFirst, blank: int, cell: int, only_manhattan: bool) -> int:
+    """Return h of the board after the tile on `cell` has moved."""
+    board = at.board
+    tile = board[_at(cell)]
+    board[_at(blank)], board[_at(cell)] = tile, 0
+    h = manhattan(at.heuristic.manhattan, board) if only_manhattan else evaluate(at.heuristic, board)
+    board[_at(cell)], board[_at(blank)] = tile, 0
+    return h
+
+
+@inlined_kernel
+def reach_again(at: BestFirst, children: Int64s, move: int, slot: int, g: int) -> None:
+    """Open a known board, the child by `move`, if `g` is less than that of its node."""
+    nodes, counters = at.nodes, at.counters
+    known: Any = np.int64(nodes.slots[_at(slot)]) - 1
+    node = known
+    old = nodes.rows[_at((known + 1) * nodes.row_size - 1)]
+    if g >= (old & MAX_G) or at.order.g_factor == 0:
+        return
+    if old & CLOSED != 0:
+        counters[REOPENED] += 1
+        first_word = nodes.rows[_at(node * nodes.row_size)] & KEY_MASK
+        nodes.rows[_at(node * nodes.row_size)] = first_word | move << LAST_MOVE_SHIFT
+    else:
+        counters[N_OPEN] -= 1
+        nodes.rows[_at((known + 1) * nodes.row_size - 1)] = old | CLOSED
+        node = add_node(at.packing, nodes, counters, children, move * at.packing.n_words, move, slot)
+        for unit in range(at.databases.n_units):
+            value = nodes.values[_at(known * at.databases.n_units + unit)]
+            nodes.values[_at(node * at.databases.n_units + unit)] = value
+    push(nodes, at.order, at.open_list, counters, node, g, (old >> H_SHIFT) & MAX_H)
+
+
 @kernel
-def expand_best(
-    packing: Packing, heuristic: HeuristicTables, databases: UnitTables, nodes: Nodes, order: Order,
-    open_list: OpenList, counters: Int64s, board: npt.NDArray[np.uint8], n_expansions: int, n_generated: int,
-) -> int:  # fmt: skip
+def expand_best(at: BestFirst, n_expansions: int, n_generated: int) -> int:
     """Expand the best open nodes, up to `n_expansions` of them. The heuristic need not be consistent.
 
-    nodes, open_list  mutated
-    counters     int64[N_COUNTERS], mutated
-    board        uint8[n_cells], scratch; `evaluate` takes longer for an array that this kernel makes
     n_generated  return PAUSED once the counter GENERATED has reached this
 
     Returns FOUND (the goal was the best open node), NO_ROOM or NO_BUCKETS (nodes or buckets must grow before
     the next call), FINISHED (no node is open) or PAUSED.
     """
+    packing, databases, nodes, counters = at.packing, at.databases, at.nodes, at.counters
     children = np.empty(N_MOVES * packing.n_words, dtype=np.int64)
     slots = np.empty(N_MOVES, dtype=np.int64)
     cells = np.empty(databases.n_cells, dtype=np.int64)
     capacity = len(nodes.rows) // nodes.row_size
     # A call that is handed the tables of all heuristics costs more than Manhattan distance itself.
-    only_manhattan = len(heuristic.codes) == 1 and heuristic.codes[0] == MANHATTAN
+    only_manhattan = len(at.heuristic.codes) == 1 and at.heuristic.codes[0] == MANHATTAN
     for _ in range(n_expansions):
         if counters[GENERATED] >= n_generated:
             return PAUSED
-        # A node has up to four children, and each may lie in any bucket of its g.
-        if counters[N_NODES] + N_MOVES > capacity:
-            return NO_ROOM
-
-        # Step 1. The best open node: is it the goal?
-        parent = pop(nodes, open_list, counters)
-        if parent < 0:
-            return FINISHED
-        info = nodes.rows[_at((parent + 1) * nodes.row_size - 1)]
-        g = (info & MAX_G) + 1
-        counters[LARGEST_KEY] = max(counters[LARGEST_KEY], counters[FIRST_BUCKET] // order.n_ties)
-        is_goal = True
-        for i in range(packing.n_words):
-            is_goal &= nodes.rows[_at(parent * nodes.row_size + i)] & KEY_MASK == packing.goal[_at(i)]
-        if is_goal:
-            return FOUND
-        if g > MAX_G or bucket_of(order, g, MAX_H) >= len(open_list.heads):
-            # Open again, as if it had not been touched.
-            push(nodes, order, open_list, counters, parent, g - 1, (info >> H_SHIFT) & MAX_H)
-            return NO_BUCKETS
+        # Step 1. The best open node, and its children, all but the one that undoes the move which led to it.
+        parent, status = best_node(at, capacity)
+        if status != CHOSEN:
+            return status
+        g = (nodes.rows[_at((parent + 1) * nodes.row_size - 1)] & MAX_G) + 1
         counters[EXPANDED] += 1
-
-        # Step 2. Its children, all but the one that undoes the move which led here.
-        blank, moves = list_children(packing, nodes, parent, N_ROOTS, board, children, slots)
-        counters[GENERATED] += popcount(moves)
+        blank, untried = list_children(packing, nodes, parent, N_ROOTS, at.board, children, slots)
+        counters[GENERATED] += popcount(untried)
         if databases.n_units != 0:
-            find_tiles(board, 0, cells)
-
-        # Step 3. Boards that are new become nodes; known ones may have been reached on a shorter path.
-        untried = moves
+            find_tiles(at.board, 0, cells)
+        # Step 2. Boards that are new become nodes; known ones may have been reached on a shorter path.
         while untried != 0:
             move = trailing_zeros(untried)
             untried &= untried - 1
             child = move * packing.n_words
             slot = find(packing, nodes, children, child, slots[_at(move)])
-            if slot < 0:
-                edge = blank * N_MOVES + move
-                cell = packing.edge_cells[_at(edge)]
-                tile = np.int64(board[_at(cell)])
-                board[_at(blank)] = tile
-                board[_at(cell)] = 0
-                h = manhattan(heuristic.manhattan, board) if only_manhattan else evaluate(heuristic, board)
-                board[_at(cell)] = tile
-                board[_at(blank)] = 0
-                node = add_node(packing, nodes, counters, children, child, move, -1 - slot)
-                if databases.n_units != 0:
-                    h = max(h, value_child(databases, nodes, parent, node, cells, edge, tile))  # type: ignore[arg-type]
-                # What exceeds the largest h that a node holds may be lowered: it remains a lower bound.
-                push(nodes, order, open_list, counters, node, g, min(h, MAX_H))
+            if slot >= 0:
+                reach_again(at, children, move, slot, g)
                 continue
-            known = np.int64(nodes.slots[_at(slot)]) - 1
-            old = nodes.rows[_at((known + 1) * nodes.row_size - 1)]
-            if g >= (old & MAX_G) or order.g_factor == 0:
-                continue
-            if old & CLOSED != 0:
-                counters[REOPENED] += 1
-                node = known  # type: ignore[assignment]
-                first_word = nodes.rows[_at(node * nodes.row_size)] & KEY_MASK
-                nodes.rows[_at(node * nodes.row_size)] = first_word | move << LAST_MOVE_SHIFT
-            else:
-                counters[N_OPEN] -= 1
-                nodes.rows[_at((known + 1) * nodes.row_size - 1)] = old | CLOSED
-                node = add_node(packing, nodes, counters, children, child, move, slot)
-                for unit in range(databases.n_units):
-                    value = nodes.values[_at(known * databases.n_units + unit)]
-                    nodes.values[_at(node * databases.n_units + unit)] = value
-            push(nodes, order, open_list, counters, node, g, (old >> H_SHIFT) & MAX_H)
+            edge = blank * N_MOVES + move
+            cell = packing.edge_cells[_at(edge)]
+            tile = np.int64(at.board[_at(cell)])
+            h = value_board(at, blank, cell, only_manhattan)
+            node = add_node(packing, nodes, counters, children, child, move, -1 - slot)
+            if databases.n_units != 0:
+                h = max(h, value_child(databases, nodes, parent, node, cells, edge, tile))  # type: ignore[arg-type]
+            # What exceeds the largest h that a node holds may be lowered: it remains a lower bound.
+            push(nodes, at.order, at.open_list, counters, node, g, min(h, MAX_H))
     return PAUSED
