@@ -17,6 +17,7 @@ from pdb_core.puzzle import Tiles
 from pdb_query import Database, open_database
 from solver.engine.paths import search_subtrees
 from solver.engine.result import SearchResult
+from solver.engine.threads import Wanted
 from solver.progress import Limits
 from solver.solve import Solver
 
@@ -87,7 +88,7 @@ def search_boards(
     results: list[SearchResult | None] = []
     for board in boards:
         starts = not results or time.perf_counter() < end
-        results.append(ida_star.search(board, limits, keeps_rest=True) if starts else None)
+        results.append(ida_star.search(board, limits, wanted=Wanted(keeps_rest=True)) if starts else None)
     return results
 
 

@@ -1,6 +1,5 @@
 """Labels of boards: exact distances, and the distances after each move. Used by `Solver.label`."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,7 +13,7 @@ from solver.board_arrays import neighbours_by_move
 from solver.engine.engine import NO_LAST
 from solver.engine.search import IdaStar
 from solver.engine.worker_pool import WorkerPool
-from solver.progress import Iteration
+from solver.progress import Report
 
 
 @dataclass(frozen=True, repr=False)
@@ -59,11 +58,11 @@ def optimal_first_moves(distances: npt.NDArray[np.int16], after: npt.NDArray[np.
 
 
 def distances_with_moves(
-    ida_star: IdaStar, boards: npt.NDArray[np.uint8], report: Callable[[int, Iteration], None], pool: WorkerPool | None
+    ida_star: IdaStar, boards: npt.NDArray[np.uint8], report: Report, pool: WorkerPool | None
 ) -> tuple[npt.NDArray[np.int16], npt.NDArray[np.int16]]:
     """Return the distances of solvable boards, int16[m], and those after each move of the blank, int16[m, 4].
 
-    The distance after a move beyond the edge is -1. `report` and `pool` are those of `IdaStar.search_many`.
+    The distance after a move beyond the edge is -1. `report` is called during hard boards; workers of `pool` help.
 
     All neighbours of a board are searched with one threshold, then with the next one, until one of them is solved. The
     distance of the board is one more. A move changes it by one, so the neighbours without a solution are farther than
@@ -84,7 +83,7 @@ def distances_with_moves(
     is_searched = ~is_goal
     while is_searched.any():
         left = np.flatnonzero(is_searched[rows])
-        *_, found = ida_star.search_many(roots.within(left, thresholds[rows[left]]), report, pool)
+        *_, found = ida_star.search_many(roots.within(left, thresholds[rows[left]]), lambda _row: (report, None), pool)
         is_nearer[left] = found.lengths >= 0
         is_searched[rows[is_nearer]] = False
         thresholds[is_searched] += 2

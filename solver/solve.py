@@ -32,6 +32,7 @@ from solver.engine.engine import Engine
 from solver.engine.result import SearchResult
 from solver.engine.search import IdaStar
 from solver.engine.sums import DatabaseSums
+from solver.engine.threads import Wanted
 from solver.engine.worker_pool import WorkerPool, in_parallel
 from solver.labels import Labels, distances_with_moves, mapped_moves, optimal_first_moves
 from solver.progress import Iteration, LimitsLike, Report, as_limits
@@ -181,9 +182,8 @@ class IdaStarSolver(ABC):
             as_limits(limits),
             report,
             pool,
-            finds_all=finds_all,
-            listed=None if listed is None else list_one,
-            checkpoint=checkpoint,
+            checkpoint,
+            wanted=Wanted(finds_all, None if listed is None else list_one),
         )
         return self._solution(checked, checked_goal, mapping, result)
 
@@ -348,19 +348,15 @@ class Solver(IdaStarSolver):
                 return unsolvable(board, checked_goal, board.size)
             return self._solution(board, checked_goal, mapping, found.result(rows[index]))
 
-        def indexed_report(row: int, iteration: Iteration) -> None:
-            if report is not None:
-                report(int(solvable[row]), iteration)
-
-        def begun(row: int) -> Checkpoint:
+        def of_hard_board(row: int) -> tuple[Report | None, Checkpoint | None]:
             index = int(solvable[row])
-            checkpoint = Checkpoint() if checkpoints is None else checkpoints(index)
-            checkpoint.begin(Board(boards[index], self._database.size), checked_goal, (self._method(), False))
-            return checkpoint
+            checkpoint = None if checkpoints is None else checkpoints(index)
+            if checkpoint is not None:
+                checkpoint.begin(Board(boards[index], self._database.size), checked_goal, (self._method(), False))
+            return None if report is None else partial(report, index), checkpoint
 
         first = 0
-        of_row = None if checkpoints is None else begun
-        for found in self._ida_star.search_many(mapped[solvable], indexed_report, pool, of_row):
+        for found in self._ida_star.search_many(mapped[solvable], of_hard_board, pool):
             end = int(solvable[found.board]) if found.board < len(solvable) else len(boards)
             yield [answer(index) for index in range(first, end)]
             first = end
@@ -402,7 +398,7 @@ class Solver(IdaStarSolver):
         chunks = _chunks(solvable, n_threads)
 
         def search(chunk: Int64s, report: Report, pool: WorkerPool | None) -> tuple[Int64s, BoardsSearch]:
-            *_, found = self._ida_star.search_many(mapped[chunk], lambda _row, iteration: report(iteration), pool)
+            *_, found = self._ida_star.search_many(mapped[chunk], lambda _row: (report, None), pool)
             return chunk, found
 
         m = len(mapped)
@@ -444,13 +440,10 @@ class Solver(IdaStarSolver):
         def search(
             chunk: Int64s, report: Report, pool: WorkerPool | None
         ) -> tuple[Int64s, npt.NDArray[np.int16], npt.NDArray[np.int16] | None]:
-            def report_row(_row: int, iteration: Iteration) -> None:
-                report(iteration)
-
             if moves:
-                lengths, after = distances_with_moves(self._ida_star, mapped[chunk], report_row, pool)
+                lengths, after = distances_with_moves(self._ida_star, mapped[chunk], report, pool)
                 return chunk, lengths, after[:, order]
-            *_, found = self._ida_star.search_many(mapped[chunk], report_row, pool)
+            *_, found = self._ida_star.search_many(mapped[chunk], lambda _row: (report, None), pool)
             return chunk, found.lengths, None
 
         distances = np.full(len(mapped), -1, dtype=np.int16)

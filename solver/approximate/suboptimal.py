@@ -30,8 +30,9 @@ from solver.beams.beam_search_kernels import Aim
 from solver.beams.fitted_values import LAST_SIDE, embedding, fitted_side, fitted_values, no_fitted_values
 from solver.beams.pieces import Pieces, geometry, geometry_within, in_pieces
 from solver.beams.pieces_kernels import Bytes
-from solver.beams.solutions import both_ends, fitted_aim, shorter, tiles_on_path, without_loops
+from solver.beams.solutions import both_ends, fitted_aim, shorter, without_loops
 from solver.engine.worker_pool import in_parallel
+from solver.moves import tiles_on_path
 from solver.solution import Solution, check_solution, check_solvable, one_move_away
 
 # Cost of each cell between a piece and its goal cell: for the pieces of a part, for those of its line, and the decrease
@@ -142,7 +143,7 @@ def find_suboptimal_solution(
         # Eight times as wide, or as wide as the time allows if wider ones would not fit after that.
         growth = (end - now) / (now - begun)
         next_width = max(1, min(_MAX_WIDTH, int(width * (growth if growth < 20 else 8))))
-    tiles = tiles_on_path(board, path)
+    tiles, _ = tiles_on_path(board, path)
     check_solution(board, tiles, goal, size)
     return Solution(
         board=board,

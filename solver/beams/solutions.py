@@ -3,16 +3,14 @@
 A path is the list of cells that the blank moves to.
 """
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from pdb_core.puzzle import BoardSize, Tiles
-from pdb_core.types import BLANK
 from solver.beams.beam_search import find_path
 from solver.beams.beam_search_kernels import Aim
 from solver.beams.fitted_values import LAST_SIDE, Embedding, embedding, fitted_values
 from solver.beams.pieces import Pieces, in_pieces
+from solver.moves import tiles_on_path
 from solver.progress import Report
 
 
@@ -29,7 +27,7 @@ def find_by_beams(
     whole = embedding(size, range(size.height), range(size.width))
     aim, ends = fitted_aim(whole), both_ends(whole.embed(pieces))
     path = shorter(ends[0], *(find_path(each, aim, width, limit, end, report) for each in ends))
-    return None if path is None else tiles_on_path(board, without_loops(pieces, whole.original_path(path)))
+    return None if path is None else tiles_on_path(board, without_loops(pieces, whole.original_path(path)))[0]
 
 
 def fitted_aim(embedded: Embedding) -> Aim:
@@ -65,14 +63,3 @@ def without_loops(pieces: Pieces, path: list[int]) -> list[int]:
         kept.append(path[i])
         i = last_visit[boards[i + 1]]
     return kept
-
-
-def tiles_on_path(board: Tiles, path: Sequence[int]) -> tuple[int, ...]:
-    """Return the tiles that move when the blank follows a path."""
-    cells, blank = list(board), board.index(BLANK)
-    tiles = []
-    for cell in path:
-        tiles.append(cells[cell])
-        cells[blank], cells[cell] = cells[cell], BLANK
-        blank = cell
-    return tuple(tiles)

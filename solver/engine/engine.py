@@ -15,6 +15,7 @@ from pdb_query.private_memory import private_memory
 from solver.board_arrays import blank_moves
 from solver.engine import layout as mem
 from solver.engine.layout import EngineTables
+from solver.moves import blank_steps
 from solver.pruning.fsm import START, PruningFsm
 from solver.vectors.vectors import address_of, compress_permutations
 
@@ -172,7 +173,7 @@ def engine_tables(
     """Return the tables of a search."""
     legal = np.zeros(mem.BLANK_MASK + 1, dtype=np.uint32)
     legal[: size.n_cells] = blank_moves(size)[1]
-    steps = np.array([-size.width, -1, 1, size.width] + [0] * 12, dtype=np.int64)
+    steps = np.array([*blank_steps(size), *[0] * 12], dtype=np.int64)
     return EngineTables(
         batch=batch,
         n_columns=n_columns,

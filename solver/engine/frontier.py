@@ -11,12 +11,13 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from pdb_core.puzzle import BoardSize, Tiles
+from pdb_core.puzzle import Tiles
 from pdb_core.types import Int64s
 from solver.engine import layout as mem
 from solver.engine.checkpoint import Checkpoint, Subtrees
 from solver.engine.division import Items
-from solver.engine.stack import Stack, moves_by, tiles_moved
+from solver.engine.stack import Stack, moves_by
+from solver.moves import tiles_moved
 from solver.progress import Iteration
 
 _COUNTED = [mem.GENERATED, mem.EXPANDED, mem.SOLUTIONS]
@@ -40,7 +41,7 @@ class Frontier:
 
     def __init__(self, board: Tiles, stack: Stack, threshold: int) -> None:
         """The stack holds all nodes that are left."""
-        self.board, self.threshold = board, threshold
+        self.board, self.threshold, self._size = board, threshold, stack.engine.size
         self.counts: Int64s = np.zeros(len(_COUNTED), dtype=np.int64)
         self.tiles: tuple[int, ...] = ()
         self.seconds, self._started = 0.0, time.perf_counter()
@@ -119,7 +120,7 @@ class Frontier:
         """Keep the nodes that a pause left on a stack."""
         self._paused += stack.moves_to_nodes()
 
-    def paths(self, size: BoardSize) -> tuple[bytes, ...]:
+    def paths(self) -> tuple[bytes, ...]:
         """Return what is left when all stacks are put back: the tiles moved from the board to each node.
 
         Nodes of items that were begun come first, those nearest to the root before others.
@@ -128,4 +129,4 @@ class Frontier:
         if self._items is not None:
             links = self._items.nodes[list(self._left), mem.LINK].tolist()
             moves += [moves_by(self._items.links, link) for link in links]
-        return tuple(bytes(tiles_moved(self.board, each, size)[0]) for each in moves)
+        return tuple(bytes(tiles_moved(self.board, each, self._size)[0]) for each in moves)

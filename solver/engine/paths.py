@@ -16,26 +16,25 @@ from solver.engine.engine import Engine
 from solver.engine.frontier import Frontier
 from solver.engine.result import SearchResult
 from solver.engine.stack import StackPool
-from solver.engine.threads import ThresholdSearch
+from solver.engine.threads import ThresholdSearch, Wanted
+from solver.moves import blank_steps
 from solver.progress import Clock, Limits
-from solver.pruning.fsm import START, PruningFsm
+from solver.pruning.fsm import START
 
 
-def board_after(fsm: PruningFsm, board: Tiles, path: bytes, width: int) -> tuple[Tiles, int, list[int]]:
+def board_after(engine: Engine, board: Tiles, path: bytes) -> tuple[Tiles, int, list[int]]:
     """Return the board after the moves of a path, the state of the operator pruning FSM, and the moves of the blank.
 
     The state is negative if the FSM prunes the last move.
     """
-    cells = list(board)
-    blank, state = cells.index(BLANK), START
-    moves = []
+    # The blank moves to where each tile was.
+    places = {tile: cell for cell, tile in enumerate(board)}
+    steps, moves, state = blank_steps(engine.size), [], START
     for tile in path:
-        cell = cells.index(tile)
-        cells[blank], cells[cell] = tile, BLANK
-        moves.append((-width, -1, 1, width).index(cell - blank))
-        state = int(fsm.successors[state, moves[-1]])
-        blank = cell
-    return tuple(cells), state, moves
+        moves.append(steps.index(places[tile] - places[BLANK]))
+        places[tile], places[BLANK] = places[BLANK], places[tile]
+        state = int(engine.fsm.successors[state, moves[-1]])
+    return tuple(sorted(places, key=places.__getitem__)), state, moves
 
 
 def paths_before(engine: Engine, board: Tiles, path: bytes) -> tuple[list[bytes], int]:
@@ -45,10 +44,10 @@ def paths_before(engine: Engine, board: Tiles, path: bytes) -> tuple[list[bytes]
     """
     generated, paths = 0, []
     for depth, tile in enumerate(path):
-        cells = board_after(engine.fsm, board, path[:depth], engine.size.width)[0]
+        cells = board_after(engine, board, path[:depth])[0]
         for cell in engine.size.neighbours[cells.index(BLANK)]:
             below = path[:depth] + bytes([cells[cell]])
-            if board_after(engine.fsm, board, below, engine.size.width)[1] < 0:
+            if board_after(engine, board, below)[1] < 0:
                 continue
             generated += 1
             if cells[cell] == tile:
@@ -61,7 +60,7 @@ def nodes_below(
     engine: Engine, board: Tiles, paths: Sequence[bytes], threshold: int
 ) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint32]]:
     """Return the nodes at the ends of paths that do not exceed a threshold, and their links for `Stack.load`."""
-    ends = [board_after(engine.fsm, board, path, engine.size.width) for path in paths]
+    ends = [board_after(engine, board, path) for path in paths]
     links, last = [0, 0], []
     for _, _, moves in ends:
         index = 1
@@ -88,7 +87,7 @@ def search_subtrees(
     with stacks.borrowed() as stack:
         stack.load(*nodes_below(stacks.engine, board, paths, threshold))
         frontier = Frontier(board, stack, threshold)
-        ThresholdSearch(stacks, frontier, max_nodes, keeps_rest=True).search(stack, clock)
+        ThresholdSearch(stacks, frontier, max_nodes, Wanted(keeps_rest=True)).search(stack, clock)
     is_found = bool(frontier.tiles)
-    rest = None if is_found else frontier.paths(stacks.engine.size)
+    rest = None if is_found else frontier.paths()
     return SearchResult(frontier.tiles if is_found else None, (frontier.iteration,), clock.seconds, rest=rest)

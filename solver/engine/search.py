@@ -6,7 +6,6 @@ Between slices Python checks the limits, reports progress, and acts on Ctrl-C.
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import partial
 
 import numpy.typing as npt
 
@@ -21,7 +20,7 @@ from solver.engine.frontier import Frontier
 from solver.engine.paths import nodes_below, paths_before
 from solver.engine.result import SearchResult
 from solver.engine.stack import Stack, StackPool
-from solver.engine.threads import Listed, ThresholdSearch
+from solver.engine.threads import ONE_SOLUTION, ThresholdSearch, Wanted
 from solver.engine.worker_pool import WorkerPool
 from solver.progress import WARM_UP_LIMITS, Clock, Iteration, Limits, Report
 
@@ -29,6 +28,8 @@ from solver.progress import WARM_UP_LIMITS, Clock, Iteration, Limits, Report
 # the solution, the nodes of the last threshold at a pace of 1 (it should take a small part of their time), the time at
 # which it must end, and the report, which it calls every fraction of a second.
 FindSolution = Callable[[Tiles, int, int, float, Report | None], tuple[int, ...] | None]
+# Is called with the row of a hard board. Returns its report, called every fraction of a second, and its checkpoint.
+OfHardBoard = Callable[[int], tuple[Report | None, Checkpoint | None]]
 
 
 class IdaStar:
@@ -49,67 +50,48 @@ class IdaStar:
         limits: Limits | None = None,
         report: Report | None = None,
         pool: WorkerPool | None = None,
-        *,
-        finds_all: bool = False,
-        listed: Listed | None = None,
         checkpoint: Checkpoint | None = None,
-        keeps_rest: bool = False,
+        *,
+        wanted: Wanted = ONE_SOLUTION,
     ) -> SearchResult:
         """Return an optimal solution of `board`, which must be solvable.
 
         `report` is called after every slice of a threshold that takes longer than one. Workers of `pool` help with such
-        thresholds. With `finds_all` the last threshold is searched to its end; all optimal solutions are counted, and
-        `listed` is called with each. The operator pruning FSM must then be one that keeps equals.
+        thresholds. With `checkpoint` the search continues from there, and records there what it finishes. Seconds are
+        those of all runs; limits are on the nodes of all runs and on the seconds of this one.
 
-        With `checkpoint` the search continues from there, and records there what it finishes. Seconds are those of all
-        runs; limits are on the nodes of all runs and on the seconds of this one.
-
-        With `keeps_rest` the result has the paths of what is left of a threshold in which a limit is reached.
+        To find all solutions, the operator pruning FSM must be one that keeps equals.
 
         Raises `Engine.wrong_end` if the search ends elsewhere than at the goal.
         """
-        *_, found = self.search_many(
-            [board],
-            None if report is None else lambda _row, iteration: report(iteration),
-            pool,
-            None if checkpoint is None else lambda _row: checkpoint,
-            limits=limits,
-            finds_all=finds_all,
-            listed=listed,
-            keeps_rest=keeps_rest,
-        )
+        *_, found = self.search_many([board], lambda _row: (report, checkpoint), pool, limits=limits, wanted=wanted)
         result = found.result(0)
-        if listed is not None and result.moves == ():
-            listed(())
+        if wanted.listed is not None and result.moves == ():
+            wanted.listed(())
         return result
 
     def search_many(
         self,
         boards: npt.ArrayLike | Roots,
-        report: Callable[[int, Iteration], None] | None = None,
+        of_hard_board: OfHardBoard = lambda _row: (None, None),
         pool: WorkerPool | None = None,
-        checkpoints: Callable[[int], Checkpoint] | None = None,
         *,
         limits: Limits | None = None,
-        finds_all: bool = False,
-        listed: Listed | None = None,
-        keeps_rest: bool = False,
+        wanted: Wanted = ONE_SOLUTION,
     ) -> Iterator[BoardsSearch]:
         """Search boards (m, n_cells), or their roots, one after another, without Python between easy ones.
 
         Each must be solvable. Yield the search every fraction of a second and at the end, always the same object.
-        `report` is called every fraction of a second with the row of a hard board. Workers of `pool` help with it.
-        `checkpoints` is called with the row of a hard board and returns its checkpoint. `limits`, `finds_all`,
-        `listed` and `keeps_rest` are those of `search`, for each board.
+        Workers of `pool` help with hard boards. `limits` are those of each board.
         """
         start = time.perf_counter()
         many = BoardsSearch(boards if isinstance(boards, Roots) else self.engine.roots(boards), start)
         limits = limits or Limits()
-        in_order = self.operator_order and pool is None and not finds_all
+        in_order = self.operator_order and pool is None and not wanted.finds_all
         n_nodes = self.stacks.slice_nodes
         # The first slice has no limit, and its last round may generate this many nodes too many.
         n_most = n_nodes + N_MOVES * mem.BATCH
-        if finds_all or in_order or (limits.max_nodes is not None and limits.max_nodes < n_most):
+        if wanted.finds_all or in_order or (limits.max_nodes is not None and limits.max_nodes < n_most):
             n_nodes = 0
         with self.stacks.borrowed() as stack:
             while (status := many.search(self.engine, stack, n_nodes)) != mem.EXHAUSTED:
@@ -118,18 +100,9 @@ class IdaStar:
                     raise too_deep(many.threshold)
                 many.resume()
                 row = many.board
-                search = _LongSearch(
-                    self,
-                    many,
-                    stack,
-                    Clock(limits, None if report is None else partial(report, row), many.began_at),
-                    pool,
-                    None if checkpoints is None else checkpoints(row),
-                    in_order=in_order,
-                    finds_all=finds_all,
-                    listed=listed,
-                    keeps_rest=keeps_rest,
-                )
+                report, checkpoint = of_hard_board(row)
+                clock = Clock(limits, report, many.began_at)
+                search = _LongSearch(self, many, stack, clock, pool, checkpoint, wanted, in_order=in_order)
                 many.note(row, search.run())
                 stack.counters[:] = 0
         yield many
@@ -166,10 +139,8 @@ class _LongSearch:
     clock: Clock
     pool: WorkerPool | None
     checkpoint: Checkpoint | None
+    wanted: Wanted
     in_order: bool
-    finds_all: bool
-    listed: Listed | None
-    keeps_rest: bool
 
     def __post_init__(self) -> None:
         self.roots, self.row, self.pace = self.many.roots, self.many.board, self.ida_star.engine.pace
@@ -195,14 +166,8 @@ class _LongSearch:
                 return self._result(finished, tiles)
             else:
                 frontier = self._begun(threshold, finished, nodes_left)
-            ThresholdSearch(
-                self.ida_star.stacks,
-                frontier,
-                nodes_left,
-                finds_all=self.finds_all,
-                listed=self.listed,
-                keeps_rest=self.keeps_rest,
-            ).search(self.stack, self.clock, self.pool)
+            search = ThresholdSearch(self.ida_star.stacks, frontier, nodes_left, self.wanted)
+            search.search(self.stack, self.clock, self.pool)
             self.earlier_s += frontier.seconds
             if self.in_order and frontier.tiles:
                 frontier = self._search_in_order(frontier)
@@ -220,7 +185,7 @@ class _LongSearch:
         Raises `Engine.wrong_end` if it is shorter: smaller thresholds have no solution.
         """
         ida_star, report = self.ida_star, self.clock.report
-        if ida_star.find_solution is None or self.finds_all or not is_long(last, self.pace):
+        if ida_star.find_solution is None or self.wanted.finds_all or not is_long(last, self.pace):
             return None
         at_last = None if report is None else lambda _: report(last)
         n_nodes = int(last.generated / self.pace)
@@ -233,10 +198,10 @@ class _LongSearch:
         """Begin a threshold: return its frontier, which is divided if that is worth it."""
         self.stack.begin(self.roots, self.row, threshold)
         frontier = Frontier(self.board, self.stack, threshold)
-        # Without a checkpoint, the order of items does not matter to a search for all solutions, nor may it change that
-        # of the textbook. Solutions that are listed are listed in each run.
-        is_in_one_piece = self.in_order or self.finds_all if self.checkpoint is None else self.listed is not None
-        if is_in_one_piece or not is_long(finished[-1], self.pace):
+        # Solutions that are listed are listed in each run. The order of items serves neither the textbook's order nor a
+        # search for all solutions: these are divided for a checkpoint only.
+        is_divided = self.checkpoint is not None or not (self.in_order or self.wanted.finds_all)
+        if self.wanted.listed is not None or not is_divided or not is_long(finished[-1], self.pace):
             return frontier
         plan = plan_division(finished, threshold, self.pace)
         if plan is not None and loads_division(self.stack, self.clock.end):
@@ -275,6 +240,6 @@ class _LongSearch:
             self.earlier_s + self.clock.seconds,
             h=int(self.roots.h[self.row]),
             n_solutions=int(bool(tiles)) if frontier is None else int(frontier.counts[2]),
-            is_complete=self.finds_all and bool(tiles) and not is_left,
-            rest=frontier.paths(self.ida_star.engine.size) if frontier and self.keeps_rest and not tiles else None,
+            is_complete=self.wanted.finds_all and bool(tiles) and not is_left,
+            rest=frontier.paths() if frontier is not None and self.wanted.keeps_rest and not tiles else None,
         )

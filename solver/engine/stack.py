@@ -2,20 +2,21 @@
 
 import math
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 
 import numpy as np
 import numpy.typing as npt
 
-from pdb_core.puzzle import BoardSize, Tiles
-from pdb_core.types import BLANK, Int64s
+from pdb_core.puzzle import Tiles
+from pdb_core.types import Int64s
 from pdb_query.private_memory import private_memory
 from solver.engine import layout as mem
 from solver.engine.board_kernels import N_PLACES, BoardsMemory, search_boards
 from solver.engine.engine import Engine, Roots
 from solver.engine.layout import StackMemory
 from solver.engine.search_kernels import ROUND_ROOM, split
+from solver.moves import tiles_moved
 from solver.vectors.vectors import address_of
 
 # Links at first: those of 100,000 expanded nodes. They are cleared up when they are used up.
@@ -176,18 +177,6 @@ def moves_by(links: npt.NDArray[np.uint32], link: int) -> list[int]:
         moves.append(link & 3)
         link = int(links[link >> 2])
     return moves[::-1]
-
-
-def tiles_moved(board: Tiles, moves: Sequence[int], size: BoardSize) -> tuple[tuple[int, ...], Tiles]:
-    """Return the tiles that move when the blank moves so (0 up, 1 left, 2 right, 3 down), and the board after that."""
-    cells, blank, steps = list(board), board.index(BLANK), (-size.width, -1, 1, size.width)
-    tiles = []
-    for move in moves:
-        cell = blank + steps[move]
-        tiles.append(cells[cell])
-        cells[blank], cells[cell] = cells[cell], BLANK
-        blank = cell
-    return tuple(tiles), tuple(cells)
 
 
 class StackPool:

@@ -11,6 +11,7 @@ import time
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import dataclass
 from threading import Condition, RLock, get_ident
 
 from solver.engine import layout as mem
@@ -24,29 +25,32 @@ _WAIT_S = 0.05
 # Solutions that wait to be listed before workers wait too: a slow `listed` must not delay the time limit for long.
 _MOST_UNLISTED = 16
 
-Listed = Callable[[tuple[int, ...]], None]
+
+@dataclass(frozen=True)
+class Wanted:
+    """What a search is to return.
+
+    finds_all   the number of all optimal solutions: the last threshold is searched to its end
+    listed      is called with the tiles of each of them, one at a time, by the thread that owns the board
+    keeps_rest  what is left of a threshold in which a limit is reached
+    """
+
+    finds_all: bool = False
+    listed: Callable[[tuple[int, ...]], None] | None = None
+    keeps_rest: bool = False
+
+
+ONE_SOLUTION = Wanted()
 
 
 class ThresholdSearch:
-    """Search of a frontier. The owner calls `search`, workers call `help`, each in its own thread.
-
-    It ends at the first solution; with `finds_all` it goes on and counts them. `listed` is called with the tiles of
-    each, one at a time, by the owner's thread.
-    """
+    """Search of a frontier. The owner calls `search`, workers call `help`, each in its own thread."""
 
     def __init__(
-        self,
-        stacks: StackPool,
-        frontier: Frontier,
-        max_nodes: int = NO_LIMIT,
-        *,
-        finds_all: bool = False,
-        listed: Listed | None = None,
-        keeps_rest: bool = False,
+        self, stacks: StackPool, frontier: Frontier, max_nodes: int = NO_LIMIT, wanted: Wanted = ONE_SOLUTION
     ) -> None:
-        """`max_nodes` of this threshold. `keeps_rest`: a pause puts the nodes that are left back into the frontier."""
-        self._stacks, self._frontier, self._max_nodes = stacks, frontier, max_nodes
-        self._finds_all, self._listed, self._keeps_rest = finds_all, listed, keeps_rest
+        """`max_nodes` of this threshold."""
+        self._stacks, self._frontier, self._max_nodes, self._wanted = stacks, frontier, max_nodes, wanted
         # Not `with Condition()`: an interrupt that comes while a thread waits for it would leave it locked.
         self._lock = RLock()
         self._changed = Condition(self._lock)
@@ -129,11 +133,11 @@ class ThresholdSearch:
 
     def _list_one(self) -> None:
         """List a solution that waits. The callback runs without the lock."""
-        assert self._listed is not None
+        assert self._wanted.listed is not None
         with self._lock:
             tiles = self._unlisted.popleft()
             self._changed.notify_all()
-        self._listed(tiles)
+        self._wanted.listed(tiles)
 
     def _has_nodes(self, stack: Stack, timeout: float = math.inf) -> bool:
         """Wait for nodes on a stack. Returns False if there are none in time, or the threshold is over."""
@@ -161,7 +165,7 @@ class ThresholdSearch:
         n_nodes = min(slice_nodes, nodes_left)
         while n_nodes > 0 and not self.is_over:
             # One solution is wanted even if they are only counted.
-            counts_goals = self._finds_all and self._listed is None and bool(frontier.tiles)
+            counts_goals = self._wanted.finds_all and self._wanted.listed is None and bool(frontier.tiles)
             status = stack.search(n_nodes, nodes_left, counts_goals=counts_goals)
             tiles = stack.tiles_to_goal(frontier.board) if status == mem.FOUND else ()
             n_nodes -= int(stack.counters[mem.GENERATED])
@@ -176,9 +180,9 @@ class ThresholdSearch:
         frontier = self._frontier
         frontier.tiles = tiles or frontier.tiles
         frontier.count(stack)
-        if tiles and self._listed is not None:
+        if tiles and self._wanted.listed is not None:
             self._unlisted.append(tiles)
-        if frontier.is_empty or (tiles and not self._finds_all) or frontier.generated >= self._max_nodes:
+        if frontier.is_empty or (tiles and not self._wanted.finds_all) or frontier.generated >= self._max_nodes:
             self._end()
         elif stack.n_nodes > 1 and self._waiting:
             # Without memory for it, the other thread goes on waiting.
@@ -191,7 +195,7 @@ class ThresholdSearch:
 
     def _put_back(self, stack: Stack) -> None:
         """Put the nodes that are left on a stack back into the frontier, if they are wanted."""
-        if self._keeps_rest:
+        if self._wanted.keeps_rest:
             with self._lock:
                 self._frontier.put_back(stack)
 

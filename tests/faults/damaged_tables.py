@@ -38,6 +38,7 @@ from solver.algorithms import A_STAR, GREEDY, WEIGHTED_A_STAR
 from solver.engine.database_engine import CATALOGUE, SCALAR, VECTOR, WIDE, DatabaseEngine
 from solver.engine.rounds.round import Round
 from solver.engine.search import IdaStar
+from solver.engine.threads import Wanted
 from tests import rows
 from tests.faults.driver import Tally, in_child, main
 from tests.solving import engine_for, walked
@@ -226,7 +227,7 @@ def _searched_by_workers(trial: Trial) -> str:
 
 def _all_found(trial: Trial) -> str:
     found: list[tuple[int, ...]] = []
-    result = IdaStar(trial.engine).search(trial.board, _LIMITS, finds_all=True, listed=found.append)
+    result = IdaStar(trial.engine).search(trial.board, _LIMITS, wanted=Wanted(finds_all=True, listed=found.append))
     for tiles in found:
         trial.checked(trial.board, tiles)
     return trial.checked(trial.board, result.moves)

@@ -8,7 +8,7 @@ import pytest
 
 from pdb_core.puzzle import BoardSize, parse_size
 from pdb_study.space import explore_space
-from solver.engine.stack import tiles_moved
+from solver.moves import tiles_moved
 from solver.pruning.fsm import (
     LARGE_BOARD_LENGTH,
     LONGEST_SIDE,

@@ -18,7 +18,7 @@ from solver import Iteration, Limits, WorkerPool
 from solver.engine import stack
 from solver.engine.frontier import Frontier
 from solver.engine.layout import FOUND, GENERATED, N_COUNTERS, PAUSED, SOLUTIONS
-from solver.engine.threads import ThresholdSearch
+from solver.engine.threads import ThresholdSearch, Wanted
 from solver.engine.worker_pool import in_parallel
 from solver.progress import Clock
 from tests.failing import failing
@@ -172,7 +172,7 @@ def test_report_gets_rising_thresholds_and_can_end_the_search_soon() -> None:
 class EndlessStack:
     """Stack without end: with solutions only, or without any."""
 
-    item, n_nodes = 0, 0
+    item, n_nodes, engine = 0, 0, mock.Mock()
 
     def __init__(self, status: int) -> None:
         self.counters, self.status = np.zeros(N_COUNTERS, dtype=np.int64), status
@@ -209,7 +209,7 @@ def test_slow_listing_keeps_the_time_limit() -> None:
     own.n_nodes = 2
     frontier = Frontier(HARDEST_8, own, 31)
     stacks: Any = mock.Mock(slice_nodes=8, take=lambda: EndlessStack(FOUND))
-    search = ThresholdSearch(stacks, frontier, finds_all=True, listed=list_slowly)
+    search = ThresholdSearch(stacks, frontier, wanted=Wanted(finds_all=True, listed=list_slowly))
     with WorkerPool(2) as pool:
         search.search(own, Clock(Limits(time_limit=0.2)), pool)
     assert not frontier.is_empty

@@ -10,6 +10,7 @@ from pdb_core.errors import InputError
 from pdb_core.puzzle import Tiles
 from solver import Checkpoint, HeuristicSolver, Limits, Solution, Solver, Subtrees, WorkerPool, replay
 from solver.engine.paths import search_subtrees
+from solver.engine.threads import Wanted
 from tests.solving import (
     HARDEST_8,
     S3,
@@ -109,7 +110,7 @@ def test_rest_of_a_paused_search_has_all_nodes_that_are_left(n_workers: int) -> 
     n_finished, workers = 0, WorkerPool(n_workers)
     pool = workers if n_workers else None
     for nodes in range(20, alone.generated, 40):
-        begun = ida_star.search(HARDEST_8, Limits(max_nodes=nodes), pool=pool, keeps_rest=True)
+        begun = ida_star.search(HARDEST_8, Limits(max_nodes=nodes), pool=pool, wanted=Wanted(keeps_rest=True))
         if begun.moves is not None:
             break
         assert begun.rest
