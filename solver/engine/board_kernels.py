@@ -50,7 +50,7 @@ def begin_threshold(
     for column in range(tables.n_columns):
         v.store_word(at.stack + column * at.stack_column, np.int64(root[column]))  # type: ignore[arg-type]
     v.store_word(at.stack + mem.LINK * at.stack_column, 0)
-    v.store_word(at.stack + mem.LEFT * at.stack_column, threshold << mem.MOVES_LEFT_SHIFT)
+    v.store_word(at.stack + mem.MOVES_LEFT * at.stack_column, threshold << mem.MOVES_LEFT_SHIFT)
     for s in range(tables.n_sums):
         to_slack = at.stack + tables.sums[s, mem.SLACK] * at.stack_column
         slack = (threshold - sums[s]) >> 1

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from pdb_core.jit import NotCompiledError, compiling_until
 from pdb_core.types import N_MOVES, Int64s
 from solver.engine import layout as mem
-from solver.engine.division_kernels import EXPANDED, expand_near_root
+from solver.engine.division_kernels import WAS_EXPANDED, expand_near_root
 from solver.engine.stack import Stack
 from solver.progress import Iteration
 
@@ -97,10 +97,10 @@ def divide(stack: Stack, plan: Plan, max_nodes: int) -> tuple[Items, tuple[int, 
     n_nodes, generated, expanded = expand_near_root(
         engine.tables, engine.round_tables, stack.memory, nodes, h, plan.least_slack, max_nodes
     )
-    roots = 1 + np.flatnonzero(h[1:n_nodes] != EXPANDED)
+    roots = 1 + np.flatnonzero(h[1:n_nodes] != WAS_EXPANDED)
     roots = roots[np.argsort(h[roots], kind="stable")].astype(np.uint32)
     links = nodes[:n_nodes, mem.LINK]
-    moves_left = (nodes[roots, mem.LEFT] >> mem.MOVES_LEFT_SHIFT).astype(np.int64)
+    moves_left = (nodes[roots, mem.MOVES_LEFT] >> mem.MOVES_LEFT_SHIFT).astype(np.int64)
     weights = _log_shares(moves_left, h[roots].astype(np.int64), plan.growth)
     # The largest weight is 1: in damaged tables others would not fit a float.
     weights = np.exp(weights - weights.max(initial=-math.inf))

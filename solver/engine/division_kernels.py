@@ -16,7 +16,7 @@ from solver.vectors import vector_kernels as v
 # Most children of a round.
 CHILDREN = N_MOVES * mem.BATCH
 # The h of an expanded node.
-EXPANDED = -1
+WAS_EXPANDED = -1
 _EVERY_MOVE = (1 << N_MOVES) - 1
 
 
@@ -53,7 +53,7 @@ def expand_near_root(
     tables, round_tables, at  the tables and the stack, see `search_kernels.search`; the stack is empty
     nodes        uint32[capacity, n_columns], mutated; LINK of a node is (index of its parent << 2) | move, and 0 for
                  the root, which is node 1
-    h            int16[capacity], mutated: that of each node, or EXPANDED
+    h            int16[capacity], mutated: that of each node, or WAS_EXPANDED
     least_slack  nodes with a smaller slack are not expanded, at least 1
 
     Returns the number of nodes, of generated and of expanded nodes. The first node is not used.
@@ -67,7 +67,7 @@ def expand_near_root(
         while n < tables.batch and node < end:
             slack, moves_left = (
                 least_slack_of(tables, nodes[node]),
-                np.int64(nodes[node, mem.LEFT]) >> mem.MOVES_LEFT_SHIFT,
+                np.int64(nodes[node, mem.MOVES_LEFT]) >> mem.MOVES_LEFT_SHIFT,
             )
             # A slack that does not change, of heuristics that are not tracked, says nothing of h.
             h[node] = max(0, moves_left - 2 * slack)
@@ -75,7 +75,7 @@ def expand_near_root(
             if slack >= least_slack and moves_left > 1 and room >= N_MOVES and generated < max_nodes:
                 for column in range(tables.n_columns):
                     v.store_word(on_stack(at, column, n), nodes[node, column])
-                h[node], members[n] = EXPANDED, node
+                h[node], members[n] = WAS_EXPANDED, node
                 generated += n_children_of(tables, nodes[node])
                 room -= N_MOVES
                 n += 1

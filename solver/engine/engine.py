@@ -125,7 +125,7 @@ class Engine(ABC):
         if (moves_left - sums.min(axis=1) > 2 * mem.MAX_SLACK).any():
             raise too_deep(int(moves_left.max()))
         nodes = nodes.copy()
-        nodes[:, mem.LEFT] = moves_left << mem.MOVES_LEFT_SHIFT
+        nodes[:, mem.MOVES_LEFT] = moves_left << mem.MOVES_LEFT_SHIFT
         for s, row in enumerate(self.tables.sums):
             slacks = (moves_left - sums[:, s]) // 2 << row[mem.SLACK_SHIFT]
             nodes[:, row[mem.SLACK]] |= slacks.astype(np.uint32)
@@ -146,7 +146,7 @@ def too_deep(threshold: int) -> LimitReachedError:
 
 def first_column_after_slacks(n_sums: int) -> int:
     """Return the first column of a node behind the slacks of its sums."""
-    return mem.LEFT + 1 + max(0, -(-(n_sums - mem.FIRST_SLACKS) // mem.MORE_SLACKS))
+    return mem.MOVES_LEFT + 1 + max(0, -(-(n_sums - mem.FIRST_SLACKS) // mem.MORE_SLACKS))
 
 
 def slack_rows(n_sums: int, n_fields: int = mem.OWN_FIELDS) -> Int64s:
@@ -154,7 +154,7 @@ def slack_rows(n_sums: int, n_fields: int = mem.OWN_FIELDS) -> Int64s:
     rows = np.zeros((n_sums, n_fields), dtype=np.int64)
     for s, row in enumerate(rows):
         column, k = (-1, s) if s < mem.FIRST_SLACKS else divmod(s - mem.FIRST_SLACKS, mem.MORE_SLACKS)
-        row[mem.SLACK], row[mem.SLACK_SHIFT] = mem.LEFT + 1 + column, mem.SLACK_BITS * k
+        row[mem.SLACK], row[mem.SLACK_SHIFT] = mem.MOVES_LEFT + 1 + column, mem.SLACK_BITS * k
     return rows
 
 

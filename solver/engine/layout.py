@@ -15,19 +15,19 @@ from pdb_core.types import Int64s
 BATCH = 64
 BATCH_COLUMN = 4 * BATCH
 
-#             31            26          22                                0
-#     STATE   | blank's cell | allowed   | state of the operator pruning FSM |
-#             31                                                      2      0
-#     LINK    | index of the node's parent in the array of links      | move |
-#             31                         16                8               0
-#     LEFT    | moves to the threshold   | slack of sum 1  | slack of sum 0 |
-#             31                24                16               8               0
-#     slacks  | slack of sum 5  | slack of sum 4  | slack of sum 3  | slack of sum 2 |
-#     board   | tile on cell 3  | tile on cell 2  | tile on cell 1  | tile on cell 0 |
+#                 31            26          22                                0
+#     STATE       | blank's cell | allowed   | state of the operator pruning FSM |
+#                 31                                                      2      0
+#     LINK        | index of the node's parent in the array of links      | move |
+#                 31                         16                8               0
+#     MOVES_LEFT  | moves to the threshold   | slack of sum 1  | slack of sum 0 |
+#                 31                24                16               8               0
+#     slacks      | slack of sum 5  | slack of sum 4  | slack of sum 3  | slack of sum 2 |
+#     board       | tile on cell 3  | tile on cell 2  | tile on cell 1  | tile on cell 0 |
 #
 # LINK is 0 for a root. The *slack* of a sum is half of what the threshold leaves above g + h: it shrinks by one when h
 # rises, and stays when h falls. There are as many columns of slacks and of the board as are needed.
-STATE, LINK, LEFT = range(3)
+STATE, LINK, MOVES_LEFT = range(3)
 ALLOWED_SHIFT, BLANK_SHIFT, BLANK_MASK = 22, 26, 63
 FSM_STATE_MASK = (1 << ALLOWED_SHIFT) - 1
 MOVES_LEFT_SHIFT = 16

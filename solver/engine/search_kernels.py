@@ -84,7 +84,7 @@ def take_ended(tables: EngineTables, at: StackMemory, counters: Int64s, counts_g
     while counters[mem.N_ENDED] > 0:
         node = counters[mem.TOP] - counters[mem.N_ENDED]
         counters[mem.N_ENDED] -= 1
-        if v.load_word(on_stack(at, mem.LEFT, node)) >= mem.ONE_MOVE:
+        if v.load_word(on_stack(at, mem.MOVES_LEFT, node)) >= mem.ONE_MOVE:
             continue
         is_solution = tables.board_column == 0 or is_goal(tables, at, node)
         link = v.load_word(on_stack(at, mem.LINK, node))

@@ -62,7 +62,10 @@ def expand_boards(
     generated, has_ended = 0, 0
     for i in range(n):
         node = at.batch + 4 * i
-        state, left = v.load_word(node + mem.STATE * mem.BATCH_COLUMN), v.load_word(node + mem.LEFT * mem.BATCH_COLUMN)
+        state, left = (
+            v.load_word(node + mem.STATE * mem.BATCH_COLUMN),
+            v.load_word(node + mem.MOVES_LEFT * mem.BATCH_COLUMN),
+        )
         for column in range(tables.board_column, tables.n_columns):
             words[_index(column - tables.board_column)] = v.load_word(node + column * mem.BATCH_COLUMN)
         blank = (state >> mem.BLANK_SHIFT) & mem.BLANK_MASK
@@ -101,7 +104,7 @@ def expand_boards(
             left_after = moves_left | slack | (((slack - conflicts) & mem.MAX_SLACK) << mem.SLACK_BITS)
             v.store_word(to + mem.STATE * at.stack_column, after | (cell << mem.BLANK_SHIFT))
             v.store_word(to + mem.LINK * at.stack_column, ((first_link + i) << 2) | move)
-            v.store_word(to + mem.LEFT * at.stack_column, left_after)
+            v.store_word(to + mem.MOVES_LEFT * at.stack_column, left_after)
             for column in range(tables.board_column, tables.n_columns):
                 v.store_word(to + column * at.stack_column, v.load_word(node + column * mem.BATCH_COLUMN))
             for changed in (blank, cell):

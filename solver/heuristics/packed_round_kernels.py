@@ -21,7 +21,7 @@ from solver.vectors import vector_kernels as v
 #                    31                28             4                0
 #     LOWER_CELLS    | tile on cell 7  | ...          | tile on cell 0  |
 #     UPPER_CELLS    | tile on cell 15 | ...          | tile on cell 8  |
-LOWER_CELLS, UPPER_CELLS = mem.LEFT + 1, mem.LEFT + 2
+LOWER_CELLS, UPPER_CELLS = mem.MOVES_LEFT + 1, mem.MOVES_LEFT + 2
 PACKED_COLUMNS = UPPER_CELLS + 1
 HALF_BOARD, CELL_BITS, TILE_MASK = 8, 4, 15
 MAX_CELLS = 1 << CELL_BITS
@@ -91,7 +91,7 @@ def packed_round(
     for move in range(N_MOVES - 1, -1, -1):
         for i in range(0, n, v.LANES):
             node = at.batch + 4 * i
-            state, left = v.load(node + mem.STATE * mem.BATCH_COLUMN), v.load(node + mem.LEFT * mem.BATCH_COLUMN)
+            state, left = v.load(node + mem.STATE * mem.BATCH_COLUMN), v.load(node + mem.MOVES_LEFT * mem.BATCH_COLUMN)
             lower, upper = v.load(node + LOWER_CELLS * mem.BATCH_COLUMN), v.load(node + UPPER_CELLS * mem.BATCH_COLUMN)
             moves = legal_moves(tables, state, v.iota() + i < n)
             blank = (state >> mem.BLANK_SHIFT) & LAST_CELL
@@ -129,7 +129,7 @@ def packed_round(
                 v.compress(after | (cell << mem.BLANK_SHIFT), stays, tables.permutations),
             )
             v.store(to + mem.LINK * at.stack_column, v.compress(link | move, stays, tables.permutations))
-            v.store(to + mem.LEFT * at.stack_column, v.compress(left_after, stays, tables.permutations))
+            v.store(to + mem.MOVES_LEFT * at.stack_column, v.compress(left_after, stays, tables.permutations))
             v.store(to + LOWER_CELLS * at.stack_column, v.compress(lower_after, stays, tables.permutations))
             v.store(to + UPPER_CELLS * at.stack_column, v.compress(upper_after, stays, tables.permutations))
             has_ended |= v.bits_of(v.without(stays, left_after >= mem.ONE_MOVE))

@@ -1,4 +1,4 @@
-"""Division of a threshold near the root; tests/solver/test_subtrees.py searches divided thresholds."""
+"""Division of a threshold near the root; tests/solver/test_frontier.py searches divided thresholds."""
 
 import math
 import time

@@ -314,7 +314,7 @@ def push_catalogue(
         )
         has_ended |= v.bits_of((v.iota() + i < n) & (left < mem.ONE_MOVE))
         slacks = left
-        column = mem.LEFT
+        column = mem.MOVES_LEFT
         for s in range(tables.n_sums):
             if tables.sums[s, mem.SLACK] != column:
                 v.store(to + column * at.stack_column, slacks)

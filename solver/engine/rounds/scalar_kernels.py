@@ -190,9 +190,9 @@ def push_each(tables: EngineTables, units: UnitTables, at: StackMemory, n: int, 
         moved = v.load(children + 4 * i)
         parents = moved & mem.PARENT_MASK
         left = push_move(tables, at, moved, at.stack + 4 * (top + i), first_link)
-        v.store(on_stack(at, mem.LEFT, top + i), left)
+        v.store(on_stack(at, mem.MOVES_LEFT, top + i), left)
         has_ended |= v.bits_of((v.iota() + i < n) & (left < mem.ONE_MOVE))
-        for column in range(mem.LEFT + 1, tables.n_columns):
+        for column in range(mem.MOVES_LEFT + 1, tables.n_columns):
             v.store(
                 on_stack(at, column, top + i),
                 of_parents(at, column, parents),

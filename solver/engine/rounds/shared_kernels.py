@@ -151,7 +151,7 @@ def sort(
 
 @inlined_kernel
 def push_move(tables: EngineTables, at: StackMemory, child: Any, to: int, first_link: int) -> Any:
-    """Write the blank, the moves allowed next and the parent of children. Returns their LEFT, with one move less."""
+    """Write the blank, the moves allowed next and the parent of children. Returns their MOVES_LEFT, one move less."""
     parent = child & mem.PARENT_MASK
     move = (child >> mem.MOVE_SHIFT) & 3
     state = of_parents(at, mem.STATE, parent)
@@ -159,7 +159,7 @@ def push_move(tables: EngineTables, at: StackMemory, child: Any, to: int, first_
     after = v.gather_words(tables.successors, ((state & mem.FSM_STATE_MASK) << 2) | move)
     v.store(to + mem.STATE * at.stack_column, after | (cell << mem.BLANK_SHIFT))
     v.store(to + mem.LINK * at.stack_column, ((parent + first_link) << 2) | move)
-    return of_parents(at, mem.LEFT, parent) - mem.ONE_MOVE
+    return of_parents(at, mem.MOVES_LEFT, parent) - mem.ONE_MOVE
 
 
 @kernel

@@ -205,10 +205,10 @@ def push(tables: EngineTables, at: StackMemory, children: int, n: int, top: int,
         # Step 1. The move and the slacks.
         left = push_move(tables, at, child, to, first_link)
         left = left - ((child >> ROSE_SHIFT) & 1) - (((child >> (ROSE_SHIFT + 1)) & 1) << mem.SLACK_BITS)
-        v.store(to + mem.LEFT * at.stack_column, left)
+        v.store(to + mem.MOVES_LEFT * at.stack_column, left)
         has_ended |= v.bits_of((v.iota() + i < n) & (left < mem.ONE_MOVE))
-        for column in range(mem.LEFT + 1, tables.first_sum_column):
-            shift = ROSE_SHIFT + mem.FIRST_SLACKS + mem.MORE_SLACKS * (column - mem.LEFT - 1)
+        for column in range(mem.MOVES_LEFT + 1, tables.first_sum_column):
+            shift = ROSE_SHIFT + mem.FIRST_SLACKS + mem.MORE_SLACKS * (column - mem.MOVES_LEFT - 1)
             slacks = of_parents(at, column, parent)
             for k in range(mem.MORE_SLACKS):
                 slacks = slacks - (((child >> (shift + k)) & 1) << (mem.SLACK_BITS * k))

@@ -102,7 +102,7 @@ def _arrange(size: BoardSize, sums: Sequence[Sum], arrays: KeptArrays) -> Arrang
         sets=arrays.address(np.concatenate(sets.arrays)),
         jumps=arrays.address(jumps(wide.MAX_WIDE_WIDTH)),
     )
-    n_list_columns = wide.SLACKS + column - mem.LEFT + 2 * len(sums)
+    n_list_columns = wide.SLACKS + column - mem.MOVES_LEFT + 2 * len(sums)
     return Arranged(round_tables, rows, int(n_columns), n_list_columns, column)
 
 

@@ -168,7 +168,7 @@ def look_up_wide(round_tables: WideTables, tables: EngineTables, at: StackMemory
     """Compute the addresses of the children in sum `s`, bits or bytes, and prefetch them."""
     children, record = at.lists, tables.sums[s]
     fields = round_tables.fields + s * SUM_BYTES
-    own = children + (SLACKS + tables.first_sum_column - mem.LEFT + 2 * s) * mem.LIST_COLUMN
+    own = children + (SLACKS + tables.first_sum_column - mem.MOVES_LEFT + 2 * s) * mem.LIST_COLUMN
     # Step 1. Move the tiles in their units, and rank the cell sets.
     for i in range(0, n, v.LANES):
         child = v.load(children + 4 * i)
@@ -204,7 +204,7 @@ def read_wide(tables: EngineTables, at: StackMemory, s: int, i: int, n: int) -> 
     """Read the distances of children in sum `s`. Returns a mask of those within the threshold."""
     children = at.lists
     record = tables.sums[s]
-    own = in_list(children, SLACKS + tables.first_sum_column - mem.LEFT + 2 * s + 1, i)
+    own = in_list(children, SLACKS + tables.first_sum_column - mem.MOVES_LEFT + 2 * s + 1, i)
     address = v.load(in_list(children, mem.ADDRESS, i))
     digits = v.load(own)
     value = digits >> VALUE_SHIFT
@@ -217,7 +217,7 @@ def read_wide(tables: EngineTables, at: StackMemory, s: int, i: int, n: int) -> 
     loss = ((after - value + (2 * OFFSET + 1)) >> 1) & (2 * OFFSET - 1)
     v.store(own, (digits & DIGITS_MASK) | ((after & BYTE) << VALUE_SHIFT))
     # The slack must keep within its bits, whatever a table says.
-    to_slacks = in_list(children, SLACKS + record[mem.SLACK] - mem.LEFT, i)
+    to_slacks = in_list(children, SLACKS + record[mem.SLACK] - mem.MOVES_LEFT, i)
     slacks = v.load(to_slacks)
     before = (slacks >> record[mem.SLACK_SHIFT]) & mem.MAX_SLACK
     slack = before + 2 * OFFSET - loss
@@ -234,7 +234,7 @@ def read_wide(tables: EngineTables, at: StackMemory, s: int, i: int, n: int) -> 
 def push_wide(tables: EngineTables, at: StackMemory, children: int, n: int, top: int, first_link: int) -> int:
     """Write a list of children to the stack from `top` on. Returns whether one of them has no moves left."""
     has_ended = 0
-    first_unit = SLACKS + tables.first_sum_column - mem.LEFT
+    first_unit = SLACKS + tables.first_sum_column - mem.MOVES_LEFT
     for i in range(0, n, v.LANES):
         child = v.load(children + 4 * i)
         parent, move = child & mem.PARENT_MASK, (child >> mem.MOVE_SHIFT) & 3
@@ -243,9 +243,9 @@ def push_wide(tables: EngineTables, at: StackMemory, children: int, n: int, top:
         push_move(tables, at, child, to, first_link)
         left = v.load(in_list(children, SLACKS, i)) - mem.ONE_MOVE
         has_ended |= v.bits_of((v.iota() + i < n) & (left < mem.ONE_MOVE))
-        v.store(to + mem.LEFT * at.stack_column, left)
-        for column in range(mem.LEFT + 1, tables.first_sum_column):
-            v.store(to + column * at.stack_column, v.load(in_list(children, SLACKS + column - mem.LEFT, i)))
+        v.store(to + mem.MOVES_LEFT * at.stack_column, left)
+        for column in range(mem.MOVES_LEFT + 1, tables.first_sum_column):
+            v.store(to + column * at.stack_column, v.load(in_list(children, SLACKS + column - mem.MOVES_LEFT, i)))
         # Step 2. The tile and the blank change places.
         blank, cell = blank_and_cell(tables, at, parent, move)
         push_board(tables, at, parent, child >> TILE_SHIFT, blank, cell, to)
@@ -268,15 +268,15 @@ def wide_round(
     round_tables: WideTables, tables: EngineTables, at: StackMemory, n: int, top: int, first_link: int
 ) -> tuple[int, int, int]:
     """Expand `n` nodes of the stack from `top` on, see `search_kernels.round_of`."""
-    first_unit = SLACKS + tables.first_sum_column - mem.LEFT
+    first_unit = SLACKS + tables.first_sum_column - mem.MOVES_LEFT
     # Step 1. List the children with their slacks.
     n_children: Any = list_with_tiles(tables, at, n, top)
     generated = n_children
     for i in range(0, n_children, v.LANES):
         parent = v.load(at.lists + 4 * i) & mem.PARENT_MASK
-        for column in range(mem.LEFT, tables.first_sum_column):
+        for column in range(mem.MOVES_LEFT, tables.first_sum_column):
             slacks = of_parents(at, column, parent)
-            v.store(in_list(at.lists, SLACKS + column - mem.LEFT, i), slacks)
+            v.store(in_list(at.lists, SLACKS + column - mem.MOVES_LEFT, i), slacks)
     # Step 2. Drop the children that exceed the threshold, sum by sum.
     n_rose, n_fell = new_counter(), new_counter()
     for s in range(tables.n_sums):
