@@ -62,10 +62,8 @@ def expand_boards(
     generated, has_ended = 0, 0
     for i in range(n):
         node = at.batch + 4 * i
-        state, left = (
-            v.load_word(node + mem.STATE * mem.BATCH_COLUMN),
-            v.load_word(node + mem.MOVES_LEFT * mem.BATCH_COLUMN),
-        )
+        state = v.load_word(node + mem.STATE * mem.BATCH_COLUMN)
+        left = v.load_word(node + mem.MOVES_LEFT * mem.BATCH_COLUMN)
         for column in range(tables.board_column, tables.n_columns):
             words[_index(column - tables.board_column)] = v.load_word(node + column * mem.BATCH_COLUMN)
         blank = (state >> mem.BLANK_SHIFT) & mem.BLANK_MASK
