@@ -11,8 +11,8 @@ import typer
 
 from pdb_core.errors import BoardError, GoalError, InputError, InstanceError, UnsolvableError
 from pdb_core.messages import as_typed, shorten
-from tilepdb.commands.board_input import parse_shard, read_boards, split_arguments
-from tilepdb.commands.databases import OpenDatabases
+from tilepdb.commands.board_input import parse_shard, read_boards
+from tilepdb.commands.opened_tables import OpenDatabases
 from tilepdb.commands.options import (
     BoardOptions,
     FreshOption,
@@ -108,7 +108,7 @@ def label(
     content: Any = "distances" if dataset.distances_only else "moves"
     with ExitStack() as stack:
         opened = stack.enter_context(tables.open())
-        source = _source(boards, tables, opened)
+        source = _source(boards, opened)
         if boards.shard is not None:
             source = Shard(source, *parse_shard(boards.shard))
         # Before standard tables are built.
@@ -132,7 +132,7 @@ def label(
         raise UnsolvableError(f"{plural(n_unsolvable, 'board')} cannot be solved; the distance in the file is -1")
 
 
-def _source(options: LabelBoardOptions, tables: TableOptions, databases: OpenDatabases) -> "BoardSource":
+def _source(options: LabelBoardOptions, databases: OpenDatabases) -> "BoardSource":
     """Return the boards of the options. Raises `InputError`, and what reading boards raises."""
     is_given = options.boards or options.instances
     if options.random is None:
@@ -140,7 +140,7 @@ def _source(options: LabelBoardOptions, tables: TableOptions, databases: OpenDat
             raise InputError("--walks needs the number of boards; give --random N, too")
         if not is_given:
             raise InputError("there are no boards to label; give --random N, boards, a file, or --instances")
-        return _given_boards(options, tables, databases)
+        return _given_boards(options, databases)
     if is_given or options.n_boards:
         raise InputError("--random cannot be combined with other boards or --boards; leave those out")
     from pdb_core.puzzle import Board, BoardSize, blank_last, parse_size
@@ -173,11 +173,11 @@ def parse_lengths(text: str) -> tuple[int, ...]:
     return tuple(lengths)
 
 
-def _given_boards(options: LabelBoardOptions, tables: TableOptions, databases: OpenDatabases) -> "BoardSource":
+def _given_boards(options: LabelBoardOptions, databases: OpenDatabases) -> "BoardSource":
     """Return the boards of arguments, files and --instances."""
     from pdb_study.labels import GivenBoards
 
-    instances = list(read_boards(options, tables.db))
+    instances = list(read_boards(options, databases))
     if not instances:
         raise InstanceError("there are no boards in the files or the set; name others")
     size, goal = instances[0].size, databases.goal_of(instances[0], options.goal)
@@ -191,6 +191,6 @@ def _given_boards(options: LabelBoardOptions, tables: TableOptions, databases: O
                 f"board {instance.id} has another goal than the boards before it; label each goal separately"
             )
     boards = [instance.board for instance in instances]
-    files = [path.name for path in split_arguments(options.boards)[0]]
-    name = " ".join([*files, *([options.instances] if options.instances else [])])
+    names = [path.name for path in options.boards or () if isinstance(path, Path)]
+    name = " ".join([*names, *filter(None, [options.instances])])
     return GivenBoards(size, goal, boards, shorten(name, _MOST_CHARACTERS) or "command line")

@@ -1,7 +1,6 @@
 """Tables for the boards of a command: those of --db, or the standard table of each board size."""
 
 import threading
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,13 +18,13 @@ class OpenDatabases:
 
     def __init__(self, paths: list[Path] | None, load: str, *, verify: bool = False) -> None:
         """Prepare for `paths`; with `verify`, files are compared with their digests when they are opened."""
-        self._paths, self._load, self._verify = paths or [], load, verify
+        self.paths, self._load, self._verify = paths or [], load, verify
         self._given: tuple[Database, ...] = ()
         self._standard: dict[tuple[BoardSize, int], Database] = {}
         self._lock = threading.Lock()
 
     def __enter__(self) -> "OpenDatabases":
-        for path in self._paths:
+        for path in self.paths:
             database = open_file(path, self._load, verify=self._verify)
             if self._given:
                 database.check_size(self._given[0].size)
@@ -94,9 +93,8 @@ def open_file(path: Path, load: str, *, verify: bool) -> "Database":
     from pdb_query import open_database
 
     with ProgressLine(message) as line:
-        return open_database(path, load=load, verify=verify, progress=digest_progress(line, path))  # type: ignore[arg-type]
 
+        def show(done: int, total: int) -> None:
+            line.show(f"{path}: digests, {100 * done // max(1, total)} %", done / max(1, total))
 
-def digest_progress(line: ProgressLine, path: Path) -> Callable[[int, int], None]:
-    """Return a function that shows how much of a table file has been compared with its digests."""
-    return lambda done, total: line.show(f"{path}: digests, {100 * done // max(1, total)} %", done / max(1, total))
+        return open_database(path, load=load, verify=verify, progress=show)  # type: ignore[arg-type]
