@@ -13,6 +13,7 @@ from pdb_core import system
 from pdb_core.errors import LimitReachedError, MemoryLimitError, OutputError, PdbError, system_error
 from tilepdb.commands.output import ReaderGoneError, message, write_result
 from tilepdb.commands.overwriting import refuse_overwriting
+from tilepdb.commands.plots import check_plot
 
 # A shell shows the end by a signal as an exit code that is greater than its number by this.
 _SIGNALLED = 128
@@ -31,6 +32,8 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
         with _signals_as_exit_codes():
             _prepare_libraries()
             refuse_overwriting(options)
+            if options.get("plot") is not None:
+                check_plot(options["plot"])
             function(**options)
 
     return wrapped

@@ -31,7 +31,7 @@ from tilepdb.commands.options import (
     option_group,
 )
 from tilepdb.commands.output import Record, message, plural, prepare, print_line, write_records
-from tilepdb.commands.plots import PlotOption, check_plot, write_plot
+from tilepdb.commands.plots import PlotOption, write_plot
 from tilepdb.progress import ProgressLine
 
 if TYPE_CHECKING:
@@ -118,7 +118,6 @@ def compare(
     Print mean h, nodes, seconds and length. Without --instances, random boards of --size are solved, of 3x3 by default.
     Means are over the boards that a row solved, without those that it gave up at a limit.
     """
-    check_plot(plot)
     methods = _methods(compared, tables.db)
     prepare()
     from pdb_study.compare import Comparison, ComparisonRow, comparison_row

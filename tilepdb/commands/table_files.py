@@ -12,7 +12,7 @@ from pdb_core.errors import TableFileError
 from tilepdb.commands.opened_tables import open_file
 from tilepdb.commands.options import FormatOption, LoadOption, SeedOption, ThreadsOption, VerifyOption
 from tilepdb.commands.output import Record, bar_chart, joined, message, prepare, write_records
-from tilepdb.commands.plots import PlotOption, check_plot, write_plot
+from tilepdb.commands.plots import PlotOption, write_plot
 from tilepdb.progress import ProgressLine
 
 if TYPE_CHECKING:
@@ -124,7 +124,6 @@ def stats(
 
     Print the histogram, mean and maximum of each table, and the mean lower bound over random boards.
     """
-    check_plot(plot)
     prepare()
     from pdb_query import random_board_statistics
     from pdb_study.histograms import Histograms
