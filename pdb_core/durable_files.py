@@ -57,7 +57,8 @@ def written_safely(path: Path, advice: str = _OTHER_OUT, *, is_text: bool = True
         try:
             with opened as file:
                 yield file
-            put_in_place(temporary, path)
+            sync(temporary)
+            temporary.replace(path)  # its folder is not synced: it may be one that cannot be read
         except BaseException:
             with suppress(OSError):
                 temporary.unlink(missing_ok=True)
