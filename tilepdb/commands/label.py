@@ -143,12 +143,11 @@ def _source(options: LabelBoardOptions, databases: OpenDatabases) -> "BoardSourc
         return _given_boards(options, databases)
     if is_given or options.n_boards:
         raise InputError("--random cannot be combined with other boards or --boards; leave those out")
-    from pdb_core.puzzle import Board, BoardSize, blank_last, parse_size
-    from pdb_query import Instance
+    from pdb_core.puzzle import BoardSize, parse_size
     from pdb_study.labels import RandomBoards, RandomWalks
 
     size = parse_size(options.size) if options.size is not None else databases.size() or BoardSize(4, 4)
-    goal = databases.goal_of(Instance("", Board(blank_last(size), size)), options.goal)
+    goal = databases.goal_of(size, options.goal)
     if options.walks is None:
         return RandomBoards(size, goal, options.random, options.seed)
     return RandomWalks(size, goal, options.random, options.seed, parse_lengths(options.walks))
@@ -180,13 +179,13 @@ def _given_boards(options: LabelBoardOptions, databases: OpenDatabases) -> "Boar
     instances = list(read_boards(options, databases))
     if not instances:
         raise InstanceError("there are no boards in the files or the set; name others")
-    size, goal = instances[0].size, databases.goal_of(instances[0], options.goal)
+    size, goal = instances[0].size, databases.goal_of(instances[0].size, instances[0].goal, options.goal)
     for instance in instances:
         if instance.size != size:
             raise BoardError(
                 f"board {instance.id} is {instance.size}, boards before it are {size}; label each size separately"
             )
-        if databases.goal_of(instance, options.goal) != goal:
+        if databases.goal_of(size, instance.goal, options.goal) != goal:
             raise GoalError(
                 f"board {instance.id} has another goal than the boards before it; label each goal separately"
             )

@@ -36,26 +36,26 @@ class OpenDatabases:
         for database in (*self._given, *self._standard.values()):
             database.close()
 
-    def goal_of(self, instance: "Instance", goal: str | None) -> "Tiles":
-        """Return the goal of `instance`: its own, else that of --goal, else that of the --db tables, else blank-last.
+    def goal_of(self, size: "BoardSize", *given: str | None) -> "Tiles":
+        """Return the first given goal, such as that of a board and that of --goal, for boards of a size.
 
-        Raises `GoalError`.
+        Without any it is the goal of the --db tables, else blank-last. Raises `GoalError`.
         """
         from pdb_core.puzzle import blank_last, parse_goal
 
-        wanted = instance.goal if instance.goal is not None else goal
-        if wanted is not None:
-            return parse_goal(wanted, instance.size)
-        if self._given and self._given[0].size == instance.size:
+        for goal in given:
+            if goal is not None:
+                return parse_goal(goal, size)
+        if self._given and self._given[0].size == size:
             return self._given[0].goal
-        return blank_last(instance.size)
+        return blank_last(size)
 
     def request(self, instance: "Instance", goal: str | None) -> "Request":
         """Return the request to solve `instance`. Raises `GoalError`."""
         from solver.answers.requests import Request
 
         known = (instance.optimal_length, instance.published_length)
-        return Request(instance.id, instance.board, self.goal_of(instance, goal), *known)
+        return Request(instance.id, instance.board, self.goal_of(instance.size, instance.goal, goal), *known)
 
     def size(self) -> "BoardSize | None":
         """Return the board size of the tables of --db, if given."""

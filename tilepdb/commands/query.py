@@ -12,8 +12,8 @@ from tilepdb.commands.options import BoardOptions, FormatOption, TableOptions
 from tilepdb.commands.output import Record, message, prepare, write_records
 
 if TYPE_CHECKING:
-    from pdb_core.puzzle import Tiles
     from pdb_query import Instance
+    from solver.answers.requests import Request
 
 # Boards that are looked up together at most.
 _MOST_BOARDS = 4096
@@ -49,21 +49,21 @@ def _records(instances: "Iterator[Instance]", databases: OpenDatabases, goal_tex
     """
     from solver.answers.read_ahead import in_chunks
 
-    boards = ((instance, databases.goal_of(instance, goal_text)) for instance in instances)
-    for chunk in in_chunks(boards, _MOST_BOARDS, n_threads=1):
-        for (_, goal), alike in groupby(chunk, key=lambda board: (board[0].size, board[1])):
-            yield from _look_up([instance for instance, _ in alike], goal, databases)
+    requests = (databases.request(instance, goal_text) for instance in instances)
+    for chunk in in_chunks(requests, _MOST_BOARDS, n_threads=1):
+        for _, alike in groupby(chunk, key=lambda request: (request.size, request.goal)):
+            yield from _look_up(list(alike), databases)
 
 
-def _look_up(instances: "list[Instance]", goal: "Tiles", databases: OpenDatabases) -> Iterator[Record]:
+def _look_up(requests: "list[Request]", databases: OpenDatabases) -> Iterator[Record]:
     """Yield the records of boards of one size and goal."""
     from pdb_core.puzzle import format_board, is_solvable, why_unsolvable
 
-    size = instances[0].size
-    are_solvable = [is_solvable(instance.board, goal, size) for instance in instances]
+    size, goal = requests[0].size, requests[0].goal
+    are_solvable = [is_solvable(request.board, goal, size) for request in requests]
     # Tables that no board needs are not built.
     tables = databases.databases_for(size, goal) if any(are_solvable) else ()
-    probes = [database.probe_batch([instance.board for instance in instances], goal) for database in tables]
+    probes = [database.probe_batch([request.board for request in requests], goal) for database in tables]
     # A catalogue has a sum for each partition and symmetry.
     sums = [
         (database.cost, mapping.name)
@@ -71,9 +71,9 @@ def _look_up(instances: "list[Instance]", goal: "Tiles", databases: OpenDatabase
         for mapping in database.mappings(goal)
         for _ in database.partition.sums
     ]
-    for row, (instance, solvable) in enumerate(zip(instances, are_solvable, strict=True)):
-        board = instance.board
-        record = {"id": instance.id, "board": list(board), "goal": list(goal), "solvable": solvable}
+    for row, (request, solvable) in enumerate(zip(requests, are_solvable, strict=True)):
+        board = request.board
+        record = {"id": request.id, "board": list(board), "goal": list(goal), "solvable": solvable}
         if not solvable:
             message(f"board {format_board(board)} cannot be solved: {why_unsolvable(board, goal, size)}")
             yield record | {"h": None, "sums": [], "values": [], "costs": [], "symmetries": []}
