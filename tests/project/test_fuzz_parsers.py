@@ -23,7 +23,7 @@ from tests.fuzzing import SIZES, board_texts, boards, encoded, fuzz, little_memo
 from tests.solving import S3
 from tilepdb.commands.board_input import read_boards
 from tilepdb.commands.opened_tables import OpenDatabases
-from tilepdb.commands.options import BoardOptions, file_or_board, parse_bytes
+from tilepdb.commands.options import BoardOptions, TableOptions, file_or_board, parse_bytes
 from tilepdb.commands.tile_names import TileNames
 
 
@@ -101,7 +101,7 @@ def are_instances(found: list[Instance]) -> bool:
 
 def parse_arguments(text: str) -> list[Instance]:
     texts = [argument for argument in map(file_or_board, text.split("|")) if isinstance(argument, str)]
-    return list(read_boards(BoardOptions(texts), OpenDatabases(None, "map")))
+    return list(read_boards(BoardOptions(texts), OpenDatabases(TableOptions())))
 
 
 # Words for tiles

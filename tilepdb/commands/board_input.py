@@ -67,10 +67,11 @@ def read_boards(
     """
     from pdb_core.puzzle import parse_size
 
-    size = databases.size() if options.size is None else parse_size(options.size)
+    size = None if options.size is None else parse_size(options.size)
     # Square boards imply their size. Without one, the message about a board of another size is clearer.
-    is_implied = options.size is None and size is not None and size.width == size.height
-    return islice(_all_boards(options, None if is_implied else size, names), options.n_boards)
+    if size is None and databases.given and databases.given[0].size.width != databases.given[0].size.height:
+        size = databases.given[0].size
+    return islice(_all_boards(options, size, names), options.n_boards)
 
 
 def _all_boards(options: BoardOptions, size: "BoardSize | None", names: TileNames | None) -> "Iterator[Instance]":
@@ -130,11 +131,9 @@ def _default_instances(databases: OpenDatabases) -> str:
     """Return the instances of a command without boards: standard input, or on a terminal the hardest boards."""
     if sys.stdin is None or not sys.stdin.isatty():
         return STDIN
-    size = databases.size()
-    if size is not None and str(size) != "4x4":
-        raise InputError(
-            f"give a board: the hardest boards are known for 4x4, the tables in {databases.paths[0]} are for {size}"
-        )
+    if databases.given and str(databases.given[0].size) != "4x4":
+        path, size = databases.given[0].path, databases.given[0].size
+        raise InputError(f"give a board: the hardest boards are known for 4x4, the tables in {path} are for {size}")
     message(
         "no board given: solving the 17 boards of the 15-puzzle that take 80 moves, the maximum; to solve your own, "
         'give a file, or a board such as "1 2 3 4/5 6 7 8/9 10 11 0/13 14 15 12"'

@@ -107,7 +107,7 @@ def label(
 
     content: Any = "distances" if dataset.distances_only else "moves"
     with ExitStack() as stack:
-        opened = stack.enter_context(tables.open())
+        opened = stack.enter_context(OpenDatabases(tables))
         source = _source(boards, opened)
         if boards.shard is not None:
             source = Shard(source, *parse_shard(boards.shard))
@@ -146,7 +146,9 @@ def _source(options: LabelBoardOptions, databases: OpenDatabases) -> "BoardSourc
     from pdb_core.puzzle import BoardSize, parse_size
     from pdb_study.labels import RandomBoards, RandomWalks
 
-    size = parse_size(options.size) if options.size is not None else databases.size() or BoardSize(4, 4)
+    size = databases.given[0].size if databases.given else BoardSize(4, 4)
+    if options.size is not None:
+        size = parse_size(options.size)
     goal = databases.goal_of(size, options.goal)
     if options.walks is None:
         return RandomBoards(size, goal, options.random, options.seed)

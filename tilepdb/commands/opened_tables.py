@@ -4,6 +4,7 @@ import threading
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tilepdb.commands.options import TableOptions
 from tilepdb.commands.output import message
 from tilepdb.progress import ProgressLine
 
@@ -14,26 +15,28 @@ if TYPE_CHECKING:
 
 
 class OpenDatabases:
-    """Databases of --db, or the standard one of each board size, opened when a board needs it. Thread-safe."""
+    """Databases of --db, or the standard one of each board size, opened when a board needs it. Thread-safe.
 
-    def __init__(self, paths: list[Path] | None, load: str, *, verify: bool = False) -> None:
-        """Prepare for `paths`; with `verify`, files are compared with their digests when they are opened."""
-        self.paths, self._load, self._verify = paths or [], load, verify
-        self._given: tuple[Database, ...] = ()
+    given  the databases of --db, opened on entry
+    """
+
+    def __init__(self, options: TableOptions) -> None:
+        self._options = options
+        self.given: tuple[Database, ...] = ()
         self._standard: dict[tuple[BoardSize, int], Database] = {}
         self._lock = threading.Lock()
 
     def __enter__(self) -> "OpenDatabases":
-        for path in self.paths:
-            database = open_file(path, self._load, verify=self._verify)
-            if self._given:
-                database.check_size(self._given[0].size)
-                database.views(self._given[0].goal)  # raises `GoalError` if it cannot serve that goal
-            self._given += (database,)
+        for path in self._options.db or ():
+            database = self._open(path)
+            if self.given:
+                database.check_size(self.given[0].size)
+                database.views(self.given[0].goal)  # raises `GoalError` if it cannot serve that goal
+            self.given += (database,)
         return self
 
     def __exit__(self, *_: object) -> None:
-        for database in (*self._given, *self._standard.values()):
+        for database in (*self.given, *self._standard.values()):
             database.close()
 
     def goal_of(self, size: "BoardSize", *given: str | None) -> "Tiles":
@@ -46,8 +49,8 @@ class OpenDatabases:
         for goal in given:
             if goal is not None:
                 return parse_goal(goal, size)
-        if self._given and self._given[0].size == size:
-            return self._given[0].goal
+        if self.given and self.given[0].size == size:
+            return self.given[0].goal
         return blank_last(size)
 
     def request(self, instance: "Instance", goal: str | None) -> "Request":
@@ -57,13 +60,9 @@ class OpenDatabases:
         known = (instance.optimal_length, instance.published_length)
         return Request(instance.id, instance.board, self.goal_of(instance.size, instance.goal, goal), *known)
 
-    def size(self) -> "BoardSize | None":
-        """Return the board size of the tables of --db, if given."""
-        return self._given[0].size if self._given else None
-
     def digests(self) -> list[str] | str:
         """Return the digests of the headers of --db, or `standard`."""
-        return [database.header.digest() for database in self._given] or "standard"
+        return [database.header.digest() for database in self.given] or "standard"
 
     def databases_for(self, size: "BoardSize", goal: "Tiles") -> "tuple[Database, ...]":
         """Return the tables for boards of a size and goal.
@@ -75,14 +74,17 @@ class OpenDatabases:
 
         check_table_size(size)
         with self._lock:
-            if self._given:
-                self._given[0].check_size(size)
-                return self._given
+            if self.given:
+                self.given[0].check_size(size)
+                return self.given
             key = size, goal.index(0)
             if key not in self._standard:
                 path = standard_table(size, goal, message)
-                self._standard[key] = open_file(path, self._load, verify=self._verify)
+                self._standard[key] = self._open(path)
             return (self._standard[key],)
+
+    def _open(self, path: Path) -> "Database":
+        return open_file(path, self._options.load, verify=self._options.verify)
 
 
 def open_file(path: Path, load: str, *, verify: bool) -> "Database":

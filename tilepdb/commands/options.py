@@ -17,7 +17,6 @@ from typer.core import TyperCommand
 from pdb_core.errors import InputError
 from solver.algorithms import ALGORITHMS, HEURISTIC_NAMES, IDA_STAR
 from tilepdb.commands import completion
-from tilepdb.commands.opened_tables import OpenDatabases
 from tilepdb.commands.output import message, plural
 
 if TYPE_CHECKING:
@@ -201,10 +200,6 @@ class TableOptions:
     ] = None
     load: LoadOption = "map"
     verify: VerifyOption = False
-
-    def open(self) -> OpenDatabases:
-        """Return the databases, to be used as a context manager."""
-        return OpenDatabases(self.db, self.load, verify=self.verify)
 
 
 @option_group

@@ -29,7 +29,7 @@ def query(boards: BoardOptions, tables: TableOptions, output: FormatOption = "te
         boards = replace(boards, instances=STDIN)
     columns = ("id", "board", "goal", "solvable", "h", "sums", "values")
     verdicts = set()
-    with tables.open() as databases:
+    with OpenDatabases(tables) as databases:
 
         def records() -> Iterator[Record]:
             for record in _records(read_boards(boards, databases), databases, boards.goal):

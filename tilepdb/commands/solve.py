@@ -13,6 +13,7 @@ from solver.algorithms import IDA_STAR
 from tilepdb.commands.answers import AnswerWriter, solution_list
 from tilepdb.commands.board_input import boards_to_solve
 from tilepdb.commands.method import APPROXIMATE, Method, parse_method, search_source
+from tilepdb.commands.opened_tables import OpenDatabases
 from tilepdb.commands.options import (
     AlgorithmOptions,
     AnswerOptions,
@@ -116,7 +117,7 @@ def _answer_boards(
 
     search_limits = Limits(limits.time_limit, limits.max_nodes)
     with ExitStack() as stack:
-        databases = stack.enter_context(tables.open())
+        databases = stack.enter_context(OpenDatabases(tables))
         boards = boards_to_solve(options, databases)
         writer = AnswerWriter(method, names=boards.names, has_log=output.log is not None)
         hooks = Hooks()

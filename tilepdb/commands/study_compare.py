@@ -125,7 +125,7 @@ def compare(
     from solver.answers.requests import Hooks
 
     rows: list[ComparisonRow] = []
-    with tables.open() as databases, ProgressLine(message) as line:
+    with OpenDatabases(tables) as databases, ProgressLine(message) as line:
         instances = _boards(sample, databases)
         if not instances:
             raise InstanceError(f"{shorten(str(sample.instances))} holds no board; name a set or a file that does")

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tilepdb.commands import completion
+from tilepdb.commands.opened_tables import OpenDatabases
 from tilepdb.commands.options import FormatOption, GoalOption, SeedOption, SizeArgument, TableOptions, ThreadsOption
 from tilepdb.commands.output import message, prepare, write_records
 from tilepdb.commands.plots import PlotOption, write_plot
@@ -57,7 +58,7 @@ def heuristics(
 
     board_size = parse_size(size)
     wanted = parse_goal(goal, board_size)
-    with tables.open() as opened, ProgressLine(message) as line:
+    with OpenDatabases(tables) as opened, ProgressLine(message) as line:
         study = study_heuristics(
             board_size,
             heuristic or fitting_heuristics(board_size, wanted),
