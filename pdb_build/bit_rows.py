@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pdb_core import system
-from pdb_core.durable_files import read_all, write_all, writing_errors
+from pdb_core.durable_files import bytes_of, read_all, write_all, writing_errors
 
 Rows = npt.NDArray[np.uint64]
 Slab = npt.NDArray[np.int64]
@@ -94,18 +94,14 @@ class _RowFile:
         ahead = offset + _SLABS_AHEAD * rows.nbytes
         system.read_ahead(self._file.fileno(), ahead, rows.nbytes)
         with writing_errors(self._folder):
-            read_all(self._file.fileno(), _bytes_of(rows), offset)
+            read_all(self._file.fileno(), bytes_of(rows), offset)
         return rows
 
     def write(self, start: int, rows: Rows) -> None:
         """Write rows from `start` on."""
         with writing_errors(self._folder):
-            write_all(self._file.fileno(), _bytes_of(rows), start * self._n_row * 8)
+            write_all(self._file.fileno(), bytes_of(rows), start * self._n_row * 8)
 
     def view(self) -> Rows:
         """Map all rows: a checkpoint reads them like arrays in memory."""
         return np.frombuffer(mmap.mmap(self._file.fileno(), 0), dtype=np.uint64).reshape(-1, self._n_row)
-
-
-def _bytes_of(rows: Rows) -> memoryview:
-    return rows.reshape(-1).view(np.uint8).data

@@ -9,26 +9,35 @@ It is written between two levels of a search, as one file that replaces the chec
 """
 
 import errno
-import hashlib
 import json
 import math
 import os
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, BinaryIO, Self
 
 import h5py
-import numpy as np
 
 from pdb_build.level_search import Arrays
 from pdb_build.partial_folder import PartialFolder, held_table_bytes
 from pdb_build.plan import BuildPlan
 from pdb_build.search import NO_ENTRIES, PatternTable, SearchCheckpoints, SearchPosition
-from pdb_core.durable_files import digest_of, sync, writing_errors
+from pdb_core.durable_files import (
+    DIGEST_DIGITS,
+    bytes_of,
+    digest_of,
+    put_in_place,
+    read_all,
+    read_signed_line,
+    signed_line,
+    sync,
+    write_and_sync,
+    writing_errors,
+)
 from pdb_core.errors import CheckpointMismatchError, OutputError
 from pdb_core.jit import program_version
 from pdb_core.messages import format_bytes, shorten
@@ -39,10 +48,7 @@ Tables = dict[int, PatternTable]
 
 # A new number when the arrays of a search hold something else: the digest of the kernels does not cover their glue.
 _FORMAT = "tile-pdb checkpoint 3"
-_DIGEST_DIGITS = 64
 _MAX_MANIFEST_BYTES = 1 << 24
-# Written and synced at a time.
-_PIECE_BYTES = 64 * 1024 * 1024
 # Checkpoints are at least 20 times as far apart as one takes, so that they cost a twentieth of the time. They are at
 # most 10 times as far apart as requested: on very slow disks they cost more.
 _TIMES_COST = 20
@@ -78,14 +84,13 @@ class BuildCheckpoint:
         names = ("histogram", "states_per_depth", "seconds", "offset", "sha256")
         tables = {index: {name: getattr(table, name) for name in names} for index, table in self.tables.items()}
         content = asdict(replace(self, tables={})) | {"format": _FORMAT, "build": build, "tables": tables}
-        text = json.dumps(content).encode()
-        return text + b"\n" + hashlib.sha256(text).hexdigest().encode() + b"\n"
+        return signed_line(json.dumps(content).encode())
 
 
 def _read_manifest(file: BinaryIO, plan: BuildPlan, folder: Path) -> BuildCheckpoint | None:
     """Return the checkpoint of a manifest, None if it is damaged. Raises `OSError`, `CheckpointMismatchError`."""
-    text, digest = file.readline(_MAX_MANIFEST_BYTES).removesuffix(b"\n"), file.readline(_DIGEST_DIGITS + 1)
-    if digest != f"{hashlib.sha256(text).hexdigest()}\n".encode():
+    text = read_signed_line(file, _MAX_MANIFEST_BYTES)
+    if text is None:
         return None
     # A builder wrote the rest, maybe of another version.
     content = json.loads(text, object_hook=_with_tuples)
@@ -150,32 +155,19 @@ def refuse_checkpoint(folder: PartialFolder, *, fresh: bool) -> None:
 
 def _has_whole_arrays(file: BinaryIO) -> bool:
     """Return whether the arrays that begin at the position of the file are as they were written. Raises `OSError`."""
-    start, stop = file.tell(), file.seek(0, os.SEEK_END) - _DIGEST_DIGITS
+    start, stop = file.tell(), file.seek(0, os.SEEK_END) - DIGEST_DIGITS
     file.seek(max(start, stop))
     return digest_of(file.fileno(), start, stop - start).encode() == file.read()
 
 
-def _pieces(arrays: Arrays) -> Iterator[memoryview]:
-    """Yield the bytes of all arrays, in pieces."""
-    for array in arrays:
-        view = array.reshape(-1).view(np.uint8).data
-        for start in range(0, len(view), _PIECE_BYTES):
-            yield view[start : start + _PIECE_BYTES]
-
-
 def _write(path: Path, manifest: bytes, arrays: Arrays) -> None:
-    """Write and sync a checkpoint. Raises `OSError`."""
-    digest = hashlib.sha256()
+    """Write a checkpoint. Raises `OSError`."""
     with path.open("wb") as file:
         file.write(manifest)
-        for piece in _pieces(arrays):
-            file.write(piece)
-            file.flush()
-            os.fsync(file.fileno())
-            digest.update(piece)
-        file.write(digest.hexdigest().encode())
         file.flush()
-        os.fsync(file.fileno())
+        digest = write_and_sync(file.fileno(), arrays, len(manifest))
+        file.seek(0, os.SEEK_END)
+        file.write(str(digest).encode())
 
 
 class BuildCheckpoints(SearchCheckpoints):
@@ -240,9 +232,8 @@ class BuildCheckpoints(SearchCheckpoints):
             self._check_disk(arrays)
             _write(new, checkpoint.to_manifest(self._identity), arrays)
             self._newest = checkpoint  # before it has its name: a signal may come while it gets it
-            new.replace(self._folder.checkpoint)
+            put_in_place(new, self._folder.checkpoint)
             self._has_failed = False
-            sync(self._folder.path)
             sync(self._folder.path.parent)
         except OSError as error:
             with suppress(OSError):
@@ -261,9 +252,11 @@ class BuildCheckpoints(SearchCheckpoints):
         if self.found.index != self._index:
             return SearchPosition()
         with suppress(OSError), self._folder.checkpoint.open("rb") as file:
-            _lines = file.readline(), file.readline()
-            if all(file.readinto(piece) == len(piece) for piece in _pieces(arrays)):
-                return self.found.position
+            _lines, offset = (file.readline(), file.readline()), file.tell()
+            for view in map(bytes_of, arrays):
+                read_all(file.fileno(), view, offset)
+                offset += len(view)
+            return self.found.position
         raise OutputError(
             f"the checkpoint in {self._folder.path} cannot be read: the disk is faulty; start over (fresh), best "
             "at another place"

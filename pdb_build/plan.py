@@ -204,10 +204,14 @@ def check_plan(plan: BuildPlan) -> None:
             f"building {plan.spec.partition.name} for {plan.spec.size} needs {format_bytes(plan.memory_bytes)} "
             f"of memory, {format_bytes(available)} are available; {fitting}"
         )
-    disk_bytes = plan.disk_bytes + plan.spilled_bytes
-    if disk_bytes > plan.available_disk:
+    check_disk(plan, plan.disk_bytes + plan.spilled_bytes)
+
+
+def check_disk(plan: BuildPlan, n_bytes: int) -> None:
+    """Raise `DiskFullError` if the disk of a plan has no room for `n_bytes`."""
+    if n_bytes > plan.available_disk:
         raise DiskFullError(
-            f"{plan.out} needs {format_bytes(disk_bytes)}, {format_bytes(plan.available_disk)} are free there; "
+            f"{plan.out} needs {format_bytes(n_bytes)}, {format_bytes(plan.available_disk)} are free there; "
             "make room or choose another place"
         )
 

@@ -19,7 +19,7 @@ from pdb_build.partial_folder import PartialFolder, report_path
 from pdb_build.plan import BuildPlan
 from pdb_build.search import PatternTable
 from pdb_core import __version__
-from pdb_core.durable_files import sync, writing_errors
+from pdb_core.durable_files import put_in_place, writing_errors
 from pdb_core.errors import OutputError, TableFileError, TableFileForeignError
 from pdb_core.messages import ShortRepr
 from pdb_core.schema import FORMAT_VERSION, Header, read_header
@@ -118,8 +118,7 @@ def write_report(
     text = ",\n".join([*rows, f'  "tables": [\n{listed}\n  ]'])
     with writing_errors(result.report):
         folder.report.write_text(f"{{\n{text}\n}}\n", encoding="utf-8")
-        sync(folder.report)
-        folder.report.replace(result.report)
+        put_in_place(folder.report, result.report)
 
 
 def _content(result: BuildResult) -> dict[str, Any]:

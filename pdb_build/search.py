@@ -110,6 +110,7 @@ def search_pattern(
     progress: Progress = lambda *_: None,
     checkpoints: SearchCheckpoints = NO_CHECKPOINTS,
     spill: Spill | None = None,
+    search_of: Callable[[SearchPart], LevelSearch] | None = None,
 ) -> PatternTable:
     """Search the distances of all placements of a pattern from the goal.
 
@@ -125,6 +126,8 @@ def search_pattern(
         Restores and keeps the state of the search between levels.
     spill
         Keeps some of the bits in a file, which takes less memory.
+    search_of
+        Makes the search, by default the one in the encoding of `spec`.
 
     Returns
     -------
@@ -138,33 +141,9 @@ def search_pattern(
     DiskFullError, OutputError
         The file of `spill` cannot be written or read.
     """
-    return _search(
-        spec,
-        lambda part: level_search(part, spec.encoding, spill),
-        n_threads,
-        progress=progress,
-        checkpoints=checkpoints,
-    )
-
-
-def zero_aware_distances(spec: TableSpec, *, n_threads: int, progress: Progress) -> PatternTable:
-    """Search the zero-aware distance of each state. The table is uint8[n_blocks * k!], with `UNREACHED` for others.
-
-    Raises `LimitReachedError` for a distance over 254.
-    """
-    return _search(spec, DistanceSearch, n_threads, progress=progress)
-
-
-def _search(
-    spec: TableSpec,
-    search_of: Callable[[SearchPart], LevelSearch],
-    n_threads: int,
-    *,
-    progress: Progress,
-    checkpoints: SearchCheckpoints = NO_CHECKPOINTS,
-) -> PatternTable:
     start = time.perf_counter()
-    search = search_of(whole_pattern(spec))
+    part = whole_pattern(spec)
+    search = level_search(part, spec.encoding, spill) if search_of is None else search_of(part)
     position = checkpoints.restore(search.arrays())
     start -= position.seconds
     with thread_pool(n_threads) as pool:
@@ -198,6 +177,14 @@ def _search(
     while entries_per_depth[-1] == 0:  # the last zero-aware levels may reach no new arrangement
         entries_per_depth = entries_per_depth[:-1]
     return PatternTable(spec, table, entries_per_depth, states_per_depth, time.perf_counter() - start)
+
+
+def zero_aware_distances(spec: TableSpec, *, n_threads: int, progress: Progress) -> PatternTable:
+    """Search the zero-aware distance of each state. The table is uint8[n_blocks * k!], with `UNREACHED` for others.
+
+    Raises `LimitReachedError` for a distance over 254.
+    """
+    return search_pattern(spec, n_threads=n_threads, progress=progress, search_of=DistanceSearch)
 
 
 def _search_level(

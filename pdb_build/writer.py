@@ -19,7 +19,7 @@ from pdb_build.plan import BuildPlan
 from pdb_build.search import NO_ENTRIES, PatternTable
 from pdb_build.sparse_file import SparseFile
 from pdb_core import system
-from pdb_core.durable_files import sync, write_and_sync, writing_errors
+from pdb_core.durable_files import put_in_place, write_and_sync, writing_errors
 from pdb_core.errors import OutputError
 from pdb_core.schema import (
     HISTOGRAM_DATASET,
@@ -76,7 +76,9 @@ class TableFileWriter:
         with writing_errors(self.path):
             descriptor = os.open(self._temporary, os.O_WRONLY | system.BINARY)
             try:
-                sha256 = write_and_sync(descriptor, table.table, self._offsets[index], cancelled=self._cancelled.is_set)
+                sha256 = write_and_sync(
+                    descriptor, (table.table,), self._offsets[index], cancelled=self._cancelled.is_set
+                )
             finally:
                 os.close(descriptor)
         if sha256 is not None:
@@ -106,9 +108,7 @@ class TableFileWriter:
         with writing_errors(self.path):
             header = _write_header(self._temporary, Header(self._plan.spec, entries, 0, ""))
             self._read_back()
-            sync(self._temporary)
-            self._temporary.replace(self.path)
-            sync(self.path.absolute().parent)
+            put_in_place(self._temporary, self.path)
         return header
 
     def _read_back(self) -> None:

@@ -19,10 +19,10 @@ from distributed import Client
 from pdb_build.build import BuildProgress
 from pdb_build.checkpoint import refuse_checkpoint
 from pdb_build.partial_folder import PartialFolder
-from pdb_build.plan import BuildPlan
+from pdb_build.plan import BuildPlan, check_disk
 from pdb_build.report import BuildResult, check_replaced, write_report
 from pdb_build.writer import TableFileWriter
-from pdb_cluster.build_plan import PatternTask, Worker, by_size, check_disk, plan_task, workers_of
+from pdb_cluster.build_plan import PatternTask, Worker, by_size, plan_task, workers_of
 from pdb_cluster.connect import RightWorkers, check_workers, while_reachable
 from pdb_cluster.pattern_search import PatternSearch
 from pdb_cluster.shard import LostError
@@ -63,7 +63,7 @@ def check_cluster_plan(plan: BuildPlan, client: Client, *, n_shards: int | None 
     ClusterError
         If there are no workers of this version.
     """
-    check_disk(plan)
+    check_disk(plan, plan.disk_bytes)
     with while_reachable():
         workers = workers_of(client, check_workers(client))
     if not workers:

@@ -11,7 +11,7 @@ from distributed import Client
 
 from pdb_build.plan import PROCESS_BYTES, BuildPlan, PatternPlan
 from pdb_build.word_layout import row_bytes
-from pdb_core.errors import DiskFullError, MemoryLimitError
+from pdb_core.errors import MemoryLimitError
 from pdb_core.layout import jump_positions
 from pdb_core.messages import format_bytes
 from pdb_core.resources import available_memory
@@ -91,15 +91,6 @@ def by_size(plan: BuildPlan) -> list[int]:
     """Return the patterns that have a table of their own, the largest first."""
     searched = (index for index, entry in enumerate(plan.patterns) if entry.use is None)
     return sorted(searched, key=lambda index: -plan.patterns[index].spec.n_states)
-
-
-def check_disk(plan: BuildPlan) -> None:
-    """Raise `DiskFullError` if the file does not fit."""
-    if plan.disk_bytes > plan.available_disk:
-        raise DiskFullError(
-            f"{plan.out} needs {format_bytes(plan.disk_bytes)}, {format_bytes(plan.available_disk)} are free there; "
-            "make room or choose another place"
-        )
 
 
 def plan_task(plan: BuildPlan, index: int, workers: tuple[Worker, ...], n_shards: int | None = None) -> PatternTask:

@@ -25,7 +25,7 @@ from pdb_core.puzzle import Board, BoardSize, Tiles
 from pdb_core.symmetry import BoardMapping
 from pdb_query import Database
 from solver.answers.read_ahead import as_they_come
-from solver.answers.requests import Answer, Request, Result
+from solver.answers.requests import Answer, Hooks, Request, Result
 from solver.engine.result import SearchResult
 from solver.progress import Iteration, Limits
 from solver.solution import check_solvable
@@ -71,10 +71,8 @@ class ClusterAnswers:
         How workers open the table files.
     worker_folder
         Folder of the files on the workers. By default they are at the client's paths.
-    known
-        Returns the result of a request that needs no search, else None.
-    finished
-        Called with the answer of each search, in any order.
+    hooks
+        `known` and `finished`; the others are not called.
     report
         Called several times a second.
 
@@ -91,8 +89,7 @@ class ClusterAnswers:
     limits: Limits = field(default_factory=Limits)
     load: Literal["map", "copy", "huge"] = "map"
     worker_folder: Path | None = None
-    known: Callable[[Request], Result | None] | None = None
-    finished: Callable[[Answer], None] | None = None
+    hooks: Hooks = field(default_factory=Hooks)
     report: Callable[[ClusterProgress], None] | None = None
 
     def answers(self, requests: Iterable[Request]) -> Iterator[Answer]:
@@ -177,9 +174,9 @@ class _Run:
         if request.key in self._searched:
             return self._searched[request.key]
         found: Future[Result] = Future()
-        known = None if self._settings.known is None else self._settings.known(request)
-        if known is not None:
-            found.set_result(known)
+        known = self._settings.hooks.known
+        if known is not None and (result := known(request)) is not None:
+            found.set_result(result)
             return found
         try:
             check_solvable(board, goal, size)  # before tables are built
@@ -246,8 +243,7 @@ class _Run:
         solution = result.solution(board, Board(goal, size), size, tiles)
         self._generated += solution.generated
         self._searched.pop(job.request.key).set_result(solution)
-        if self._settings.finished is not None:
-            self._settings.finished(Answer(job.request, solution))
+        self._settings.hooks.finished(Answer(job.request, solution))
 
     def _tables(self, databases: tuple[Database, ...]) -> WorkerTables:
         return tables_of(databases, self._settings.load, self._settings.worker_folder)

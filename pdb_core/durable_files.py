@@ -7,10 +7,10 @@ the part of `pdb_core` that touches the system.
 import errno
 import hashlib
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, BinaryIO
 
 from pdb_core import system
 from pdb_core.errors import PdbError, writing_error
@@ -18,6 +18,7 @@ from pdb_core.errors import PdbError, writing_error
 if TYPE_CHECKING:
     import numpy.typing as npt
 
+DIGEST_DIGITS = 64
 _READ_BYTES = 16 * 1024 * 1024
 # Written and synced at a time: a fraction of a second, after which a cancelled write ends.
 _WRITE_BYTES = 64 * 1024 * 1024
@@ -56,13 +57,19 @@ def written_safely(path: Path, advice: str = _OTHER_OUT, *, is_text: bool = True
         try:
             with opened as file:
                 yield file
-                file.flush()
-                os.fsync(file.fileno())
-            temporary.replace(path)
+            sync(temporary)
+            temporary.replace(path)  # its folder is not synced: it may be one that cannot be read
         except BaseException:
             with suppress(OSError):
                 temporary.unlink(missing_ok=True)
             raise
+
+
+def put_in_place(temporary: Path, path: Path) -> None:
+    """Sync a complete file, give it its name, in place of another file, and sync the name. Raises `OSError`."""
+    sync(temporary)
+    temporary.replace(path)
+    sync(path.absolute().parent)
 
 
 def check_output(path: Path, advice: str = _OTHER_OUT) -> None:
@@ -114,19 +121,32 @@ def lock_file(path: Path) -> int | None:
     return descriptor if is_there else None
 
 
+def bytes_of(array: "npt.NDArray[Any]") -> memoryview:
+    """Return the bytes of a contiguous array, which is not copied."""
+    return array.reshape(-1).view("u1").data
+
+
 def write_and_sync(
-    descriptor: int, array: "npt.NDArray[Any]", offset: int = 0, *, cancelled: Callable[[], bool]
+    descriptor: int,
+    arrays: "Sequence[npt.NDArray[Any]]",
+    offset: int = 0,
+    *,
+    cancelled: Callable[[], bool] = lambda: False,
 ) -> str | None:
-    """Write a contiguous array at `offset` and sync it. Return its SHA-256, or None if it was cancelled meanwhile."""
-    view = array.reshape(-1).view("u1").data
+    """Write contiguous arrays one after another from `offset` on, and sync them.
+
+    Return the SHA-256 of all bytes, or None if it was cancelled meanwhile. Raises `OSError`.
+    """
     digest = hashlib.sha256()
-    for start in range(0, len(view), _WRITE_BYTES):
-        if cancelled():
-            return None
-        piece = view[start : start + _WRITE_BYTES]
-        write_all(descriptor, piece, offset + start)
-        os.fsync(descriptor)
-        digest.update(piece)
+    for view in map(bytes_of, arrays):
+        for start in range(0, len(view), _WRITE_BYTES):
+            if cancelled():
+                return None
+            piece = view[start : start + _WRITE_BYTES]
+            write_all(descriptor, piece, offset)
+            os.fsync(descriptor)
+            digest.update(piece)
+            offset += len(piece)
     return digest.hexdigest()
 
 
@@ -158,6 +178,17 @@ def digest_of(descriptor: int, offset: int, n_bytes: int) -> str:
         digest.update(piece)
         done += len(piece)
     return digest.hexdigest()
+
+
+def signed_line(text: bytes) -> bytes:
+    """Return a line of text and its SHA-256, a line each."""
+    return b"%b\n%b\n" % (text, hashlib.sha256(text).hexdigest().encode())
+
+
+def read_signed_line(file: BinaryIO, most_bytes: int) -> bytes | None:
+    """Read a `signed_line` of at most `most_bytes`, and return its text; None if it is damaged. Raises `OSError`."""
+    text = file.readline(most_bytes).removesuffix(b"\n")
+    return text if b"%b\n%b" % (text, file.readline(DIGEST_DIGITS + 1)) == signed_line(text) else None
 
 
 def sync(path: Path) -> None:

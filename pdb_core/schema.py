@@ -12,6 +12,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
+from pdb_core.durable_files import DIGEST_DIGITS, read_signed_line, signed_line
 from pdb_core.encoding import COSTS, ENCODINGS, UNREACHED, Cost, block_bytes
 from pdb_core.errors import TableFileDamagedError, TableFileForeignError, TableFileVersionError
 from pdb_core.messages import as_typed, format_bytes, shorten
@@ -35,7 +36,6 @@ _FIRST_BYTES = f'{{"format":"{FORMAT}"'.encode()
 _HDF5_SIGNATURE = b"\x89HDF\r\n\x1a\n"
 # Bytes of the user block for each pattern: 255 counts of up to 16 digits, 36 cells, a digest, and its partitions.
 _PATTERN_BYTES = 8192
-_DIGEST_DIGITS = 64
 _MAX_NAME_LENGTH = 200
 
 
@@ -157,7 +157,7 @@ class Header:
 
     def to_user_block(self) -> bytes:
         """Return the user block: the JSON text and its digest, a line each, and zeros."""
-        lines = f"{self.to_json()}\n{self.digest()}\n".encode("ascii")
+        lines = signed_line(self.to_json().encode("ascii"))
         return lines.ljust(user_block_bytes(len(self.patterns)), b"\0")
 
 
@@ -172,11 +172,12 @@ def read_header(file: BinaryIO, source: str) -> Header:
     Reads at most `MAX_HEADER_BYTES`. Raises `TableFileForeignError` if this is no table file, `TableFileVersionError`
     if it has another format version, `TableFileDamagedError` if it is truncated or its header is invalid.
     """
-    line = file.readline(MAX_HEADER_BYTES)
-    if not line.startswith(_FIRST_BYTES):
-        _raise_for_other_file(line + file.read(PAGE_BYTES), source)
-    text, digest = line.removesuffix(b"\n"), file.readline(_DIGEST_DIGITS + 1)
-    if digest != f"{hashlib.sha256(text).hexdigest()}\n".encode():
+    start = file.read(2 * PAGE_BYTES)
+    if not start.startswith(_FIRST_BYTES):
+        _raise_for_other_file(start, source)
+    file.seek(0)
+    text = read_signed_line(file, MAX_HEADER_BYTES)
+    if text is None:
         raise TableFileDamagedError(f"{source} is damaged: its header does not match its digest; build it again")
     try:
         content = json.loads(text)
@@ -198,7 +199,8 @@ def read_header(file: BinaryIO, source: str) -> Header:
             f"{source} is damaged: its header is invalid ({as_typed(str(error), 200)}); build it again"
         ) from error
     expected = header.to_user_block()
-    if line + digest + file.read(max(0, len(expected) - file.tell())) != expected:
+    file.seek(0)
+    if file.read(len(expected)) != expected:
         raise TableFileDamagedError(
             f"{source} is damaged: its header is invalid (unknown, misplaced or contradictory content); build it again"
         )
@@ -302,7 +304,7 @@ def _naturals(values: Any) -> tuple[int, ...]:
 
 
 def _digest_text(value: Any) -> str:
-    if not isinstance(value, str) or len(value) != _DIGEST_DIGITS or set(value) - set("0123456789abcdef"):
+    if not isinstance(value, str) or len(value) != DIGEST_DIGITS or set(value) - set("0123456789abcdef"):
         raise ValueError(f"{shorten(repr(value), 60)} is not a SHA-256 digest")
     return value
 

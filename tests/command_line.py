@@ -21,6 +21,7 @@ from typer.main import get_command
 
 from tests import ROOT
 from tilepdb.commands.main import app
+from tilepdb.commands.process import errors_as_exit_codes
 
 # A shell that starts the tests in the background lets them and their processes ignore Ctrl-C; restore the default.
 PROGRAM = [
@@ -49,7 +50,7 @@ def pdb(
     ):
         file.write(stdin)
         file.seek(0)
-        with pytest.raises(SystemExit) as end:
+        with pytest.raises(SystemExit) as end, errors_as_exit_codes():
             get_command(app)(arguments, prog_name="pdb")
     assert code in (None, int(end.value.code or 0)), err.getvalue()
     return subprocess.CompletedProcess(arguments, int(end.value.code or 0), out.getvalue(), err.getvalue())

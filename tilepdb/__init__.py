@@ -33,8 +33,10 @@ After `pdb build 8 663`:
 31
 """
 
+import ast
 import importlib.util
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 # Before the first import of ours: a file of a user, such as solver.py, may have the name of a package.
@@ -129,35 +131,14 @@ if TYPE_CHECKING:
         solve as solve,
     )
 
-# The names of each module. The package is imported in a fraction of the time of all of them.
-_NAMES = {
-    "pdb_build": ("BuildPlan", "BuildProgress", "BuildResult", "build_database", "plan_build"),
-    "pdb_core": ("__version__",),
-    "pdb_core.errors": tuple(name for name, item in vars(errors).items() if isinstance(item, type)),
-    "pdb_core.puzzle": (
-        "Board", "BoardLike", "BoardSize", "format_board", "parse_goal", "parse_size", "random_boards",
-    ),
-    "pdb_study.labels": (
-        "BoardSource", "GivenBoards", "LabelledBoards", "RandomBoards", "RandomWalks", "label",
-        "label_by_distance", "write_labels",
-    ),
-    "pdb_query": (
-        "BatchProbe", "Database", "Instance", "Probe", "instance_sets", "open_database", "random_board_statistics",
-        "read_instances",
-    ),
-    "pdb_service.client": ("AsyncClient", "Client"),
-    "pdb_study.compare": ("Comparison", "compare"),
-    "pdb_study.heuristics": ("HeuristicStudy", "study_heuristics"),
-    "pdb_study.histograms": ("Histograms",),
-    "pdb_study.space": ("StateSpace", "explore_space"),
-    "solver": (
-        "ALGORITHMS", "Checkpoint", "GraphSolver", "HeuristicSolver", "Iteration", "Limits", "Solution",
-        "SolvedBoards", "WorkerPool", "a_star", "find_suboptimal_solution", "h", "ida_star",
-    ),
-    "tilepdb.named_build": ("build",),
-    "tilepdb.solver": ("Solver", "solve"),
-}  # fmt: skip
-_MODULE_OF = {name: module for module, names in _NAMES.items() for name in names}
+# The module of each name above, imported when the name is used: all of them take much longer than this package.
+_MODULE_OF = {name: errors.__name__ for name, item in vars(errors).items() if isinstance(item, type)} | {
+    alias.asname: str(node.module)
+    for node in ast.walk(ast.parse(Path(__file__).read_text("utf-8")))
+    if isinstance(node, ast.ImportFrom)
+    for alias in node.names
+    if alias.asname
+}
 
 __all__ = sorted(_MODULE_OF)
 

@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,7 +13,7 @@ from pdb_core.pattern import Partition, default_cost, parse_partition
 from pdb_core.puzzle import BoardLike, BoardSize, SizeLike, as_goal, as_size
 
 if TYPE_CHECKING:
-    from pdb_build import BuildPlan, BuildProgress
+    from pdb_build import BuildPlan, BuildProgress, BuildResult
     from pdb_query import Database
 
 # Tables without a given file go here, below the current folder.
@@ -41,13 +42,27 @@ def named_plan(
     return plan_build(board_size, checked_goal, parsed, path, encoding=encoding, n_threads=n_threads)
 
 
-def make_table_folder(path: Path) -> None:
-    """Make the folder of a table file if it is `TABLE_FOLDER`. Raises `OutputError` if that is impossible."""
-    if path.parent == TABLE_FOLDER:
+def build_plan(
+    plan: "BuildPlan",
+    builder: "Callable[..., BuildResult]",
+    *,
+    log: Callable[[str], None] | None = None,
+    progress: "Callable[[BuildProgress], None] | None" = None,
+) -> "BuildResult":
+    """Build a plan with `builder`: `build_database`, or `build_on_cluster` with its client, and their options.
+
+    The folder `TABLE_FOLDER` is made if it is needed. Without `progress`, a `BuildLine` with `log` is shown. Raises
+    `OutputError` if the folder cannot be made, and the errors of the builder.
+    """
+    from tilepdb.progress import BuildLine
+
+    if plan.out.parent == TABLE_FOLDER:
         try:
             TABLE_FOLDER.mkdir(exist_ok=True)
         except OSError as error:
-            raise OutputError(f"cannot make the folder of {path}: {error.strerror}; choose another file") from None
+            raise OutputError(f"cannot make the folder of {plan.out}: {error.strerror}; choose another file") from None
+    with BuildLine(plan, log) as line:
+        return builder(plan, progress=progress or line.show_build, say=line.say)
 
 
 def _stem(partition: Partition) -> str:
@@ -118,11 +133,8 @@ def build(
     """
     from pdb_build import build_database
     from pdb_query import open_database
-    from tilepdb.progress import BuildLine
 
     check_functions(progress=progress)
     plan = named_plan(partition, out, size=size, goal=goal, encoding=encoding, cost=cost, n_threads=n_threads)
-    make_table_folder(plan.out)
-    with BuildLine(plan) as line:
-        build_database(plan, progress=progress or line.show_build, force=force)
+    build_plan(plan, partial(build_database, force=force), progress=progress)
     return open_database(plan.out)

@@ -1,12 +1,14 @@
 """Requests to solve boards, and the protocol of the sources that answer each of them once."""
 
 from array import array
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
 from pdb_core.errors import MemoryLimitError, UnsolvableError
 from pdb_core.puzzle import Board, BoardSize, Tiles
+from solver.engine.checkpoint import Checkpoint
+from solver.progress import Iteration
 from solver.solution import Solution
 
 # A board that cannot be solved, or not within the memory, has an error instead of a solution.
@@ -47,12 +49,24 @@ class Answer:
     result: Result
 
 
-class AnswerSource(Protocol):
-    """Search that answers requests: the engine in batches, a textbook search, the suboptimal search, or a cluster.
+@dataclass(frozen=True)
+class Hooks:
+    """Functions that a source of answers calls, which keep a log and show the progress.
 
-    A source may take two functions when it is made, which keep a log: `known` returns the result of a request that
-    needs no search, or None; `finished` is called with each answer that was searched, in any order and in any thread.
+    known          returns the result of a request that needs no search, else None
+    finished       is called with each answer that was searched, in any order and in any thread
+    checkpoint_of  returns the checkpoint of a board that may take long
+    watch          is called several times a second with a board that is searched, its threshold, and its checkpoint
     """
+
+    known: Callable[[Request], Result | None] | None = None
+    finished: Callable[[Answer], None] = lambda _answer: None
+    checkpoint_of: Callable[[Request], Checkpoint] = lambda _request: Checkpoint()
+    watch: Callable[[Request, Iteration, Checkpoint], None] = lambda *_: None
+
+
+class AnswerSource(Protocol):
+    """Search that answers requests: the engine in batches, a textbook search, the suboptimal search, or a cluster."""
 
     def answers(self, requests: Iterable[Request]) -> Iterator[Answer]:
         """Yield the answer of each request, in the order of the requests.

@@ -9,15 +9,13 @@ from itertools import chain, groupby
 from pdb_core.errors import MemoryLimitError, UnsolvableError
 from pdb_core.puzzle import BoardSize, Tiles, is_solvable
 from solver.answers.read_ahead import in_chunks
-from solver.answers.requests import Answer, Request, Result
+from solver.answers.requests import Answer, Hooks, Request, Result
 from solver.engine.checkpoint import Checkpoint
 from solver.engine.worker_pool import WorkerPool, stream_in_parallel
 from solver.progress import Iteration, Report
 from solver.solution import Solution, check_solvable, unsolvable
 from solver.solve import MOST_BOARDS, Solver
 
-# Called several times a second with a board that is searched, its threshold, and its checkpoint.
-Watch = Callable[[Request, Iteration, Checkpoint], None]
 # Searches a board. It calls the report several times a second; the workers of the pool may help.
 Search = Callable[[Request, Report, WorkerPool | None, Checkpoint], Solution]
 # Called several times a second with the index of a request and the threshold that is searched.
@@ -30,28 +28,21 @@ _Checkpoints = Callable[[int], Checkpoint]
 class _ThreadedSource(ABC):
     """Source of answers that searches in threads of this process.
 
-    n_threads      boards, or lists of boards, that are searched at a time
-    watch          shows the progress
-    known          returns the result of a request that needs no search, else None
-    finished       is called with each answer that was searched, by the thread that found it
-    checkpoint_of  returns the checkpoint of a board that may take long
+    n_threads  boards, or lists of boards, that are searched at a time
     """
 
-    n_threads: int = 1
-    watch: Watch | None = None
-    known: Callable[[Request], Result | None] | None = None
-    finished: Callable[[Answer], None] | None = None
-    checkpoint_of: Callable[[Request], Checkpoint] = lambda _request: Checkpoint()
+    n_threads: int
+    hooks: Hooks
 
     def answers(self, requests: Iterable[Request]) -> Iterator[Answer]:
         """Yield the answer of each request, see `AnswerSource`. Raises what the searches raise.
 
-        With `known`, a board that comes again is searched once.
+        With the hook `known`, a board that comes again is searched once.
         """
         chunks = in_chunks(self._jobs(requests), self._n_most(), n_threads=self.n_threads)
         for request, found in stream_in_parallel(chunks, self._search_chunk, n_threads=self.n_threads):
             # Of equal boards, the first one has been answered.
-            result = self.known(request) if found is None and self.known is not None else found
+            result = self.hooks.known(request) if found is None and self.hooks.known is not None else found
             assert result is not None
             yield Answer(request, result)
 
@@ -60,8 +51,8 @@ class _ThreadedSource(ABC):
         begun: set[bytes] = set()
         for request in requests:
             is_searched = True
-            if self.known is not None:
-                is_searched = request.key not in begun and self.known(request) is None
+            if self.hooks.known is not None:
+                is_searched = request.key not in begun and self.hooks.known(request) is None
                 begun.add(request.key)
             yield request, is_searched
 
@@ -83,17 +74,15 @@ class _ThreadedSource(ABC):
         checkpoints: dict[int, Checkpoint] = {}
 
         def checkpoint(index: int) -> Checkpoint:
-            checkpoints[index] = self.checkpoint_of(requests[index])
+            checkpoints[index] = self.hooks.checkpoint_of(requests[index])
             return checkpoints[index]
 
         def show(index: int, iteration: Iteration) -> None:
             report(iteration)  # raises if the search is to end
-            if self.watch is not None:
-                self.watch(requests[index], iteration, checkpoints.get(index) or Checkpoint())
+            self.hooks.watch(requests[index], iteration, checkpoints.get(index) or Checkpoint())
 
         for request, result in zip(requests, self._results(requests, show, pool, checkpoint), strict=True):
-            if self.finished is not None:
-                self.finished(Answer(request, result))
+            self.hooks.finished(Answer(request, result))
             yield request, result
 
     @abstractmethod

@@ -184,7 +184,8 @@ class ThresholdSearch:
             self._unlisted.append(tiles)
         if frontier.is_empty or (tiles and not self._wanted.finds_all) or frontier.generated >= self._max_nodes:
             self._end()
-        elif stack.n_nodes > 1 and self._waiting:
+        # After a solution, more nodes on top of the stack may have ended, which a split would take for others.
+        elif not tiles and stack.n_nodes > 1 and self._waiting:
             # Without memory for it, the other thread goes on waiting.
             with suppress(MemoryError, OSError):
                 frontier.split(stack, self._waiting[0])

@@ -23,7 +23,7 @@ from pdb_core.errors import ClusterError, GoalError, InputError
 from pdb_core.puzzle import Board, Tiles, blank_first, format_board
 from pdb_query import Database
 from solver import Limits, Solution, Solver
-from solver.answers.requests import Answer, Request
+from solver.answers.requests import Answer, Hooks, Request
 from solver.engine import division
 from tests import wait_until
 from tests.command_line import UNSOLVABLE, pdb, start
@@ -147,7 +147,9 @@ def complete(solution: Solution) -> list[tuple[int, int, int]]:
 
 def test_equal_boards_are_searched_once_up_to_their_time_limit(client: Client, large: Database) -> None:
     finished: list[Answer] = []
-    found = solved(client, [hard_board()] * 2, large, limits=Limits(time_limit=1), finished=finished.append)
+    found = solved(
+        client, [hard_board()] * 2, large, limits=Limits(time_limit=1), hooks=Hooks(finished=finished.append)
+    )
     assert [(solution.board, solution.length) for solution in found] == [(hard_board(), None)] * 2
     assert len(finished) == 1
 

@@ -44,12 +44,12 @@ def test_array_is_written_and_read_in_parts_with_its_digest(tmp_path: Path, monk
     array = np.arange(1000, dtype=np.uint64).reshape(10, 100)
     buffer = bytearray(array.nbytes)
     with (tmp_path / "array").open("w+b") as file:
-        sha256 = write_and_sync(file.fileno(), array, 40, cancelled=lambda: False)
+        sha256 = write_and_sync(file.fileno(), (array[:3], array[3:]), 40)
         assert digest_of(file.fileno(), 40, array.nbytes) == sha256
         assert digest_of(file.fileno(), 40, array.nbytes + 1) == sha256  # of the bytes that are there
         read_all(file.fileno(), memoryview(buffer), 40)
         assert buffer == array.tobytes()
-        assert write_and_sync(file.fileno(), array, cancelled=lambda: True) is None
+        assert write_and_sync(file.fileno(), (array,), cancelled=lambda: True) is None
         with pytest.raises(OSError, match="Input/output error"):
             read_all(file.fileno(), memoryview(buffer), 41)
 

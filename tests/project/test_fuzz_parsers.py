@@ -21,8 +21,9 @@ from pdb_query import Instance, read_instances
 from solver.heuristics import HEURISTICS, parse_heuristic
 from tests.fuzzing import SIZES, board_texts, boards, encoded, fuzz, little_memory, outcome, texts
 from tests.solving import S3
-from tilepdb.commands.board_input import read_boards, split_arguments
-from tilepdb.commands.options import BoardOptions, parse_bytes
+from tilepdb.commands.board_input import read_boards
+from tilepdb.commands.opened_tables import OpenDatabases
+from tilepdb.commands.options import BoardOptions, TableOptions, file_or_board, parse_bytes
 from tilepdb.commands.tile_names import TileNames
 
 
@@ -99,10 +100,8 @@ def are_instances(found: list[Instance]) -> bool:
 
 
 def parse_arguments(text: str) -> list[Instance]:
-    arguments = text.split("|")
-    files, boards_of = split_arguments(arguments)
-    assert len(files) + len(boards_of) == len(arguments)
-    return list(read_boards(BoardOptions(boards_of)))
+    texts = [argument for argument in map(file_or_board, text.split("|")) if isinstance(argument, str)]
+    return list(read_boards(BoardOptions(texts), OpenDatabases(TableOptions())))
 
 
 # Words for tiles

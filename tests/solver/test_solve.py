@@ -18,6 +18,7 @@ from tests import marked_rows
 from tests.naive.boards_and_tables import naive_distances, naive_shortest_solutions
 from tests.solving import (
     CENTRE,
+    HARDEST_8,
     S3,
     S4,
     UNSOLVABLE,
@@ -184,6 +185,16 @@ def test_all_optimal_solutions_are_listed(size: str, partition: str, encoding: E
         assert (counted.n_solutions, counted.moves in found) == (counts[board], True)
     with pytest.raises(UnsolvableError):
         solver.solve_all((2, 1, *goal[2:]))
+
+
+def test_many_solutions_are_listed_by_several_threads() -> None:
+    """A stack is not split between a solution and the nodes that ended beside it."""
+    solver = solver_for("8", "3x3", "bits")
+    with WorkerPool(2) as pool:
+        for _ in range(20):
+            found: list[tuple[int, ...]] = []
+            assert solver.solve_all(HARDEST_8, pool=pool, listed=found.append).n_solutions == 40
+            assert len(set(found)) == 40
 
 
 @pytest.mark.usefixtures("tiny_slices")

@@ -9,10 +9,10 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from pdb_core.errors import LimitReachedError, MemoryLimitError, PdbError, UnsolvableError, WrongAnswerError
+from tilepdb.commands.method import APPROXIMATE, Method
 from tilepdb.commands.options import AnswerOptions
 from tilepdb.commands.output import Record, message, plural, print_line, write_records
 from tilepdb.commands.positions import positions_written
-from tilepdb.commands.solvers import APPROXIMATE, Method
 from tilepdb.commands.tile_names import TileNames
 
 if TYPE_CHECKING:

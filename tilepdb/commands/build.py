@@ -22,7 +22,6 @@ from tilepdb.commands.options import (
 )
 from tilepdb.commands.output import Record, message, plural, prepare, write_records
 from tilepdb.commands.table_files import header_record, pattern_text
-from tilepdb.progress import BuildLine
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -140,29 +139,25 @@ def _build(plans: "list[BuildPlan]", cluster: BuildClusterOptions, run: RunOptio
     """Build on this machine or on a cluster. With --dry-run, only check that memory and disk suffice."""
     from pdb_build import build_database, check_plan
     from pdb_build.report import check_replaced
-    from tilepdb.named_build import make_table_folder
+    from tilepdb.named_build import build_plan
 
-    results = []
     for plan in [] if run.force else plans:
         check_replaced(plan.out)
     with contextlib.ExitStack() as stack:
         check: Callable[[BuildPlan], None] = check_plan
-        build_plan: Callable[..., BuildResult] = partial(build_database, checkpoint_every_s=run.checkpoint_every)
+        builder: Callable[..., BuildResult] = partial(build_database, checkpoint_every_s=run.checkpoint_every)
         if cluster.scheduler is not None:
             from pdb_cluster import build_on_cluster
 
             on_cluster: Any = {"client": stack.enter_context(cluster.connect()), "n_shards": cluster.shards}
             check = partial(_check_cluster_plan, says_how=run.dry_run, **on_cluster)
-            build_plan = partial(build_on_cluster, **on_cluster)
+            builder = partial(build_on_cluster, **on_cluster)
         for plan in plans:
             check(plan)
-        for plan in [] if run.dry_run else plans:
-            make_table_folder(plan.out)
-            with BuildLine(plan, message) as display:
-                results.append(
-                    build_plan(plan, progress=display.show_build, say=display.say, fresh=run.fresh, force=run.force)
-                )
-    return results
+        return [
+            build_plan(plan, partial(builder, fresh=run.fresh, force=run.force), log=message)
+            for plan in ([] if run.dry_run else plans)
+        ]
 
 
 def _check_cluster_plan(plan: "BuildPlan", *, client: "Client", n_shards: int | None, says_how: bool) -> None:

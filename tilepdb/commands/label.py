@@ -11,8 +11,8 @@ import typer
 
 from pdb_core.errors import BoardError, GoalError, InputError, InstanceError, UnsolvableError
 from pdb_core.messages import as_typed, shorten
-from tilepdb.commands.board_input import parse_shard, read_boards, split_arguments
-from tilepdb.commands.databases import OpenDatabases
+from tilepdb.commands.board_input import parse_shard, read_boards
+from tilepdb.commands.opened_tables import OpenDatabases
 from tilepdb.commands.options import (
     BoardOptions,
     FreshOption,
@@ -107,8 +107,8 @@ def label(
 
     content: Any = "distances" if dataset.distances_only else "moves"
     with ExitStack() as stack:
-        opened = stack.enter_context(tables.open())
-        source = _source(boards, tables, opened)
+        opened = stack.enter_context(OpenDatabases(tables))
+        source = _source(boards, opened)
         if boards.shard is not None:
             source = Shard(source, *parse_shard(boards.shard))
         # Before standard tables are built.
@@ -132,7 +132,7 @@ def label(
         raise UnsolvableError(f"{plural(n_unsolvable, 'board')} cannot be solved; the distance in the file is -1")
 
 
-def _source(options: LabelBoardOptions, tables: TableOptions, databases: OpenDatabases) -> "BoardSource":
+def _source(options: LabelBoardOptions, databases: OpenDatabases) -> "BoardSource":
     """Return the boards of the options. Raises `InputError`, and what reading boards raises."""
     is_given = options.boards or options.instances
     if options.random is None:
@@ -140,15 +140,16 @@ def _source(options: LabelBoardOptions, tables: TableOptions, databases: OpenDat
             raise InputError("--walks needs the number of boards; give --random N, too")
         if not is_given:
             raise InputError("there are no boards to label; give --random N, boards, a file, or --instances")
-        return _given_boards(options, tables, databases)
+        return _given_boards(options, databases)
     if is_given or options.n_boards:
         raise InputError("--random cannot be combined with other boards or --boards; leave those out")
-    from pdb_core.puzzle import Board, BoardSize, blank_last, parse_size
-    from pdb_query import Instance
+    from pdb_core.puzzle import BoardSize, parse_size
     from pdb_study.labels import RandomBoards, RandomWalks
 
-    size = parse_size(options.size) if options.size is not None else databases.size() or BoardSize(4, 4)
-    goal = databases.goal_of(Instance("", Board(blank_last(size), size)), options.goal)
+    size = databases.given[0].size if databases.given else BoardSize(4, 4)
+    if options.size is not None:
+        size = parse_size(options.size)
+    goal = databases.goal_of(size, options.goal)
     if options.walks is None:
         return RandomBoards(size, goal, options.random, options.seed)
     return RandomWalks(size, goal, options.random, options.seed, parse_lengths(options.walks))
@@ -173,24 +174,24 @@ def parse_lengths(text: str) -> tuple[int, ...]:
     return tuple(lengths)
 
 
-def _given_boards(options: LabelBoardOptions, tables: TableOptions, databases: OpenDatabases) -> "BoardSource":
+def _given_boards(options: LabelBoardOptions, databases: OpenDatabases) -> "BoardSource":
     """Return the boards of arguments, files and --instances."""
     from pdb_study.labels import GivenBoards
 
-    instances = list(read_boards(options, tables.db))
+    instances = list(read_boards(options, databases))
     if not instances:
         raise InstanceError("there are no boards in the files or the set; name others")
-    size, goal = instances[0].size, databases.goal_of(instances[0], options.goal)
+    size, goal = instances[0].size, databases.goal_of(instances[0].size, instances[0].goal, options.goal)
     for instance in instances:
         if instance.size != size:
             raise BoardError(
                 f"board {instance.id} is {instance.size}, boards before it are {size}; label each size separately"
             )
-        if databases.goal_of(instance, options.goal) != goal:
+        if databases.goal_of(size, instance.goal, options.goal) != goal:
             raise GoalError(
                 f"board {instance.id} has another goal than the boards before it; label each goal separately"
             )
     boards = [instance.board for instance in instances]
-    files = [path.name for path in split_arguments(options.boards)[0]]
-    name = " ".join([*files, *([options.instances] if options.instances else [])])
+    names = [path.name for path in options.boards or () if isinstance(path, Path)]
+    name = " ".join([*names, *filter(None, [options.instances])])
     return GivenBoards(size, goal, boards, shorten(name, _MOST_CHARACTERS) or "command line")

@@ -11,7 +11,7 @@ import typer
 
 from pdb_core.errors import InputError, WrongAnswerError
 from tilepdb.commands import completion
-from tilepdb.commands.databases import open_file
+from tilepdb.commands.opened_tables import open_file
 from tilepdb.commands.options import EncodingOption, FormatOption, LoadOption, SeedOption
 from tilepdb.commands.output import Record, message, prepare, write_records
 

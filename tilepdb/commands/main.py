@@ -6,11 +6,10 @@ from typing import Annotated
 import typer
 
 from pdb_core.messages import as_typed
-from tilepdb.commands.board_input import is_file
 from tilepdb.commands.build import build
 from tilepdb.commands.label import label
 from tilepdb.commands.machine import bench, doctor
-from tilepdb.commands.options import GroupedCommand, with_option_groups
+from tilepdb.commands.options import GroupedCommand, is_file, with_option_groups
 from tilepdb.commands.output import message, print_line
 from tilepdb.commands.process import command, run_process
 from tilepdb.commands.query import query

@@ -17,7 +17,6 @@ from typer.core import TyperCommand
 from pdb_core.errors import InputError
 from solver.algorithms import ALGORITHMS, HEURISTIC_NAMES, IDA_STAR
 from tilepdb.commands import completion
-from tilepdb.commands.databases import OpenDatabases
 from tilepdb.commands.output import message, plural
 
 if TYPE_CHECKING:
@@ -121,6 +120,25 @@ TimeLimitOption = Annotated[
 ]
 
 
+def file_or_board(argument: str) -> Path | str:
+    """Return an argument that names a file as its path, and one that is a board as it is."""
+    # A word with a letter and a short ending, such as boards.txt; or the name of a file that is not all digits.
+    names_file = (
+        argument.endswith((".dat", ".pkl", ".pickle"))
+        or re.fullmatch(r"\S*[A-Za-z]\S*\.\w{1,7}", argument[-300:])
+        or (not re.fullmatch(r"[\d\s,/]*", argument) and is_file(argument))
+    )
+    return Path(argument) if names_file else argument
+
+
+def is_file(name: str) -> bool:
+    """Return True if a file has this name, which may be any text."""
+    try:
+        return Path(name).is_file()
+    except (OSError, ValueError):  # such as a name that is too long
+        return False
+
+
 # Groups of options. The docstring of a group is its title in --help.
 
 
@@ -135,8 +153,12 @@ class BoardOptions:
     """Boards."""
 
     boards: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="BOARD", help='Boards, each in quotes, such as "1 2 3/4 5 6/7 0 8". 0 is the blank.'),
+        list[Any] | None,
+        typer.Argument(
+            metavar="BOARD",
+            help='Boards, each in quotes, such as "1 2 3/4 5 6/7 0 8". 0 is the blank.',
+            parser=file_or_board,
+        ),
     ] = None
     instances: InstancesOption = None
     n_boards: Annotated[
@@ -178,10 +200,6 @@ class TableOptions:
     ] = None
     load: LoadOption = "map"
     verify: VerifyOption = False
-
-    def open(self) -> OpenDatabases:
-        """Return the databases, to be used as a context manager."""
-        return OpenDatabases(self.db, self.load, verify=self.verify)
 
 
 @option_group

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 from pdb_core.errors import OutputError
-from tilepdb.commands.board_input import split_arguments
 
 _OUTPUTS = ("log", "out", "plot")
 
@@ -17,7 +16,7 @@ def refuse_overwriting(options: Mapping[str, Any]) -> None:
     if "file" in options:
         used.append(("the table file", options["file"]))
     if isinstance(options.get("boards"), list):
-        used += [("the file of boards", path) for path in split_arguments(options["boards"])[0]]
+        used += [("the file of boards", path) for path in options["boards"] if isinstance(path, Path)]
     used.append(("the boards of --instances", Path(options.get("instances") or "-")))
     used.append(("the file that standard input comes from", Path("/dev/stdin")))
     for name in _OUTPUTS:

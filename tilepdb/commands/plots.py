@@ -20,10 +20,8 @@ PlotOption = Annotated[
 ]
 
 
-def check_plot(path: Path | None) -> None:
+def check_plot(path: Path) -> None:
     """Check before the work begins that a plot can be drawn. Raises `InputError`, `OutputError`."""
-    if path is None:
-        return
     if path.suffix.lower() not in (".svg", ".png", ".pdf"):
         raise InputError(f"cannot draw into {path}; give --plot a file that ends in .svg, .png or .pdf")
     from pdb_core.durable_files import check_output

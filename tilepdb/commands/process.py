@@ -13,6 +13,7 @@ from pdb_core import system
 from pdb_core.errors import LimitReachedError, MemoryLimitError, OutputError, PdbError, system_error
 from tilepdb.commands.output import ReaderGoneError, message, write_result
 from tilepdb.commands.overwriting import refuse_overwriting
+from tilepdb.commands.plots import check_plot
 
 # A shell shows the end by a signal as an exit code that is greater than its number by this.
 _SIGNALLED = 128
@@ -24,14 +25,16 @@ _LIBRARY_BYTES = 350_000_000
 
 
 def command(function: Callable[..., None]) -> Callable[..., None]:
-    """Return a function as a command, with its errors and signals as messages and exit codes."""
+    """Return a function as a command that a signal ends in good order, with a message and an exit code."""
 
     @functools.wraps(function)
-    def wrapped(*args: Any, **kwargs: Any) -> None:
-        with errors_as_exit_codes(), _signals_as_interrupts():
+    def wrapped(**options: Any) -> None:
+        with _signals_as_exit_codes():
             _prepare_libraries()
-            refuse_overwriting(kwargs)
-            function(*args, **kwargs)
+            refuse_overwriting(options)
+            if options.get("plot") is not None:
+                check_plot(options["plot"])
+            function(**options)
 
     return wrapped
 
@@ -49,7 +52,7 @@ def _prepare_libraries() -> None:
 
 
 @contextmanager
-def _signals_as_interrupts() -> Iterator[None]:
+def _signals_as_exit_codes() -> Iterator[None]:
     """Let a command end in good order. Before and afterwards, a signal ends the process at once."""
     # An ignored signal stays ignored: nohup ignores SIGHUP.
     numbers = [number for number in _ENDINGS if signal.getsignal(number) is signal.SIG_DFL]
@@ -58,6 +61,11 @@ def _signals_as_interrupts() -> Iterator[None]:
         signal.signal(number, signal.default_int_handler if number == signal.SIGINT else _terminate)
     try:
         yield
+    except KeyboardInterrupt as ending:  # Typer would drop the signal
+        # Libraries raise it with texts.
+        number = next((number for number in ending.args if number in _ENDINGS), signal.SIGINT)
+        message(_ENDINGS[number])
+        raise SystemExit(_SIGNALLED + number) from None
     finally:
         for number in numbers:
             signal.signal(number, signal.SIG_DFL)
@@ -70,19 +78,13 @@ def _terminate(number: int, _frame: object) -> None:
 
 @contextmanager
 def errors_as_exit_codes() -> Iterator[None]:
-    """Turn errors into one line on stderr and an exit code. Flush stdout at the end."""
+    """Turn errors into one line on stderr and an exit code."""
     try:
         yield
-        write_result()
     except ReaderGoneError as error:
         raise SystemExit(error.exit_code) from None
     except PdbError as error:
         _fail(error)
-    except KeyboardInterrupt as ending:
-        # Libraries raise it with texts.
-        number = next((number for number in ending.args if number in _ENDINGS), signal.SIGINT)
-        message(_ENDINGS[number])
-        raise SystemExit(_SIGNALLED + number) from None
     except OSError as error:
         _fail(system_error(error))
     except MemoryError:

@@ -2,16 +2,21 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from itertools import groupby
+from typing import TYPE_CHECKING
 
 from pdb_core.errors import UnsolvableError
 from tilepdb.commands.board_input import STDIN, read_boards
-from tilepdb.commands.databases import OpenDatabases
+from tilepdb.commands.opened_tables import OpenDatabases
 from tilepdb.commands.options import BoardOptions, FormatOption, TableOptions
 from tilepdb.commands.output import Record, message, prepare, write_records
 
 if TYPE_CHECKING:
     from pdb_query import Instance
+    from solver.answers.requests import Request
+
+# Boards that are looked up together at most.
+_MOST_BOARDS = 4096
 
 
 def query(boards: BoardOptions, tables: TableOptions, output: FormatOption = "text") -> None:
@@ -22,33 +27,43 @@ def query(boards: BoardOptions, tables: TableOptions, output: FormatOption = "te
     prepare()
     if not boards.boards and boards.instances is None:
         boards = replace(boards, instances=STDIN)
-    instances = read_boards(boards, tables.db)
     columns = ("id", "board", "goal", "solvable", "h", "sums", "values")
-    are_solvable = []
-    with tables.open() as databases:
+    verdicts = set()
+    with OpenDatabases(tables) as databases:
 
-        def record(instance: "Instance") -> Record:
-            found = _record(instance, databases, boards.goal)
-            are_solvable.append(found["solvable"])
-            return found
+        def records() -> Iterator[Record]:
+            for record in _records(read_boards(boards, databases), databases, boards.goal):
+                verdicts.add(record["solvable"])
+                yield record
 
-        write_records(map(record, instances), output, columns=columns, text=_text)
+        write_records(records(), output, columns=columns, text=_text)
     # An unsolvable board does not stop the others.
-    if not all(are_solvable):
+    if False in verdicts:
         raise UnsolvableError("not all boards can be solved")
 
 
-def _record(instance: "Instance", databases: OpenDatabases, goal_text: str | None) -> dict[str, Any]:
-    """Return the record of `instance`. Raises `BoardError`, `GoalError`, `TableMismatchError`."""
+def _records(instances: "Iterator[Instance]", databases: OpenDatabases, goal_text: str | None) -> Iterator[Record]:
+    """Yield the records of boards, of those that can be read at once together.
+
+    Raises `BoardError`, `InstanceError`, `GoalError`, `TableMismatchError`.
+    """
+    from solver.answers.read_ahead import in_chunks
+
+    requests = (databases.request(instance, goal_text) for instance in instances)
+    for chunk in in_chunks(requests, _MOST_BOARDS, n_threads=1):
+        for _, alike in groupby(chunk, key=lambda request: (request.size, request.goal)):
+            yield from _look_up(list(alike), databases)
+
+
+def _look_up(requests: "list[Request]", databases: OpenDatabases) -> Iterator[Record]:
+    """Yield the records of boards of one size and goal."""
     from pdb_core.puzzle import format_board, is_solvable, why_unsolvable
 
-    board, size, goal = instance.board, instance.size, databases.goal_of(instance, goal_text)
-    record: dict[str, Any] = {"id": instance.id, "board": list(board), "goal": list(goal)}
-    if not is_solvable(board, goal, size):  # before tables are built
-        message(f"board {format_board(board)} cannot be solved: {why_unsolvable(board, goal, size)}")
-        return record | {"solvable": False, "h": None, "sums": [], "values": [], "costs": [], "symmetries": []}
-    tables = databases.databases_for(size, goal)
-    probes = [database.probe(board, goal) for database in tables]
+    size, goal = requests[0].size, requests[0].goal
+    are_solvable = [is_solvable(request.board, goal, size) for request in requests]
+    # Tables that no board needs are not built.
+    tables = databases.databases_for(size, goal) if any(are_solvable) else ()
+    probes = [database.probe_batch([request.board for request in requests], goal) for database in tables]
     # A catalogue has a sum for each partition and symmetry.
     sums = [
         (database.cost, mapping.name)
@@ -56,19 +71,25 @@ def _record(instance: "Instance", databases: OpenDatabases, goal_text: str | Non
         for mapping in database.mappings(goal)
         for _ in database.partition.sums
     ]
-    return record | {
-        "solvable": True,
-        "h": max(probe.h for probe in probes),
-        "sums": [total for probe in probes for total in probe.sums],
-        "values": [
-            [values[place] for place in places]
-            for database, probe in zip(tables, probes, strict=True)
-            for values in probe.values
-            for places in database.partition.sums
-        ],
-        "costs": [cost for cost, _ in sums],
-        "symmetries": [symmetry for _, symmetry in sums],
-    }
+    for row, (request, solvable) in enumerate(zip(requests, are_solvable, strict=True)):
+        board = request.board
+        record = {"id": request.id, "board": list(board), "goal": list(goal), "solvable": solvable}
+        if not solvable:
+            message(f"board {format_board(board)} cannot be solved: {why_unsolvable(board, goal, size)}")
+            yield record | {"h": None, "sums": [], "values": [], "costs": [], "symmetries": []}
+            continue
+        yield record | {
+            "h": max(int(probe.h[row]) for probe in probes),
+            "sums": [total for probe in probes for total in probe.sums[row].tolist()],
+            "values": [
+                [values[place] for place in places]
+                for database, probe in zip(tables, probes, strict=True)
+                for values in probe.values[row].tolist()
+                for places in database.partition.sums
+            ],
+            "costs": [cost for cost, _ in sums],
+            "symmetries": [symmetry for _, symmetry in sums],
+        }
 
 
 def _text(record: Record) -> Iterator[str]:

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from pdb_core.errors import InputError
-from tilepdb.commands.databases import open_file
+from tilepdb.commands.opened_tables import open_file
 from tilepdb.commands.options import TableOptions, VerifyOption, option_group
 from tilepdb.commands.output import message, prepare
 

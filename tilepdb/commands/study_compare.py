@@ -12,6 +12,8 @@ from solver.algorithms import ALGORITHMS, IDA_STAR, WEIGHTED_A_STAR
 from tilepdb.commands import completion
 from tilepdb.commands.answers import contradiction
 from tilepdb.commands.board_input import read_boards
+from tilepdb.commands.method import DATABASES, Method, parse_method, search_source
+from tilepdb.commands.opened_tables import OpenDatabases
 from tilepdb.commands.options import (
     AlgorithmOptions,
     BoardGoalOption,
@@ -29,9 +31,7 @@ from tilepdb.commands.options import (
     option_group,
 )
 from tilepdb.commands.output import Record, message, plural, prepare, print_line, write_records
-from tilepdb.commands.plots import PlotOption, check_plot, write_plot
-from tilepdb.commands.solvers import DATABASES, Method, parse_method
-from tilepdb.commands.solving import search_source
+from tilepdb.commands.plots import PlotOption, write_plot
 from tilepdb.progress import ProgressLine
 
 if TYPE_CHECKING:
@@ -118,23 +118,23 @@ def compare(
     Print mean h, nodes, seconds and length. Without --instances, random boards of --size are solved, of 3x3 by default.
     Means are over the boards that a row solved, without those that it gave up at a limit.
     """
-    check_plot(plot)
     methods = _methods(compared, tables.db)
     prepare()
     from pdb_study.compare import Comparison, ComparisonRow, comparison_row
     from solver import Limits
+    from solver.answers.requests import Hooks
 
-    instances = _boards(sample, tables.db)
-    if not instances:
-        raise InstanceError(f"{shorten(str(sample.instances))} holds no board; name a set or a file that does")
     rows: list[ComparisonRow] = []
-    if output == "text":
-        print_line(_HEADER)
-    with tables.open() as databases, ProgressLine(message) as line:
+    with OpenDatabases(tables) as databases, ProgressLine(message) as line:
+        instances = _boards(sample, databases)
+        if not instances:
+            raise InstanceError(f"{shorten(str(sample.instances))} holds no board; name a set or a file that does")
+        if output == "text":
+            print_line(_HEADER)
 
         def results(method: Method) -> "Iterator[Result]":
             search_limits = Limits(limits.time_limit, limits.max_nodes)
-            source = search_source(method, databases, search_limits, n_threads=limits.threads)
+            source = search_source(method, databases, search_limits, Hooks(), n_threads=limits.threads)
             for answer in source.answers(databases.request(instance, sample.goal) for instance in instances):
                 if error := contradiction(answer):
                     raise error
@@ -181,11 +181,11 @@ def _methods(options: MethodOptions, db: "list[Path] | None") -> list[Method]:
     return methods
 
 
-def _boards(sample: SampleOptions, db: "list[Path] | None") -> "list[Instance]":
+def _boards(sample: SampleOptions, databases: OpenDatabases) -> "list[Instance]":
     """Return the boards that every method solves."""
     if sample.instances is not None:
         options = BoardOptions(instances=sample.instances, n_boards=sample.boards, size=sample.size)
-        return list(read_boards(options, db))
+        return list(read_boards(options, databases))
     from pdb_core.puzzle import Board, check_table_size, parse_goal, parse_size, random_boards
     from pdb_query import Instance
 

@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tilepdb.commands import completion
+from tilepdb.commands.opened_tables import OpenDatabases
 from tilepdb.commands.options import FormatOption, GoalOption, SeedOption, SizeArgument, TableOptions, ThreadsOption
 from tilepdb.commands.output import message, prepare, write_records
-from tilepdb.commands.plots import PlotOption, check_plot, write_plot
+from tilepdb.commands.plots import PlotOption, write_plot
 from tilepdb.progress import ProgressLine
 
 if TYPE_CHECKING:
@@ -51,14 +52,13 @@ def heuristics(
     to 16 cells random boards are evaluated and solved; larger random boards are not solved. Means of random boards have
     standard errors (+-). Each --db is a heuristic, too.
     """
-    check_plot(plot)
     prepare()
     from pdb_core.puzzle import parse_goal, parse_size
     from pdb_study.heuristics import fitting_heuristics, study_heuristics
 
     board_size = parse_size(size)
     wanted = parse_goal(goal, board_size)
-    with tables.open() as opened, ProgressLine(message) as line:
+    with OpenDatabases(tables) as opened, ProgressLine(message) as line:
         study = study_heuristics(
             board_size,
             heuristic or fitting_heuristics(board_size, wanted),

@@ -9,7 +9,7 @@ from pdb_core.errors import LimitReachedError
 from pdb_core.messages import format_bytes
 from tilepdb.commands.options import FormatOption, GoalOption, SizeArgument, ThreadsOption, parse_bytes
 from tilepdb.commands.output import Record, bar_chart, message, plural, prepare, write_records
-from tilepdb.commands.plots import PlotOption, check_plot, write_plot
+from tilepdb.commands.plots import PlotOption, write_plot
 from tilepdb.progress import ProgressLine
 
 if TYPE_CHECKING:
@@ -38,7 +38,6 @@ def space(
     Boards of up to 12 cells are searched completely, larger ones as far as memory allows. With --format csv, each
     distance is a line.
     """
-    check_plot(plot)
     prepare()
     from pdb_study.space import default_memory_limit, explore_space
 

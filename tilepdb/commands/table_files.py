@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from pdb_core.errors import TableFileError
-from tilepdb.commands.databases import digest_progress, open_file
+from tilepdb.commands.opened_tables import open_file
 from tilepdb.commands.options import FormatOption, LoadOption, SeedOption, ThreadsOption, VerifyOption
 from tilepdb.commands.output import Record, bar_chart, joined, message, prepare, write_records
-from tilepdb.commands.plots import PlotOption, check_plot, write_plot
+from tilepdb.commands.plots import PlotOption, write_plot
 from tilepdb.progress import ProgressLine
 
 if TYPE_CHECKING:
@@ -124,7 +124,6 @@ def stats(
 
     Print the histogram, mean and maximum of each table, and the mean lower bound over random boards.
     """
-    check_plot(plot)
     prepare()
     from pdb_query import random_board_statistics
     from pdb_study.histograms import Histograms
@@ -199,12 +198,9 @@ def verify(
 
 def _verify(path: Path, deep: bool, threads: int | None, failures: list[TableFileError]) -> dict[str, Any]:
     """Return the record of one file. A file that is not sound is reported on stderr, and added to `failures`."""
-    from pdb_query import open_database
-
     start = time.perf_counter()
     try:
-        with open_database(path) as database, ProgressLine(message) as line:
-            database.verify(digest_progress(line, path))
+        with open_file(path, "map", verify=True) as database, ProgressLine(message) as line:
             n_patterns = len(database.header.patterns) if deep else 0
             return header_record(path, database.header) | {
                 "deep": deep,

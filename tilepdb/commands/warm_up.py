@@ -61,5 +61,5 @@ def _run(program: Any, arguments: list[str]) -> None:
         with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
             program.main(arguments, prog_name="pdb", standalone_mode=False)
     except SystemExit as end:
-        # The command has turned its error into an exit code. The command that runs this one does so again.
+        # The command has turned an interrupt into an exit code. The command that runs this one does so again.
         raise end.__context__ or end from None

@@ -19,7 +19,7 @@ from tests.command_line import BOARD, UNSOLVABLE, on_terminal, pdb, records, ref
 from tests.pdb_study.labels.deepcubea import pickled
 from tests.solving import S3, solvable_boards
 from tests.tables import table_file
-from tilepdb.commands.board_input import split_arguments
+from tilepdb.commands.options import file_or_board
 
 NEAR = "1 2 3/4 5 6/7 0 8"
 HARDEST = "0 12 9 13/15 11 10 14/3 7 2 5/4 8 6 1"
@@ -269,10 +269,7 @@ def test_arguments_are_files_or_boards(tmp_path: Path, monkeypatch: pytest.Monke
     for name in ("boards.txt", "7"):
         Path(name).write_text("")
     arguments = ["a.dat", "boards.txt", "none.txt", "7 b.dat", "7.dat", "7", "1 2/3 0", "x" * 5000, "\0"]
-    assert split_arguments(arguments) == (
-        [Path("a.dat"), Path("boards.txt"), Path("none.txt"), Path("7 b.dat"), Path("7.dat")],
-        arguments[5:],
-    )
+    assert list(map(file_or_board, arguments)) == [*map(Path, arguments[:5]), *arguments[5:]]
 
 
 @pytest.mark.parametrize("command", ["approximate", "solve"])

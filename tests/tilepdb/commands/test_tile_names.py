@@ -9,7 +9,8 @@ from pdb_core.puzzle import format_board
 from pdb_query import read_instances
 from tests.command_line import pdb, records
 from tilepdb.commands.board_input import read_boards
-from tilepdb.commands.options import BoardOptions
+from tilepdb.commands.opened_tables import OpenDatabases
+from tilepdb.commands.options import BoardOptions, TableOptions
 from tilepdb.commands.tile_names import TileNames
 
 LETTERS = "a b c/d e f/g h _"
@@ -54,10 +55,10 @@ def test_files_of_words_are_read(goal: str, text: str, boards: list[str], tmp_pa
 def test_lines_of_an_argument_are_its_rows() -> None:
     numbers = "0 2 3 4 5 6 7 8\n1 9 10 11 12 13 14 15"
     for text, names in ((numbers, None), (numbers.replace("1", "a"), TileNames(numbers.replace("1", "a")))):
-        (found,) = read_boards(BoardOptions([text]), names=names)
+        (found,) = read_boards(BoardOptions([text]), OpenDatabases(TableOptions()), names)
         assert str(found.size) == "8x2"
     with pytest.raises(BoardError, match="is 8x2 by its rows, and a 4x4 board is expected"):
-        list(read_boards(BoardOptions([numbers], size="4x4")))
+        list(read_boards(BoardOptions([numbers], size="4x4"), OpenDatabases(TableOptions())))
 
 
 @pytest.mark.parametrize("command", ["solve", "approximate"])

@@ -1,4 +1,4 @@
-"""Search method that options choose, and its solver for each board size and goal."""
+"""Search method that options choose, and how it answers boards."""
 
 import functools
 import threading
@@ -9,12 +9,17 @@ from typing import TYPE_CHECKING, Any
 
 from pdb_core.errors import InputError
 from solver.algorithms import ALGORITHMS, DEFAULT_WEIGHT, IDA_STAR, WEIGHTED_A_STAR
-from tilepdb.commands.databases import OpenDatabases
+from tilepdb.commands.opened_tables import OpenDatabases
 from tilepdb.commands.options import AlgorithmOptions, IdaStarOptions, parse_bytes
 
 if TYPE_CHECKING:
     from pdb_core.puzzle import BoardSize, Tiles
     from pdb_query import Database
+    from solver import Checkpoint, Limits, Solution, WorkerPool
+    from solver.answers.requests import AnswerSource, Hooks, Request
+    from solver.progress import Report
+
+    ListSolutions = Callable[[str, tuple[int, ...]], None]
 
 APPROXIMATE = "approximate"
 DATABASES = "db"
@@ -38,6 +43,17 @@ class Method:
         """Return the heuristic as it is written on the command line, None if there is none."""
         names = ((DATABASES,) if self.uses_databases else ()) + self.heuristics
         return (names[0] if len(names) == 1 else f"max({','.join(names)})") if names else None
+
+    def logged(self, databases: OpenDatabases) -> dict[str, Any]:
+        """Return the settings that all answers in a log share."""
+        return {
+            "algorithm": self.algorithm,
+            "heuristic": self.heuristic,
+            "weight": self.weight,
+            "plain": self.plain,
+            "all": self.all_solutions,
+            "tables": databases.digests() if self.uses_databases else None,
+        }
 
 
 def parse_method(options: AlgorithmOptions, db: list[Path] | None, ida_star: IdaStarOptions) -> Method:
@@ -85,7 +101,48 @@ def parse_method(options: AlgorithmOptions, db: list[Path] | None, ida_star: Ida
     )
 
 
-def solvers(method: Method, databases: OpenDatabases, *, n_at_a_time: int) -> "Callable[[BoardSize, Tiles], Any]":
+def search_source(
+    method: Method,
+    databases: OpenDatabases,
+    limits: "Limits",
+    hooks: "Hooks",
+    *,
+    n_threads: int,
+    listed: "ListSolutions | None" = None,
+) -> "AnswerSource":
+    """Return the source of answers that searches by a method in threads of this process.
+
+    `listed` gets all optimal solutions of each board, with its id.
+    """
+    from solver.answers.sources import BatchAnswers, SingleAnswers
+
+    is_limited = limits.time_limit is not None or limits.max_nodes is not None
+    is_ida_star = method.algorithm == IDA_STAR
+    solver_for = _solvers(method, databases, n_at_a_time=n_threads)
+    if is_ida_star and method.uses_databases and not (method.all_solutions or is_limited):
+        return BatchAnswers(solver_for, n_threads=n_threads, hooks=hooks)
+
+    def search(request: "Request", report: "Report", pool: "WorkerPool | None", checkpoint: "Checkpoint") -> "Solution":
+        if method.algorithm == APPROXIMATE:
+            from solver import find_suboptimal_solution  # loads kernels that no other search needs
+
+            used = databases.databases_for(request.size, request.goal) if method.uses_databases else ()
+            return find_suboptimal_solution(
+                request.board, request.goal, request.size, time_limit=limits.time_limit, databases=used
+            )
+        solver = solver_for(request.size, request.goal)
+        solve, how = solver.solve, {"limits": limits, "report": report}
+        if is_ida_star:
+            how |= {"goal": request.goal, "pool": pool, "checkpoint": checkpoint}
+        if method.all_solutions:
+            solve, how["listed"] = solver.solve_all, None if listed is None else functools.partial(listed, request.id)
+        solution: Solution = solve(request.board, **how)
+        return solution
+
+    return SingleAnswers(search, n_threads=n_threads, hooks=hooks)
+
+
+def _solvers(method: Method, databases: OpenDatabases, *, n_at_a_time: int) -> "Callable[[BoardSize, Tiles], Any]":
     """Return a function that returns the solver for a size and a goal, made when it is first needed. Thread-safe.
 
     It is a `Solver`, a `HeuristicSolver` or a `GraphSolver`. `n_at_a_time` boards share the memory limits. The function

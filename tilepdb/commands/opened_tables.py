@@ -1,0 +1,102 @@
+"""Tables for the boards of a command: those of --db, or the standard table of each board size."""
+
+import threading
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tilepdb.commands.options import TableOptions
+from tilepdb.commands.output import message
+from tilepdb.progress import ProgressLine
+
+if TYPE_CHECKING:
+    from pdb_core.puzzle import BoardSize, Tiles
+    from pdb_query import Database, Instance
+    from solver.answers.requests import Request
+
+
+class OpenDatabases:
+    """Databases of --db, or the standard one of each board size, opened when a board needs it. Thread-safe.
+
+    given  the databases of --db, opened on entry
+    """
+
+    def __init__(self, options: TableOptions) -> None:
+        self._options = options
+        self.given: tuple[Database, ...] = ()
+        self._standard: dict[tuple[BoardSize, int], Database] = {}
+        self._lock = threading.Lock()
+
+    def __enter__(self) -> "OpenDatabases":
+        for path in self._options.db or ():
+            database = self._open(path)
+            if self.given:
+                database.check_size(self.given[0].size)
+                database.views(self.given[0].goal)  # raises `GoalError` if it cannot serve that goal
+            self.given += (database,)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for database in (*self.given, *self._standard.values()):
+            database.close()
+
+    def goal_of(self, size: "BoardSize", *given: str | None) -> "Tiles":
+        """Return the first given goal, such as that of a board and that of --goal, for boards of a size.
+
+        Without any it is the goal of the --db tables, else blank-last. Raises `GoalError`.
+        """
+        from pdb_core.puzzle import blank_last, parse_goal
+
+        for goal in given:
+            if goal is not None:
+                return parse_goal(goal, size)
+        if self.given and self.given[0].size == size:
+            return self.given[0].goal
+        return blank_last(size)
+
+    def request(self, instance: "Instance", goal: str | None) -> "Request":
+        """Return the request to solve `instance`. Raises `GoalError`."""
+        from solver.answers.requests import Request
+
+        known = (instance.optimal_length, instance.published_length)
+        return Request(instance.id, instance.board, self.goal_of(instance.size, instance.goal, goal), *known)
+
+    def digests(self) -> list[str] | str:
+        """Return the digests of the headers of --db, or `standard`."""
+        return [database.header.digest() for database in self.given] or "standard"
+
+    def databases_for(self, size: "BoardSize", goal: "Tiles") -> "tuple[Database, ...]":
+        """Return the tables for boards of a size and goal.
+
+        Raises `TableMismatchError`, `InputError` if boards are too large for tables, and the errors of a build.
+        """
+        from pdb_core.puzzle import check_table_size
+        from tilepdb.standard import standard_table
+
+        check_table_size(size)
+        with self._lock:
+            if self.given:
+                self.given[0].check_size(size)
+                return self.given
+            key = size, goal.index(0)
+            if key not in self._standard:
+                path = standard_table(size, goal, message)
+                self._standard[key] = self._open(path)
+            return (self._standard[key],)
+
+    def _open(self, path: Path) -> "Database":
+        return open_file(path, self._options.load, verify=self._options.verify)
+
+
+def open_file(path: Path, load: str, *, verify: bool) -> "Database":
+    """Open a table file; with `verify` compare its tables with their digests, progress on stderr.
+
+    Raises `TableFileError`, `MemoryLimitError`.
+    """
+    from pdb_query import open_database
+
+    with ProgressLine(message) as line:
+
+        def show(done: int, total: int) -> None:
+            line.show(f"{path}: digests, {100 * done // max(1, total)} %", done / max(1, total))
+
+        return open_database(path, load=load, verify=verify, progress=show)  # type: ignore[arg-type]
