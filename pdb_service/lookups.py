@@ -18,7 +18,7 @@ from pdb_core.messages import as_typed
 from pdb_core.puzzle import Board, parse_size
 from pdb_query.database import Probe
 from pdb_service.answers import BatchAnswer, BatchItem, LookupAnswer
-from pdb_service.openapi import TABLE_STATUSES, ApiRoute
+from pdb_service.openapi import TABLE_STATUSES, ApiRoute, Routes
 from pdb_service.requests import BatchBody, BatchQuery, BoardQuery, read_json, read_query
 from pdb_service.responses import JSON, AnswerResponse, problem
 from pdb_service.served_databases import Served, ServedDatabases
@@ -37,7 +37,7 @@ _BATCH_BODY = {
 }
 
 
-def lookup_routes(service: Service) -> list[ApiRoute]:
+def lookup_routes(service: Service) -> Routes:
     """Return the routes of lookups."""
     # Threads only for batches: each keeps as much memory as its largest batch took, which is much more for JSON.
     threads = {kind: ThreadPoolExecutor(n, thread_name_prefix="batch") for kind, n in ((JSON, 1), (BINARY, 2))}
@@ -64,19 +64,9 @@ def lookup_routes(service: Service) -> list[ApiRoute]:
         service.metrics.boards.inc(n_boards)
         return Response(content, media_type=media_type)
 
-    return [
-        ApiRoute("/v1/lookup", lookup, query=BoardQuery, answer=LookupAnswer, statuses=TABLE_STATUSES),
-        ApiRoute(
-            "/v1/lookup",
-            lookup_batch,
-            method="POST",
-            query=BatchQuery,
-            body=_BATCH_BODY,
-            answer=BatchAnswer,
-            others=[BINARY],
-            statuses=[*TABLE_STATUSES, 415],
-        ),
-    ]
+    get = ApiRoute(lookup, BoardQuery, answer=LookupAnswer, statuses=TABLE_STATUSES)
+    post = ApiRoute(lookup_batch, BatchQuery, _BATCH_BODY, BatchAnswer, [BINARY], [*TABLE_STATUSES, 415])
+    return {"/v1/lookup": {"GET": get, "POST": post}}
 
 
 async def _probe_together(served: Served, boards: list[Board]) -> list[Probe | None]:

@@ -6,14 +6,16 @@ import logging
 import random
 import re
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from http import HTTPStatus
 
+from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from pdb_core.errors import OriginError, RequestError, RequestTooLargeError, TokenError
 from pdb_core.messages import as_typed
-from pdb_service.openapi import Endpoint
+from pdb_service.openapi import Routes
 from pdb_service.responses import problem, problem_response, reported_problem
 from pdb_service.service import Service
 from pdb_service.settings import is_allowed
@@ -43,16 +45,15 @@ _log = logging.getLogger("tile_pdb.service")
 class Gate:
     """Middleware that checks requests, answers errors as problems, adds headers, and counts requests.
 
-    HEAD is answered as GET; the server leaves out the body. `endpoints` are those of methods and whole paths: they are
-    called directly, because the app takes longer to find them than they take to look up a board.
+    HEAD is answered as GET; the server leaves out the body. `other` takes what is not HTTP, as the lifespan.
     """
 
-    def __init__(self, app: ASGIApp, service: Service, endpoints: Mapping[tuple[str, str], Endpoint]) -> None:
-        self._app, self._service, self._settings, self._endpoints = app, service, service.settings, endpoints
+    def __init__(self, other: ASGIApp, service: Service, routes: Routes) -> None:
+        self._other, self._service, self._settings, self._routes = other, service, service.settings, routes
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
-            await self._app(scope, receive, send)
+            await self._other(scope, receive, send)
             return
         started = time.perf_counter()
         headers = dict(scope["headers"])  # of a repeated header the last
@@ -60,7 +61,10 @@ class Gate:
         method = "GET" if scope["method"] == "HEAD" else scope["method"]
         scope = {**scope, "method": method, "state": {**scope.get("state", {}), "request_id": request_id}}
         path = scope["path"].removeprefix(scope.get("root_path", ""))  # of an app that mounts this one
-        endpoint = self._endpoints.get((method, path))
+        # The route, not the path, is counted: clients must not be able to create new series.
+        parent, _, name = path.rpartition("/")
+        route = path if path in self._routes or not name else f"{parent}/{{name}}"
+        methods = self._routes.get(route, {})
         most_bytes = self._settings.max_body_bytes
         if (method, path) != _BATCHES:
             most_bytes = min(most_bytes, _SMALL_BODY_BYTES)
@@ -71,11 +75,10 @@ class Gate:
             _check_size(int(headers.get(b"content-length", b"0")), most_bytes)
             if path in _PATHS_WITH_TABLES and not self._service.loaded.done():
                 await self._service.wait_until_ready()
-            if endpoint is None:
-                await self._app(scope, exchange.receive, exchange.send)
-            else:
-                response = await endpoint(Request(scope, exchange.receive))
-                await response(scope, exchange.receive, exchange.send)
+            if method not in methods:
+                raise _no_route(methods)
+            response = await methods[method].endpoint(Request(scope, exchange.receive))
+            await response(scope, exchange.receive, exchange.send)
         except ClientDisconnect:
             # Or the body is malformed: the server does not tell these apart.
             found = problem(RequestError("the body of the request is incomplete or malformed"))
@@ -85,14 +88,12 @@ class Gate:
             found = reported_problem(error, request_id)
             if exchange.status:
                 raise  # the server then cuts the answer
-            await problem_response(found)(scope, receive, exchange.send)
+            await problem_response(found, getattr(error, "headers", None))(scope, receive, exchange.send)
         finally:
             self._service.n_held_bytes -= exchange.n_held_bytes
-            # The route, not the path: clients must not be able to create new series.
-            route = path if endpoint else getattr(scope.get("route"), "path", "other")
             known_method = method if method in _METHODS else "other"
             seconds = time.perf_counter() - started
-            self._service.metrics.count_request(route, known_method, exchange.status, seconds)
+            self._service.metrics.count_request(route if methods else "other", known_method, exchange.status, seconds)
             if self._settings.access_log:
                 shown = as_typed(scope["path"], _LOGGED_CHARACTERS)
                 _log.info("%s %s %s %d %.3f s", request_id, as_typed(method), shown, exchange.status, seconds)
@@ -188,6 +189,14 @@ class _Exchange:
         for start in range(0, len(body), _PIECE_BYTES):
             more = message.get("more_body", False) or start + _PIECE_BYTES < len(body)
             await self._send({**message, "body": body[start : start + _PIECE_BYTES], "more_body": more})
+
+
+def _no_route(methods: Collection[str]) -> HTTPException:
+    """Return the error of a path that has routes for `methods` only."""
+    if not methods:
+        return HTTPException(HTTPStatus.NOT_FOUND)
+    allowed = sorted({*methods, *(["HEAD"] if "GET" in methods else [])})
+    return HTTPException(HTTPStatus.METHOD_NOT_ALLOWED, headers={"Allow": ", ".join(allowed)})
 
 
 def _request_id(headers: Mapping[bytes, bytes]) -> str:

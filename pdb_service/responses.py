@@ -1,9 +1,10 @@
 """Answers as responses, and errors: problem details (RFC 9457), and the status of each error."""
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from http import HTTPStatus
 
+from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
 from pdb_core.errors import (
@@ -81,6 +82,8 @@ def problem(error: PdbError) -> Problem:
 
 def reported_problem(error: Exception, request_id: str) -> Problem:
     """Return the problem of any error. Log the server's own faults with their traceback and the id of the request."""
+    if isinstance(error, HTTPException):
+        return problem_of_status(error.status_code, f"{error.detail}; /openapi.json lists all routes")
     internal = HTTPStatus.INTERNAL_SERVER_ERROR
     found = problem(error) if isinstance(error, PdbError) else problem_of_status(internal, _FAULT)
     if not _is_fault(found.status):
@@ -99,9 +102,11 @@ def problem_of_status(status: int, detail: str, kind: str | None = None) -> Prob
     )
 
 
-def problem_response(found: Problem) -> AnswerResponse:
+def problem_response(found: Problem, headers: Mapping[str, str] | None = None) -> AnswerResponse:
     """Return a problem as a response."""
-    return AnswerResponse(found, found.status, _HEADERS.get(found.status, []), PROBLEM_MEDIA_TYPE)
+    response = AnswerResponse(found, found.status, _HEADERS.get(found.status, []), PROBLEM_MEDIA_TYPE)
+    response.headers.update(headers or {})
+    return response
 
 
 def _is_fault(status: int) -> bool:

@@ -5,6 +5,7 @@ import math
 import time
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
+from dataclasses import replace
 from functools import partial
 from typing import Any, cast
 
@@ -19,7 +20,7 @@ from pdb_core.puzzle import Board, is_solvable
 from pdb_core.types import BLANK
 from pdb_service.answers import Answer, MoveAnswer, MovesAnswer, SolveAnswer, SolveProgress
 from pdb_service.middleware import CLIENT_GONE
-from pdb_service.openapi import TABLE_STATUSES, ApiRoute
+from pdb_service.openapi import TABLE_STATUSES, ApiRoute, Routes
 from pdb_service.requests import HINT_S, SearchQuery, SolveBody, parse_query, read_json, read_query
 from pdb_service.responses import JSON, AnswerResponse, reported_problem
 from pdb_service.searches import Find, Report, Searches
@@ -38,7 +39,7 @@ _EVENT_S = 0.2
 _SOLVE_BODY = {JSON: {"schema": SolveBody.model_json_schema()}}
 
 
-def solve_routes(service: Service) -> list[ApiRoute]:
+def solve_routes(service: Service) -> Routes:
     """Return the routes that search."""
     most_s = service.settings.solve_s
 
@@ -86,12 +87,11 @@ def solve_routes(service: Service) -> list[ApiRoute]:
             raise ParameterError(f"{as_typed(name)} stands in the query; POST takes it in the body")
         return await solve(request, read_json(SolveBody, await request.body()))
 
-    of_solve: dict[str, Any] = {"answer": SolveAnswer, "others": [_EVENTS], "statuses": TABLE_STATUSES}
-    return [
-        ApiRoute("/v1/moves", moves, query=SearchQuery, answer=MovesAnswer, statuses=TABLE_STATUSES),
-        ApiRoute("/v1/solve", solve_from_query, query=SearchQuery, **of_solve),
-        ApiRoute("/v1/solve", solve_from_body, method="POST", body=_SOLVE_BODY, **of_solve),
-    ]
+    get = ApiRoute(solve_from_query, SearchQuery, None, SolveAnswer, [_EVENTS], TABLE_STATUSES)
+    return {
+        "/v1/moves": {"GET": ApiRoute(moves, SearchQuery, answer=MovesAnswer, statuses=TABLE_STATUSES)},
+        "/v1/solve": {"GET": get, "POST": replace(get, endpoint=solve_from_body, query=None, body=_SOLVE_BODY)},
+    }
 
 
 class _EventResponse(StreamingResponse):

@@ -42,7 +42,7 @@ def test_routes_are_those_of_openapi(app: Starlette) -> None:
         for path in re.findall(r"/[\w/{}]+", heading)
     }
     assert documented == {
-        (method, path) for path, methods in openapi(app.routes)["paths"].items() for method in methods
+        (method, path) for path, methods in openapi(app.state.routes)["paths"].items() for method in methods
     }
 
 
