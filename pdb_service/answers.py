@@ -20,6 +20,9 @@ from pdb_service.served_databases import Served, ServedDatabases
 from pdb_service.settings import ServiceSettings
 from solver.solution import Solution
 
+# Media types.
+JSON, BINARY, EVENTS = "application/json", "application/octet-stream", "text/event-stream"
+
 
 class Answer(BaseModel):
     """Base of the models: immutable, and without conversions such as "1" to 1."""

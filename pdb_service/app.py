@@ -1,7 +1,8 @@
 """The service as an ASGI app: its routes and its middleware. Read this first.
 
 /v1/lookup                        lookups
-/v1/moves, /v1/solve              solves, searches
+/v1/moves, /v1/solve              solves
+threads, queues of searches       searches
 /v1/databases, /metrics, the page about, page/
 parameters and bodies, answers    requests, answers
 the database that serves a board  served_databases
@@ -46,8 +47,8 @@ def create_app(databases: Iterable[Database], settings: ServiceSettings | None =
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
         service.start()
         yield
-        service.searches.stop()
-        await service.searches.close()
+        service.pools.stop()
+        await service.pools.close()
 
     made_document = cache(lambda: to_json(openapi(routes)))
 

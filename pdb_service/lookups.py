@@ -3,9 +3,7 @@
 In a batch, an invalid board has a problem at its position in the answer; boards that cannot be solved have no h.
 """
 
-import asyncio
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
 
@@ -17,15 +15,14 @@ from pdb_core.errors import BoardError, MediaTypeError, RequestError, RequestToo
 from pdb_core.messages import as_typed
 from pdb_core.puzzle import Board, parse_size
 from pdb_query.database import Probe
-from pdb_service.answers import BatchAnswer, BatchItem, LookupAnswer
+from pdb_service.answers import BINARY, JSON, BatchAnswer, BatchItem, LookupAnswer
 from pdb_service.openapi import TABLE_STATUSES, ApiRoute, Routes
 from pdb_service.requests import BatchBody, BatchQuery, BoardQuery, read_json, read_query
-from pdb_service.responses import JSON, AnswerResponse, problem
+from pdb_service.responses import AnswerResponse, problem
 from pdb_service.served_databases import Served, ServedDatabases
 from pdb_service.service import Service
 from pdb_service.together import Together
 
-BINARY = "application/octet-stream"
 # The first invalid boards of a batch have a problem that says what is wrong with them, all others a short one.
 _MOST_EXPLAINED = 100
 # Boards that are written as JSON at a time: other requests run between two slices.
@@ -39,8 +36,6 @@ _BATCH_BODY = {
 
 def lookup_routes(service: Service) -> Routes:
     """Return the routes of lookups."""
-    # Threads only for batches: each keeps as much memory as its largest batch took, which is much more for JSON.
-    threads = {kind: ThreadPoolExecutor(n, thread_name_prefix="batch") for kind, n in ((JSON, 1), (BINARY, 2))}
     together = Together(_probe_together, 1)
 
     async def lookup(request: Request) -> Response:
@@ -54,13 +49,12 @@ def lookup_routes(service: Service) -> Routes:
         """Look up many boards. The answers have the order and the media type of the boards."""
         query = read_query(BatchQuery, request.scope["query_string"])
         media_type = request.headers.get("content-type", JSON).partition(";")[0].strip().lower()
-        if media_type not in threads:
+        if media_type not in _BATCH_BODY:
             raise MediaTypeError(
                 f"media type {as_typed(media_type, 40)!r} is not that of a batch; give Content-Type {JSON} or {BINARY}"
             )
         body = await request.body()
-        loop = asyncio.get_running_loop()
-        content, n_boards = await loop.run_in_executor(threads[media_type], _look_up, service, media_type, body, query)
+        content, n_boards = await service.pools.run(media_type, _look_up, service, media_type, body, query)
         service.metrics.boards.inc(n_boards)
         return Response(content, media_type=media_type)
 

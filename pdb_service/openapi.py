@@ -11,9 +11,9 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from pdb_core import __version__
-from pdb_service.answers import Answer, Problem
+from pdb_service.answers import JSON, Answer, Problem
 from pdb_service.requests import Names
-from pdb_service.responses import JSON, PROBLEM_MEDIA_TYPE
+from pdb_service.responses import PROBLEM_MEDIA_TYPE
 
 _REFERENCE = "#/components/schemas/{model}"
 _TEXT = {"schema": {"type": "string"}}

@@ -23,9 +23,8 @@ from pdb_core.errors import (
     TokenError,
     UnknownDatabaseError,
 )
-from pdb_service.answers import Answer, Problem
+from pdb_service.answers import JSON, Answer, Problem
 
-JSON = "application/json"
 PROBLEM_MEDIA_TYPE = "application/problem+json"
 _HEADERS: dict[int, list[tuple[bytes, bytes]]] = {
     HTTPStatus.SERVICE_UNAVAILABLE: [(b"retry-after", b"5")],

@@ -9,11 +9,12 @@ import math
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
 
 from pdb_core.errors import BusyError
 from pdb_core.system import lower_thread_priority
 from pdb_core.threads import thread_pool
-from pdb_service.answers import Answer, SolveProgress
+from pdb_service.answers import BINARY, JSON, Answer, SolveProgress
 from pdb_service.metrics import Metrics
 from pdb_service.settings import ServiceSettings
 from solver import Iteration
@@ -22,6 +23,7 @@ from solver import Iteration
 _NICENESS = 10
 _STOPPING = "this server is being stopped; try again in a moment"
 
+Result = TypeVar("Result")
 Report = Callable[[Iteration], None]
 # Returns the answer of a search, whose progress it reports. Raises what the report raises.
 Find = Callable[[Report], Answer]
@@ -32,21 +34,16 @@ class GivenUpError(Exception):
 
 
 class _Queue:
-    """Threads that search, and the searches that run in them or wait for one, first come, first served."""
+    """The searches that run in threads of one pool or wait for one, first come, first served."""
 
     def __init__(self, name: str, n_threads: int) -> None:
         self.name = name
-        self.pool = _pool(name, n_threads)
         self.slots = asyncio.Semaphore(n_threads)
         self.searches: list[Search] = []
 
     @property
     def n_running(self) -> int:
         return sum(search.started is not None for search in self.searches)
-
-
-def _pool(name: str, n_threads: int) -> ThreadPoolExecutor:
-    return thread_pool(n_threads, thread_name_prefix=name, initializer=lower_thread_priority, initargs=(_NICENESS,))
 
 
 class Search:
@@ -62,8 +59,8 @@ class Search:
         self.queue = queue
         self.is_given_up = False
         self.started: float | None = None
-        # Generated and expanded nodes of finished thresholds, and the report of the current one.
-        self._progress: tuple[int, int, Iteration] | None = None
+        # The last report of each threshold.
+        self._reports: dict[int, Iteration] = {}
 
     @property
     def n_ahead(self) -> int:
@@ -72,41 +69,40 @@ class Search:
 
     def report(self, progress: Iteration) -> None:
         """Take the progress of the search."""
-        generated = expanded = 0
-        if self._progress is not None:
-            generated, expanded, latest = self._progress
-            if latest.threshold != progress.threshold:
-                generated, expanded = generated + latest.generated, expanded + latest.expanded
-        self._progress = generated, expanded, progress
+        self._reports[progress.threshold] = progress
 
     def progress(self) -> SolveProgress | None:
         """Return the data of the event `progress`; None before the first report."""
-        if self._progress is None or self.started is None:
+        reports = tuple(self._reports.values())  # its thread may add one meanwhile
+        if not reports or self.started is None:
             return None
-        generated, expanded, latest = self._progress
+        generated = sum(at.generated for at in reports)
         seconds = time.monotonic() - self.started
-        generated += latest.generated
         return SolveProgress(
-            threshold=latest.threshold,
+            threshold=reports[-1].threshold,
             generated=generated,
-            expanded=expanded + latest.expanded,
+            expanded=sum(at.expanded for at in reports),
             seconds=round(seconds, 3),
             nodes_per_s=round(generated / seconds) if seconds > 0 else 0,
         )
 
 
-class Searches:
-    """All searches of a service. For the event loop.
+class SearchPools:
+    """All threads of a service, by the names of their pools, and its searches. For the event loop.
 
+    Threads for batches, `JSON` and `BINARY`, are few: each keeps as much memory as its largest batch took, which is
+    much more for JSON. "easy" is for boards whose search takes no more than some 10 ms; they do not wait in a queue.
     Searches with a time limit of at most `short_s` have a queue of their own: hints do not wait behind long searches.
-
-    easy_pool  threads for boards whose search takes no more than some 10 ms; they do not wait in a queue
     """
 
     def __init__(self, settings: ServiceSettings, metrics: Metrics) -> None:
         self._settings, self._metrics = settings, metrics
         self._queues = self._short, self._long = tuple(_Queue(name, settings.n_solves) for name in ("short", "long"))
-        self.easy_pool = _pool("easy", settings.n_solves)
+        self._pools = {JSON: ThreadPoolExecutor(1), BINARY: ThreadPoolExecutor(2)}
+        for name in ("easy", "short", "long"):
+            self._pools[name] = thread_pool(
+                settings.n_solves, initializer=lower_thread_priority, initargs=(_NICENESS,), thread_name_prefix=name
+            )
         # The time when running searches must end.
         self._end = math.inf
         metrics.running.set_function(lambda: self.n_running)
@@ -153,6 +149,10 @@ class Searches:
             if search.started is None:
                 search.answer.cancel()
 
+    async def run(self, pool: str, call: Callable[..., Result], *arguments: object) -> Result:
+        """Return what a call returns in a thread of a pool."""
+        return await asyncio.get_running_loop().run_in_executor(self._pools[pool], call, *arguments)
+
     def stop(self) -> None:
         """Refuse new searches, and end running ones after the time of grace. Thread-safe."""
         self._end = min(self._end, time.monotonic() + self._settings.grace_s)
@@ -162,7 +162,7 @@ class Searches:
         left = [search.answer for queue in self._queues for search in queue.searches]
         if left:
             await asyncio.wait(left)
-        for pool in (self.easy_pool, *(queue.pool for queue in self._queues)):
+        for pool in self._pools.values():
             pool.shutdown(wait=False, cancel_futures=True)
 
     def _queue(self, seconds: float) -> _Queue:
@@ -181,7 +181,7 @@ class Searches:
         try:
             self._check_not_stopping(queue)
             search.started = time.monotonic()
-            return await asyncio.get_running_loop().run_in_executor(queue.pool, find, report)
+            return await self.run(queue.name, find, report)
         finally:
             queue.slots.release()
 

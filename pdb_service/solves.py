@@ -18,18 +18,17 @@ from pdb_core.errors import ParameterError
 from pdb_core.messages import as_typed
 from pdb_core.puzzle import Board, is_solvable
 from pdb_core.types import BLANK
-from pdb_service.answers import Answer, MoveAnswer, MovesAnswer, SolveAnswer, SolveProgress
+from pdb_service.answers import EVENTS, JSON, Answer, MoveAnswer, MovesAnswer, SolveAnswer, SolveProgress
 from pdb_service.middleware import CLIENT_GONE
 from pdb_service.openapi import TABLE_STATUSES, ApiRoute, Routes
 from pdb_service.requests import HINT_S, SearchQuery, SolveBody, parse_query, read_json, read_query
-from pdb_service.responses import JSON, AnswerResponse, reported_problem
-from pdb_service.searches import Find, Report, Searches
+from pdb_service.responses import AnswerResponse, reported_problem
+from pdb_service.searches import Find, Report, SearchPools
 from pdb_service.served_databases import Served
 from pdb_service.service import Service
 from pdb_service.together import Together
-from solver import Iteration, Limits, Solution
+from solver import Checkpoint, Iteration, Limits, Solution
 
-_EVENTS = "text/event-stream"
 # nginx then does not buffer the events.
 _EVENT_HEADERS = {"X-Accel-Buffering": "no"}
 # Searches with a shorter time limit do not wait for searches of easy boards.
@@ -43,9 +42,8 @@ def solve_routes(service: Service) -> Routes:
     """Return the routes that search."""
     most_s = service.settings.solve_s
 
-    async def solve_easy(served: Served, boards: list[Board]) -> list[Solution]:
-        threads = service.searches.easy_pool
-        return await asyncio.get_running_loop().run_in_executor(threads, service.solve_easy, served, boards)
+    async def solve_easy(served: Served, boards: list[Board]) -> list[Solution | Checkpoint]:
+        return await service.pools.run("easy", service.solve_easy, served, boards)
 
     together = Together(solve_easy, service.settings.n_solves)
 
@@ -57,25 +55,30 @@ def solve_routes(service: Service) -> Routes:
         find = partial(_list_moves, service, board, served, Limits(seconds, query.max_nodes))
         if seconds == 0 or board == served.goal or not is_solvable(board, served.goal, served.size):
             return AnswerResponse(find())
-        return await _answer(request, service.searches, find, seconds)
+        return await _answer(request, service.pools, find, seconds)
 
     async def solve(request: Request, given: SearchQuery | SolveBody) -> Response:
         board, served = service.databases.place(given.board, given.goal, given.db)
         seconds = most_s if given.time_limit is None else min(most_s, given.time_limit)
-        wants_events = _EVENTS in request.headers.get("accept", "")
+        wants_events = EVENTS in request.headers.get("accept", "")
         if not is_solvable(board, served.goal, served.size):
             answer = SolveAnswer.of(board, served, None)
-            return Response(_event("result", answer), media_type=_EVENTS) if wants_events else AnswerResponse(answer)
-        find = partial(_solve, service, board, served, Limits(seconds, given.max_nodes))
+            return Response(_event("result", answer), media_type=EVENTS) if wants_events else AnswerResponse(answer)
+        limits, checkpoint = Limits(seconds, given.max_nodes), Checkpoint()
+
+        def find(report: Report) -> SolveAnswer:
+            return SolveAnswer.of(board, served, service.solve(board, served, limits, report, checkpoint))
+
         if not wants_events:
-            if given.max_nodes is None and seconds >= _EASY_S and not service.searches.is_stopping:
-                solution = await together.ask(board, served)
-                if solution is not None:
-                    return AnswerResponse(SolveAnswer.of(board, served, solution))
-            return await _answer(request, service.searches, find, seconds)
-        service.searches.check_open(seconds)  # a refusal needs the status, which events come after
-        events = _events(service.searches, find, seconds, request.state.request_id)
-        return _EventResponse(events, media_type=_EVENTS, headers=_EVENT_HEADERS)
+            if given.max_nodes is None and seconds >= _EASY_S and not service.pools.is_stopping:
+                found = await together.ask(board, served)
+                if isinstance(found, Solution):
+                    return AnswerResponse(SolveAnswer.of(board, served, found))
+                checkpoint = found
+            return await _answer(request, service.pools, find, seconds)
+        service.pools.check_open(seconds)  # a refusal needs the status, which events come after
+        events = _events(service.pools, find, seconds, request.state.request_id)
+        return _EventResponse(events, media_type=EVENTS, headers=_EVENT_HEADERS)
 
     async def solve_from_query(request: Request) -> Response:
         """Find an optimal solution; with `Accept: text/event-stream`, report progress too."""
@@ -87,7 +90,7 @@ def solve_routes(service: Service) -> Routes:
             raise ParameterError(f"{as_typed(name)} stands in the query; POST takes it in the body")
         return await solve(request, read_json(SolveBody, await request.body()))
 
-    get = ApiRoute(solve_from_query, SearchQuery, None, SolveAnswer, [_EVENTS], TABLE_STATUSES)
+    get = ApiRoute(solve_from_query, SearchQuery, None, SolveAnswer, [EVENTS], TABLE_STATUSES)
     return {
         "/v1/moves": {"GET": ApiRoute(moves, SearchQuery, answer=MovesAnswer, statuses=TABLE_STATUSES)},
         "/v1/solve": {"GET": get, "POST": replace(get, endpoint=solve_from_body, query=None, body=_SOLVE_BODY)},
@@ -105,9 +108,9 @@ class _EventResponse(StreamingResponse):
             await super().__call__(scope, receive, send)
 
 
-async def _answer(request: Request, searches: Searches, find: Find, seconds: float) -> Response:
+async def _answer(request: Request, pools: SearchPools, find: Find, seconds: float) -> Response:
     """Return the answer of a search; an empty response if the client leaves first."""
-    with searches.start(find, seconds) as search:
+    with pools.start(find, seconds) as search:
         # A single task: each new `receive` would let the server read more requests that are sent behind this one.
         leaving = asyncio.create_task(_wait_until_left(request))
         try:
@@ -128,10 +131,10 @@ async def _wait_until_left(request: Request) -> None:
         pass
 
 
-async def _events(searches: Searches, find: Find, seconds: float, request_id: str) -> AsyncGenerator[bytes]:
+async def _events(pools: SearchPools, find: Find, seconds: float, request_id: str) -> AsyncGenerator[bytes]:
     """Yield progress several times a second, then the answer or the problem. Closing the iterator ends the search."""
     try:
-        with searches.start(find, seconds) as search:
+        with pools.start(find, seconds) as search:
             # Events also while the search waits: only writing shows that a client has left.
             while not (await asyncio.wait({search.answer}, timeout=_EVENT_S))[0]:
                 progress = search.progress()
@@ -147,10 +150,6 @@ async def _events(searches: Searches, find: Find, seconds: float, request_id: st
 
 def _event(name: str, data: Answer) -> bytes:
     return b"event: " + name.encode() + b"\ndata: " + data.to_json() + b"\n\n"
-
-
-def _solve(service: Service, board: Board, served: Served, limits: Limits, report: Report) -> SolveAnswer:
-    return SolveAnswer.of(board, served, service.solve(board, served, limits, report))
 
 
 def _list_moves(

@@ -77,6 +77,7 @@ class IdaStar:
             finds_all=finds_all,
             listed=listed,
             keeps_rest=keeps_rest,
+            continues=checkpoint is not None and bool(checkpoint.finished),
         )
         result = found.result(0)
         if listed is not None and result.moves == ():
@@ -94,13 +95,15 @@ class IdaStar:
         finds_all: bool = False,
         listed: Listed | None = None,
         keeps_rest: bool = False,
+        continues: bool = False,
     ) -> Iterator[BoardsSearch]:
         """Search boards (m, n_cells), or their roots, one after another, without Python between easy ones.
 
         Each must be solvable. Yield the search every fraction of a second and at the end, always the same object.
         `report` is called every fraction of a second with the row of a hard board. Workers of `pool` help with it.
-        `checkpoints` is called with the row of a hard board and returns its checkpoint. `limits`, `finds_all`,
-        `listed` and `keeps_rest` are those of `search`, for each board.
+        `checkpoints` is called with the row of a hard board and returns its checkpoint, which has the finished
+        thresholds when the search is yielded. With `continues` it had some before. `limits`, `finds_all`, `listed` and
+        `keeps_rest` are those of `search`, for each board.
         """
         start = time.perf_counter()
         many = BoardsSearch(boards if isinstance(boards, Roots) else self.engine.roots(boards), start)
@@ -109,22 +112,25 @@ class IdaStar:
         n_nodes = self.stacks.slice_nodes
         # The first slice has no limit, and its last round may generate this many nodes too many.
         n_most = n_nodes + N_MOVES * mem.BATCH
-        if finds_all or in_order or (limits.max_nodes is not None and limits.max_nodes < n_most):
+        if finds_all or in_order or continues or (limits.max_nodes is not None and limits.max_nodes < n_most):
             n_nodes = 0
         with self.stacks.borrowed() as stack:
             while (status := many.search(self.engine, stack, n_nodes)) != mem.EXHAUSTED:
+                row = many.board
+                checkpoint = None if checkpoints is None else checkpoints(row)
+                if checkpoint is not None:
+                    checkpoint.resume(many.iterations(row), int(many.roots.thresholds[row]))
                 yield many
                 if status == mem.TOO_DEEP:
                     raise too_deep(many.threshold)
                 many.resume()
-                row = many.board
                 search = _LongSearch(
                     self,
                     many,
                     stack,
                     Clock(limits, None if report is None else partial(report, row), many.began_at),
                     pool,
-                    None if checkpoints is None else checkpoints(row),
+                    checkpoint,
                     in_order=in_order,
                     finds_all=finds_all,
                     listed=listed,
