@@ -33,7 +33,7 @@ _HEADERS: dict[int, list[tuple[bytes, bytes]]] = {
 _log = logging.getLogger("tile_pdb.service")
 # The message of an internal error may name files of this machine: it goes only into the log.
 _FAULT = "the server failed to answer; see its log"
-# The first class that fits counts.
+# The first class that fits counts; all other errors are the server's own.
 STATUS: tuple[tuple[type[PdbError], HTTPStatus], ...] = (
     (TokenError, HTTPStatus.UNAUTHORIZED),
     (OriginError, HTTPStatus.FORBIDDEN),
@@ -47,7 +47,6 @@ STATUS: tuple[tuple[type[PdbError], HTTPStatus], ...] = (
     (GoalError, HTTPStatus.UNPROCESSABLE_ENTITY),
     (InputError, HTTPStatus.UNPROCESSABLE_ENTITY),
     (BusyError, HTTPStatus.SERVICE_UNAVAILABLE),
-    (PdbError, HTTPStatus.INTERNAL_SERVER_ERROR),
 )
 
 
@@ -68,37 +67,26 @@ class AnswerResponse(Response):
         ]  # fmt: skip
 
 
-def status_of(error: PdbError) -> HTTPStatus:
-    """Return the status of the answer for an error."""
-    return next(status for kind, status in STATUS if isinstance(error, kind))
+def problem(error: Exception) -> Problem:
+    """Return the problem of an error; the `type` of a `PdbError` ends in the name of its class."""
+    if isinstance(error, HTTPException):
+        return _problem(error.status_code, "about:blank", f"{error.detail}; /openapi.json lists all routes")
+    status = next((status for kind, status in STATUS if isinstance(error, kind)), HTTPStatus.INTERNAL_SERVER_ERROR)
+    kind = f"{PROBLEM_TYPE}{type(error).__name__}" if isinstance(error, PdbError) else "about:blank"
+    return _problem(status, kind, _FAULT if status == HTTPStatus.INTERNAL_SERVER_ERROR else str(error))
 
 
-def problem(error: PdbError) -> Problem:
-    """Return the problem of an error; its `type` ends in the name of the error's class."""
-    status = status_of(error)
-    return problem_of_status(status, _FAULT if _is_fault(status) else str(error), type(error).__name__)
+def _problem(status: int, kind: str, detail: str) -> Problem:
+    return Problem(type=kind, title=HTTPStatus(status).phrase, status=int(status), detail=detail)
 
 
 def reported_problem(error: Exception, request_id: str) -> Problem:
-    """Return the problem of any error. Log the server's own faults with their traceback and the id of the request."""
-    if isinstance(error, HTTPException):
-        return problem_of_status(error.status_code, f"{error.detail}; /openapi.json lists all routes")
-    internal = HTTPStatus.INTERNAL_SERVER_ERROR
-    found = problem(error) if isinstance(error, PdbError) else problem_of_status(internal, _FAULT)
-    if not _is_fault(found.status):
+    """Return the problem of an error. Log the server's own faults with their traceback and the id of the request."""
+    found = problem(error)
+    if found.status != HTTPStatus.INTERNAL_SERVER_ERROR:
         return found
     _log.error("request %s failed", request_id, exc_info=error)
     return found.model_copy(update={"request_id": request_id})
-
-
-def problem_of_status(status: int, detail: str, kind: str | None = None) -> Problem:
-    """Return the problem of a status; without `kind` it is an error of HTTP itself."""
-    return Problem(
-        type="about:blank" if kind is None else f"{PROBLEM_TYPE}{kind}",
-        title=HTTPStatus(status).phrase,
-        status=int(status),
-        detail=detail,
-    )
 
 
 def problem_response(found: Problem, headers: Mapping[str, str] | None = None) -> AnswerResponse:
@@ -106,7 +94,3 @@ def problem_response(found: Problem, headers: Mapping[str, str] | None = None) -
     response = AnswerResponse(found, found.status, _HEADERS.get(found.status, []), PROBLEM_MEDIA_TYPE)
     response.headers.update(headers or {})
     return response
-
-
-def _is_fault(status: int) -> bool:
-    return status >= HTTPStatus.INTERNAL_SERVER_ERROR and status != HTTPStatus.SERVICE_UNAVAILABLE

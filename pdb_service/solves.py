@@ -16,7 +16,7 @@ from starlette.types import Receive, Scope, Send
 
 from pdb_core.errors import ParameterError
 from pdb_core.messages import as_typed
-from pdb_core.puzzle import Board, is_solvable
+from pdb_core.puzzle import Board
 from pdb_core.types import BLANK
 from pdb_service.answers import EVENTS, JSON, Answer, MoveAnswer, MovesAnswer, SolveAnswer, SolveProgress
 from pdb_service.middleware import CLIENT_GONE
@@ -53,7 +53,7 @@ def solve_routes(service: Service) -> Routes:
         board, served = service.databases.place(query.board, query.goal, query.db)
         seconds = min(most_s, HINT_S if query.time_limit is None else query.time_limit)
         find = partial(_list_moves, service, board, served, Limits(seconds, query.max_nodes))
-        if seconds == 0 or board == served.goal or not is_solvable(board, served.goal, served.size):
+        if seconds == 0 or board == served.goal or not served.is_solvable(board):
             return AnswerResponse(find())
         return await _answer(request, service.pools, find, seconds)
 
@@ -61,7 +61,7 @@ def solve_routes(service: Service) -> Routes:
         board, served = service.databases.place(given.board, given.goal, given.db)
         seconds = most_s if given.time_limit is None else min(most_s, given.time_limit)
         wants_events = EVENTS in request.headers.get("accept", "")
-        if not is_solvable(board, served.goal, served.size):
+        if not served.is_solvable(board):
             answer = SolveAnswer.of(board, served, None)
             return Response(_event("result", answer), media_type=EVENTS) if wants_events else AnswerResponse(answer)
         limits, checkpoint = Limits(seconds, given.max_nodes), Checkpoint()
@@ -156,7 +156,7 @@ def _list_moves(
     service: Service, board: Board, served: Served, limits: Limits, report: Report | None = None
 ) -> MovesAnswer:
     """Return every legal move, best first; without `report`, distances are not searched."""
-    about = MovesAnswer.about(board, served)
+    about = MovesAnswer.about(board, served, solvable=served.is_solvable(board))
     children = [board.move(tile) for tile in board.moves()]
     h: int | None = None
     h_of, distance, distances = dict[Board, int](), None, dict[Board, int]()
