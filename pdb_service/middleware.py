@@ -6,7 +6,7 @@ import logging
 import random
 import re
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from http import HTTPStatus
 
 from starlette.exceptions import HTTPException
@@ -75,8 +75,11 @@ class Gate:
             _check_size(int(headers.get(b"content-length", b"0")), most_bytes)
             if path in _PATHS_WITH_TABLES and not self._service.loaded.done():
                 await self._service.wait_until_ready()
-            if method not in methods:
-                raise _no_route(methods)
+            if not methods:
+                raise HTTPException(HTTPStatus.NOT_FOUND)
+            if method not in methods:  # all paths have GET
+                allowed = ", ".join(sorted({"HEAD", *methods}))
+                raise HTTPException(HTTPStatus.METHOD_NOT_ALLOWED, headers={"Allow": allowed})
             response = await methods[method].endpoint(Request(scope, exchange.receive))
             await response(scope, exchange.receive, exchange.send)
         except ClientDisconnect:
@@ -189,14 +192,6 @@ class _Exchange:
         for start in range(0, len(body), _PIECE_BYTES):
             more = message.get("more_body", False) or start + _PIECE_BYTES < len(body)
             await self._send({**message, "body": body[start : start + _PIECE_BYTES], "more_body": more})
-
-
-def _no_route(methods: Collection[str]) -> HTTPException:
-    """Return the error of a path that has routes for `methods` only."""
-    if not methods:
-        return HTTPException(HTTPStatus.NOT_FOUND)
-    allowed = sorted({*methods, *(["HEAD"] if "GET" in methods else [])})
-    return HTTPException(HTTPStatus.METHOD_NOT_ALLOWED, headers={"Allow": ", ".join(allowed)})
 
 
 def _request_id(headers: Mapping[bytes, bytes]) -> str:

@@ -187,15 +187,14 @@ class SearchPools:
 
     async def _wait(self, queue: _Queue) -> None:
         """Take a slot of a queue. Raises `BusyError` after the longest time that a search may wait."""
-        wait_s, arrived = self._settings.wait_s, time.monotonic()
+        wait_s = self._settings.wait_s
         try:
-            async with asyncio.timeout(wait_s):
-                await queue.slots.acquire()
+            with self._metrics.wait_seconds.labels(queue.name).time():
+                async with asyncio.timeout(wait_s):
+                    await queue.slots.acquire()
         except TimeoutError:
             message = f"no search ended within {wait_s:g} seconds, the longest that a solve may wait here"
             raise self._refusal(queue, "waited", f"{message}; try again in some seconds") from None
-        finally:
-            self._metrics.wait_seconds.labels(queue.name).observe(time.monotonic() - arrived)
 
     @staticmethod
     def _remove(search: Search) -> None:

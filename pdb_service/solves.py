@@ -156,24 +156,23 @@ def _list_moves(
     service: Service, board: Board, served: Served, limits: Limits, report: Report | None = None
 ) -> MovesAnswer:
     """Return every legal move, best first; without `report`, distances are not searched."""
-    about = MovesAnswer.about(board, served, solvable=served.is_solvable(board))
     children = [board.move(tile) for tile in board.moves()]
-    h: int | None = None
-    h_of, distance, distances = dict[Board, int](), None, dict[Board, int]()
-    if about["solvable"]:
-        found = served.database.probe_batch(np.array([board, *children], dtype=np.uint8), served.goal)
-        h, *child_h = found.h.tolist()
-        h_of = dict(zip(children, child_h, strict=True))
-        children.sort(key=h_of.__getitem__)
+    solvable, h_of, distances = served.is_solvable(board), dict[Board, int](), dict[Board, int]()
+    if solvable:
+        boards = [board, *children]
+        found = served.database.probe_batch(np.array(boards, dtype=np.uint8), served.goal)
+        h_of = dict(zip(boards, found.h.tolist(), strict=True))
     if board == served.goal:
-        distance, distances = 0, dict.fromkeys(children, 1)
+        distances = dict.fromkeys(children, 1) | {board: 0}
     elif report is not None:
-        distance, distances = _distances(service, board, children, served, limits, report)
-    if distance is not None:
+        distances = _distances(service, board, children, served, limits, report)
+    distance = distances.get(board)
+    if solvable:
         # A child whose distance was not found is between those one nearer and those one farther.
-        children.sort(key=lambda child: (distances.get(child, distance), h_of[child]))
+        children.sort(key=lambda child: (distances.get(child, distance or 0), h_of[child]))
     moves = tuple(MoveAnswer.of(board, child, h_of.get(child), distances.get(child)) for child in children)
-    return MovesAnswer(**about, h=h, distance=distance, moves=moves)
+    about = MovesAnswer.about(board, served, solvable=solvable)
+    return MovesAnswer(**about, h=h_of.get(board), distance=distance, moves=moves)
 
 
 class _TooFarError(Exception):
@@ -182,7 +181,7 @@ class _TooFarError(Exception):
 
 def _distances(
     service: Service, board: Board, children: Sequence[Board], served: Served, limits: Limits, report: Report
-) -> tuple[int | None, dict[Board, int]]:
+) -> dict[Board, int]:
     """Return the distances of a board and of its children, as far as they are found within the limits.
 
     A child is one move nearer or one farther, by parity. So its search may stop after the nearer distance.
@@ -210,16 +209,15 @@ def _distances(
         return solution
 
     root = solve(board, math.inf)
-    if root is None or root.length is None or not root.moves:
-        return None, {}
-    distances: dict[Board, int] = {}
+    if root is None or not root.moves:
+        return {}
+    distance = len(root.moves)
+    distances = {board: distance}
     for child in children:
         if board[child.index(BLANK)] == root.moves[0]:
-            distances[child] = root.length - 1
-            continue
-        solution = solve(child, root.length - 1)
-        if solution is None:
-            distances[child] = root.length + 1
+            distances[child] = distance - 1
+        elif (solution := solve(child, distance - 1)) is None:
+            distances[child] = distance + 1
         elif solution.length is not None:
             distances[child] = solution.length
-    return root.length, distances
+    return distances

@@ -8,6 +8,7 @@ from pdb_core.puzzle import Board
 from pdb_service.served_databases import Served
 
 Result = TypeVar("Result")
+_Asked = list[tuple[Board, asyncio.Future[Result]]]
 # Boards of one call.
 _MOST_BOARDS = 64
 
@@ -21,7 +22,7 @@ class Together(Generic[Result]):
 
     def __init__(self, answer: Callable[[Served, list[Board]], Awaitable[Sequence[Result]]], n_at_once: int) -> None:
         self._answer, self._n_at_once = answer, n_at_once
-        self._waiting: dict[Served, list[tuple[Board, asyncio.Future[Result]]]] = {}
+        self._waiting: dict[Served, _Asked[Result]] = {}
         self._tasks: set[asyncio.Task[None] | None] = set()
 
     async def ask(self, board: Board, served: Served) -> Result:
@@ -43,7 +44,7 @@ class Together(Generic[Result]):
             await self._answer_some(served, asked[:n_now])
         self._tasks.discard(asyncio.current_task())
 
-    async def _answer_some(self, served: Served, asked: list[tuple[Board, asyncio.Future[Result]]]) -> None:
+    async def _answer_some(self, served: Served, asked: _Asked[Result]) -> None:
         try:
             results = await self._answer(served, [board for board, _ in asked])
         except Exception as error:
@@ -58,6 +59,6 @@ class Together(Generic[Result]):
                 result.set_result(found)
         self._wait_again(served, asked[len(results) :])
 
-    def _wait_again(self, served: Served, asked: list[tuple[Board, asyncio.Future[Result]]]) -> None:
+    def _wait_again(self, served: Served, asked: _Asked[Result]) -> None:
         if asked:
             self._waiting[served] = asked + self._waiting.get(served, [])
