@@ -7,7 +7,6 @@ import random
 import re
 import time
 from collections.abc import Mapping, Sequence
-from http import HTTPStatus
 
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
@@ -76,10 +75,10 @@ class Gate:
             if path in _PATHS_WITH_TABLES and not self._service.loaded.done():
                 await self._service.wait_until_ready()
             if not methods:
-                raise HTTPException(HTTPStatus.NOT_FOUND)
+                raise HTTPException(404)
             if method not in methods:  # all paths have GET
                 allowed = ", ".join(sorted({"HEAD", *methods}))
-                raise HTTPException(HTTPStatus.METHOD_NOT_ALLOWED, headers={"Allow": allowed})
+                raise HTTPException(405, headers={"Allow": allowed})
             response = await methods[method].endpoint(Request(scope, exchange.receive))
             await response(scope, exchange.receive, exchange.send)
         except ClientDisconnect:

@@ -23,6 +23,10 @@ TABLE_STATUSES = (403, 404, 422, 503)
 Endpoint = Callable[[Request], Awaitable[Response]]
 
 
+def _reference(model: type[Answer]) -> dict[str, Any]:
+    return {"schema": {"$ref": _REFERENCE.format(model=model.__name__)}}
+
+
 @dataclass(frozen=True)
 class ApiRoute:
     """A route with what the document says of it: nothing, if it has no answer.
@@ -46,8 +50,8 @@ class ApiRoute:
         """Return the operation of the document."""
         content = dict.fromkeys(self.others, _TEXT)
         if self.answer is not None:
-            content = {JSON: {"schema": {"$ref": _REFERENCE.format(model=self.answer.__name__)}}} | content
-        problem = {"schema": {"$ref": _REFERENCE.format(model=Problem.__name__)}}
+            content = {JSON: _reference(self.answer)} | content
+        problem = _reference(Problem)
         operation: dict[str, Any] = {
             "summary": inspect.getdoc(self.endpoint),
             "operationId": self.endpoint.__name__,

@@ -27,27 +27,28 @@ from pdb_service.answers import JSON, Answer, Problem
 
 PROBLEM_MEDIA_TYPE = "application/problem+json"
 _HEADERS: dict[int, list[tuple[bytes, bytes]]] = {
-    HTTPStatus.SERVICE_UNAVAILABLE: [(b"retry-after", b"5")],
-    HTTPStatus.UNAUTHORIZED: [(b"www-authenticate", b"Bearer")],
+    503: [(b"retry-after", b"5")],
+    401: [(b"www-authenticate", b"Bearer")],
 }
 _log = logging.getLogger("tile_pdb.service")
 # The message of an internal error may name files of this machine: it goes only into the log.
 _FAULT = "the server failed to answer; see its log"
 # The first class that fits counts; all other errors are the server's own.
-STATUS: tuple[tuple[type[PdbError], HTTPStatus], ...] = (
-    (TokenError, HTTPStatus.UNAUTHORIZED),
-    (OriginError, HTTPStatus.FORBIDDEN),
-    (RequestTooLargeError, HTTPStatus.REQUEST_ENTITY_TOO_LARGE),
-    (MediaTypeError, HTTPStatus.UNSUPPORTED_MEDIA_TYPE),
-    (ParameterError, HTTPStatus.UNPROCESSABLE_ENTITY),
-    (RequestError, HTTPStatus.BAD_REQUEST),
-    (UnknownDatabaseError, HTTPStatus.NOT_FOUND),
-    (InstanceError, HTTPStatus.NOT_FOUND),
-    (BoardError, HTTPStatus.UNPROCESSABLE_ENTITY),
-    (GoalError, HTTPStatus.UNPROCESSABLE_ENTITY),
-    (InputError, HTTPStatus.UNPROCESSABLE_ENTITY),
-    (BusyError, HTTPStatus.SERVICE_UNAVAILABLE),
-)
+STATUS: dict[type[PdbError], int] = {
+    TokenError: 401,
+    OriginError: 403,
+    RequestTooLargeError: 413,
+    MediaTypeError: 415,
+    ParameterError: 422,
+    RequestError: 400,
+    UnknownDatabaseError: 404,
+    InstanceError: 404,
+    BoardError: 422,
+    GoalError: 422,
+    InputError: 422,
+    BusyError: 503,
+}
+_INTERNAL = 500
 
 
 class AnswerResponse(Response):
@@ -56,7 +57,7 @@ class AnswerResponse(Response):
     def __init__(
         self,
         answer: Answer | bytes,
-        status: int = HTTPStatus.OK,
+        status: int = 200,
         headers: Iterable[tuple[bytes, bytes]] = (),
         media_type: str = JSON,
     ) -> None:
@@ -71,19 +72,19 @@ def problem(error: Exception) -> Problem:
     """Return the problem of an error; the `type` of a `PdbError` ends in the name of its class."""
     if isinstance(error, HTTPException):
         return _problem(error.status_code, "about:blank", f"{error.detail}; /openapi.json lists all routes")
-    status = next((status for kind, status in STATUS if isinstance(error, kind)), HTTPStatus.INTERNAL_SERVER_ERROR)
+    status = next((status for kind, status in STATUS.items() if isinstance(error, kind)), _INTERNAL)
     kind = f"{PROBLEM_TYPE}{type(error).__name__}" if isinstance(error, PdbError) else "about:blank"
-    return _problem(status, kind, _FAULT if status == HTTPStatus.INTERNAL_SERVER_ERROR else str(error))
+    return _problem(status, kind, _FAULT if status == _INTERNAL else str(error))
 
 
 def _problem(status: int, kind: str, detail: str) -> Problem:
-    return Problem(type=kind, title=HTTPStatus(status).phrase, status=int(status), detail=detail)
+    return Problem(type=kind, title=HTTPStatus(status).phrase, status=status, detail=detail)
 
 
 def reported_problem(error: Exception, request_id: str) -> Problem:
     """Return the problem of an error. Log the server's own faults with their traceback and the id of the request."""
     found = problem(error)
-    if found.status != HTTPStatus.INTERNAL_SERVER_ERROR:
+    if found.status != _INTERNAL:
         return found
     _log.error("request %s failed", request_id, exc_info=error)
     return found.model_copy(update={"request_id": request_id})

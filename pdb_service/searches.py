@@ -126,12 +126,10 @@ class SearchPools:
     def check_open(self, seconds: float) -> None:
         """Raise `BusyError` if a search with this time limit would be refused at once."""
         queue = self._queue(seconds)
-        n_running = queue.n_running
-        n_waiting = len(queue.searches) - n_running
-        if n_running + n_waiting >= self._settings.n_solves + self._settings.n_waiting:
-            raise self._refusal(
-                queue, "full", f"{n_running} solves run here and {n_waiting} wait; try again in some seconds"
-            )
+        n = len(queue.searches)
+        if n >= self._settings.n_solves + self._settings.n_waiting:
+            state = f"{queue.n_running} solves run here and {n - queue.n_running} wait"
+            raise self._refusal(queue, "full", f"{state}; try again in some seconds")
         self._check_not_stopping(queue)
 
     @contextlib.contextmanager
@@ -158,12 +156,10 @@ class SearchPools:
         self._end = min(self._end, time.monotonic() + self._settings.grace_s)
 
     async def close(self) -> None:
-        """Wait for the threads of searches that have ended or been given up, and stop the threads."""
+        """Wait for the threads of searches that have ended or been given up."""
         left = [search.answer for queue in self._queues for search in queue.searches]
         if left:
             await asyncio.wait(left)
-        for pool in self._pools.values():
-            pool.shutdown(wait=False, cancel_futures=True)
 
     def _queue(self, seconds: float) -> _Queue:
         return self._short if seconds <= self._settings.short_s else self._long

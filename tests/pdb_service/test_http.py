@@ -82,6 +82,6 @@ def test_metrics_are_those_documented(app: Starlette) -> None:
 def test_problems_are_those_documented() -> None:
     rows = re.findall(r"^\| (.*) \| (\d+) \|", sections()["Problems"], re.MULTILINE)
     written: dict[str, Any] = {name: int(status) for names, status in rows for name in re.findall(r"`(\w+)`", names)}
-    assert written == {kind.__name__: int(status) for kind, status in STATUS}
+    assert written == {kind.__name__: int(status) for kind, status in STATUS.items()}
     for name, status in written.items():
         assert problem(getattr(errors, name)("")).status == status
