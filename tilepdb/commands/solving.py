@@ -64,7 +64,7 @@ def answer_boards(
         display: ClusterDisplay | SearchDisplay
         source: AnswerSource
         if cluster is not None and cluster.scheduler is not None:
-            from pdb_cluster.solve_boards import ClusterAnswers
+            from pdb_cluster.solve.boards import ClusterAnswers
 
             display = ClusterDisplay()
             source = ClusterAnswers(

@@ -1,6 +1,6 @@
 """Build of a database on a Dask cluster, as a whole. Start reading here.
 
-plan     the shards of each pattern: one if it fits a worker             build_plan.py
+plan     the shards of each pattern: one if it fits a worker             shard_plan.py
 search   level by level; patterns at the same time on different workers  pattern_search.py, shard.py
 write    the client fetches tables in pieces, and writes them            pattern_search.py
 
@@ -22,10 +22,10 @@ from pdb_build.partial_folder import PartialFolder
 from pdb_build.plan import BuildPlan
 from pdb_build.report import BuildResult, check_replaced, write_report
 from pdb_build.writer import TableFileWriter
-from pdb_cluster.build_plan import PatternTask, Worker, by_size, check_disk, plan_task, workers_of
+from pdb_cluster.build.pattern_search import PatternSearch
+from pdb_cluster.build.shard import LostError
+from pdb_cluster.build.shard_plan import PatternTask, Worker, by_size, check_disk, plan_task, workers_of
 from pdb_cluster.connect import RightWorkers, check_workers, while_reachable
-from pdb_cluster.pattern_search import PatternSearch
-from pdb_cluster.shard import LostError
 from pdb_core.errors import ClusterError, MemoryLimitError
 from pdb_core.resources import peak_memory
 
@@ -185,13 +185,11 @@ class _Build:
                 busy |= search.addresses
 
     def _search(self, task: PatternTask, workers: list[Worker]) -> PatternSearch:
-        entry = self._plan.patterns[task.index]
-
-        def report_depth(depth: int, n_reached: int, n_states: int) -> None:
-            self._show(BuildProgress(task.index, entry.pattern, depth, n_reached, n_states))
-
-        offset = self._writer.offset(task.index)
-        return PatternSearch(self._client, entry.spec, task, workers, self._path, offset, report_depth)
+        index, entry, offset = task.index, self._plan.patterns[task.index], self._writer.offset(task.index)
+        return PatternSearch(
+            self._client, entry.spec, task, workers, self._path, offset,
+            lambda *at: self._show(BuildProgress(index, entry.pattern, *at)),
+        )  # fmt: skip
 
     def _continue(self, index: int, search: PatternSearch) -> None:
         """Continue a search, or begin it again if one of its workers is gone. Raises as `PatternSearch.resume`."""
@@ -216,8 +214,8 @@ class _Build:
         if built is not None:
             search.close()
             del self._searches[index]
-            self._writer.add(index, built.table, built.sha256)
-            self._built_by[index] = built.built_by
+            self._writer.add(index, built, built.sha256)
+            self._built_by[index] = search.built_by
 
     def _update_workers(self) -> None:
         """Measure the memory of new workers, or of all while no search is under way."""
