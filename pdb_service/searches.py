@@ -33,39 +33,22 @@ class GivenUpError(Exception):
     """The client of a search has left."""
 
 
-class _Queue:
-    """The searches that run in threads of one pool or wait for one, first come, first served."""
-
-    def __init__(self, name: str, n_threads: int) -> None:
-        self.name = name
-        self.slots = asyncio.Semaphore(n_threads)
-        self.searches: list[Search] = []
-
-    @property
-    def n_running(self) -> int:
-        return sum(search.started is not None for search in self.searches)
-
-
 class Search:
     """One search. Its thread reports progress; the event loop reads it.
 
+    queue    the name of the pool that it runs in or waits for
     answer   the task of its answer
     started  the time of its start; None while it waits
     """
 
     answer: asyncio.Task[Answer]
 
-    def __init__(self, queue: _Queue) -> None:
+    def __init__(self, queue: str) -> None:
         self.queue = queue
         self.is_given_up = False
         self.started: float | None = None
         # The last report of each threshold.
         self._reports: dict[int, Iteration] = {}
-
-    @property
-    def n_ahead(self) -> int:
-        """The number of searches that wait and start before this one."""
-        return max(0, self.queue.searches.index(self) - self.queue.n_running)
 
     def report(self, progress: Iteration) -> None:
         """Take the progress of the search."""
@@ -97,7 +80,9 @@ class SearchPools:
 
     def __init__(self, settings: ServiceSettings, metrics: Metrics) -> None:
         self._settings, self._metrics = settings, metrics
-        self._queues = self._short, self._long = tuple(_Queue(name, settings.n_solves) for name in ("short", "long"))
+        # All that run or wait, in the order of their arrival.
+        self._searches: list[Search] = []
+        self._slots = {name: asyncio.Semaphore(settings.n_solves) for name in ("short", "long")}
         self._pools = {JSON: ThreadPoolExecutor(1), BINARY: ThreadPoolExecutor(2)}
         for name in ("easy", "short", "long"):
             self._pools[name] = thread_pool(
@@ -111,33 +96,39 @@ class SearchPools:
     @property
     def n_running(self) -> int:
         """The number of searches that run."""
-        return sum(queue.n_running for queue in self._queues)
+        return sum(search.started is not None for search in self._searches)
 
     @property
     def n_waiting(self) -> int:
         """The number of searches that wait for a thread."""
-        return sum(len(queue.searches) for queue in self._queues) - self.n_running
+        return len(self._searches) - self.n_running
 
     @property
     def is_stopping(self) -> bool:
         """Whether the service is stopping, so that new searches are refused."""
         return self._end < math.inf
 
-    def check_open(self, seconds: float) -> None:
-        """Raise `BusyError` if a search with this time limit would be refused at once."""
-        queue = self._queue(seconds)
-        n = len(queue.searches)
-        if n >= self._settings.n_solves + self._settings.n_waiting:
-            state = f"{queue.n_running} solves run here and {n - queue.n_running} wait"
+    def n_ahead(self, search: Search) -> int:
+        """Return the number of searches that wait and start before this one."""
+        before = self._searches[: self._searches.index(search)]
+        return sum(other.queue == search.queue and other.started is None for other in before)
+
+    def check_open(self, seconds: float) -> str:
+        """Return the queue for a search with this time limit. Raises `BusyError` if it would be refused at once."""
+        queue = "short" if seconds <= self._settings.short_s else "long"
+        searches = [search for search in self._searches if search.queue == queue]
+        if len(searches) >= self._settings.n_solves + self._settings.n_waiting:
+            n_running = sum(search.started is not None for search in searches)
+            state = f"{n_running} solves run here and {len(searches) - n_running} wait"
             raise self._refusal(queue, "full", f"{state}; try again in some seconds")
         self._check_not_stopping(queue)
+        return queue
 
     @contextlib.contextmanager
     def start(self, find: Find, seconds: float) -> Iterator[Search]:
         """Yield a new search with a time limit. It ends when the block is left. Raises `BusyError` as `check_open`."""
-        self.check_open(seconds)
-        search = Search(self._queue(seconds))
-        search.queue.searches.append(search)
+        search = Search(self.check_open(seconds))
+        self._searches.append(search)
         search.answer = asyncio.create_task(self._run(find, search))
         search.answer.add_done_callback(lambda _: self._remove(search))
         try:
@@ -157,12 +148,8 @@ class SearchPools:
 
     async def close(self) -> None:
         """Wait for the threads of searches that have ended or been given up."""
-        left = [search.answer for queue in self._queues for search in queue.searches]
-        if left:
-            await asyncio.wait(left)
-
-    def _queue(self, seconds: float) -> _Queue:
-        return self._short if seconds <= self._settings.short_s else self._long
+        if self._searches:
+            await asyncio.wait([search.answer for search in self._searches])
 
     async def _run(self, find: Find, search: Search) -> Answer:
         def report(progress: Iteration) -> None:
@@ -177,31 +164,30 @@ class SearchPools:
         try:
             self._check_not_stopping(queue)
             search.started = time.monotonic()
-            return await self.run(queue.name, find, report)
+            return await self.run(queue, find, report)
         finally:
-            queue.slots.release()
+            self._slots[queue].release()
 
-    async def _wait(self, queue: _Queue) -> None:
+    async def _wait(self, queue: str) -> None:
         """Take a slot of a queue. Raises `BusyError` after the longest time that a search may wait."""
         wait_s = self._settings.wait_s
         try:
-            with self._metrics.wait_seconds.labels(queue.name).time():
+            with self._metrics.wait_seconds.labels(queue).time():
                 async with asyncio.timeout(wait_s):
-                    await queue.slots.acquire()
+                    await self._slots[queue].acquire()
         except TimeoutError:
             message = f"no search ended within {wait_s:g} seconds, the longest that a solve may wait here"
             raise self._refusal(queue, "waited", f"{message}; try again in some seconds") from None
 
-    @staticmethod
-    def _remove(search: Search) -> None:
-        search.queue.searches.remove(search)
+    def _remove(self, search: Search) -> None:
+        self._searches.remove(search)
         if not search.answer.cancelled():
             search.answer.exception()  # otherwise asyncio logs the error of a search that was given up
 
-    def _check_not_stopping(self, queue: _Queue) -> None:
+    def _check_not_stopping(self, queue: str) -> None:
         if self.is_stopping:
             raise self._refusal(queue, "stopping", _STOPPING)
 
-    def _refusal(self, queue: _Queue, reason: str, message: str) -> BusyError:
-        self._metrics.refusals.labels(queue.name, reason).inc()
+    def _refusal(self, queue: str, reason: str, message: str) -> BusyError:
+        self._metrics.refusals.labels(queue, reason).inc()
         return BusyError(message)

@@ -139,7 +139,7 @@ async def _events(pools: SearchPools, find: Find, seconds: float, request_id: st
             while not (await asyncio.wait({search.answer}, timeout=_EVENT_S))[0]:
                 progress = search.progress()
                 if progress is None:
-                    yield _event("queued", SolveProgress(ahead=search.n_ahead))
+                    yield _event("queued", SolveProgress(ahead=pools.n_ahead(search)))
                 else:
                     yield _event("progress", progress)
             yield _event("result", search.answer.result())
