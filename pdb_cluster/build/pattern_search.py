@@ -20,6 +20,7 @@ import os
 import platform
 import time
 from collections.abc import Generator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from weakref import WeakSet
@@ -55,27 +56,29 @@ def finish(shard: PatternShard, level: int) -> tuple[int, str, int]:
     return shard.finish(level).size, platform.node(), peak_memory()
 
 
+@dataclass
 class PatternSearch:
-    """Search of one pattern under way.
+    """Search of one pattern on some workers. Its table has the same bytes for any number of shards.
 
-    depth     level that is searched
-    waiting   done when `resume` can be called
-    built_by  for the report, once the table is in the file
+    free          workers of `task` that take shards
+    path, offset  of the table in the unfinished file
+    depth         level that is searched
+    waiting       done when `resume` can be called
+    built_by      for the report, once the table is in the file
     """
 
-    def __init__(
-        self, client: Client, spec: TableSpec, task: PatternTask, workers: Sequence[Worker], path: Path, offset: int,
-        progress: Progress,
-    ) -> None:  # fmt: skip
-        """Begin a search on some of the workers of `task`. Its table has the same bytes for any number of shards.
+    client: Client
+    spec: TableSpec
+    task: PatternTask
+    free: Sequence[Worker]
+    path: Path
+    offset: int
+    progress: Progress
 
-        `path` and `offset` are those of the table in the unfinished file.
-        """
-        self._client, self._spec, self._progress = client, spec, progress
-        self._path, self._offset = path, offset
-        self._halo_bytes = task.halo_bytes
+    def __post_init__(self) -> None:
+        task, spec = self.task, self.spec
         self._futures: WeakSet[Future] = WeakSet()
-        self._workers = [workers[number % len(workers)] for number in range(task.n_shards)]
+        self._workers = [self.free[number % len(self.free)] for number in range(task.n_shards)]
         bounds = divide(spec, task.n_shards)
         self._shards = [
             self._submit(number, PatternShard, spec, bounds, number, worker.n_threads)
@@ -104,7 +107,7 @@ class PatternSearch:
         except OSError:
             raise
         except Exception as error:
-            what = f"the search of pattern {self._spec.pattern} failed on a worker at depth {self.depth}"
+            what = f"the search of pattern {self.spec.pattern} failed on a worker at depth {self.depth}"
             raise failure(what, error) from error
         try:
             self.waiting = self._gather(self._steps.send(results))
@@ -123,7 +126,7 @@ class PatternSearch:
 
     def _run(self) -> Steps:
         """Search, and return the table."""
-        spec, begun = self._spec, time.perf_counter()
+        spec, begun = self.spec, time.perf_counter()
         n_rows = yield from self._choose_portions()
         reached = yield self._on_all(PatternShard.start)
         levels = [np.sum(reached, axis=0)]
@@ -141,7 +144,7 @@ class PatternSearch:
                 self.depth += 1
                 levels.append(counts)
                 if counts[0]:
-                    self._progress(self.depth, int(sum(level[0] for level in levels)), spec.n_states)
+                    self.progress(self.depth, int(sum(level[0] for level in levels)), spec.n_states)
         states, entries, sent = np.array(levels[:-1]).T.tolist()
         ends = yield self._on_all(finish, self.depth)
         sha256 = yield from self._fetch([n_bytes for n_bytes, _host, _peak in ends])
@@ -153,17 +156,19 @@ class PatternSearch:
         ]
         self.built_by = {"shards": shards, "portions": len(n_rows[0]), "sent_bytes_per_depth": sent[1:]}
         seconds = time.perf_counter() - begun
-        return PatternTable(spec, NO_ENTRIES, tuple(entries), tuple(states), seconds, self._offset, sha256)
+        return PatternTable(spec, NO_ENTRIES, tuple(entries), tuple(states), seconds, self.offset, sha256)
 
     def _choose_portions(self) -> Steps:
         """Choose enough portions for a small halo. Return the result of `PatternShard.set_portions` of each shard."""
-        row_bytes, n_portions = word_layout(self._spec.n_tiles, self._spec.size.width).row_bytes, 1
+        row_bytes, n_portions = word_layout(self.spec.n_tiles, self.spec.size.width).row_bytes, 1
         while True:
             n_rows = yield self._on_all(PatternShard.set_portions, n_portions)
             largest = max(int(of_shard.sum(axis=2).max()) for of_shard in n_rows) * row_bytes
-            if largest <= self._halo_bytes or n_portions >= _MAX_PORTIONS:
+            if largest <= self.task.halo_bytes or n_portions >= _MAX_PORTIONS:
                 return n_rows
-            n_portions = min(_MAX_PORTIONS, max(n_portions + 1, round(1.2 * n_portions * largest / self._halo_bytes)))
+            n_portions = min(
+                _MAX_PORTIONS, max(n_portions + 1, round(1.2 * n_portions * largest / self.task.halo_bytes))
+            )
 
     def _advance(self, level: int, n_rows: list[Any], has_states: list[bool]) -> Steps:
         """Advance all portions to a level. Return the counts of each shard. `has_states`: of the shards, before."""
@@ -183,9 +188,9 @@ class PatternSearch:
 
     def _fetch(self, n_bytes: Sequence[int]) -> Steps:
         """Write the entries of all shards into the file, one after another. Return their SHA-256."""
-        digest, offset = hashlib.sha256(), self._offset
+        digest, offset = hashlib.sha256(), self.offset
         starts = [(number, first) for number, n in enumerate(n_bytes) for first in range(0, n, _PIECE_BYTES)]
-        with writing_errors(self._path), self._path.open("r+b") as file:
+        with writing_errors(self.path), self.path.open("r+b") as file:
             for at in range(0, len(starts), _PIECES):
                 pieces = yield [
                     self._on_shard(number, PatternShard.piece, first, first + _PIECE_BYTES)
@@ -207,10 +212,10 @@ class PatternSearch:
     def _submit(self, number: int, task: Any, *arguments: Any) -> Future:
         """Submit a task to the worker of a shard, and to no other."""
         address = self._workers[number].address
-        future = self._client.submit(task, *arguments, workers=[address], allow_other_workers=False, pure=False)
+        future = self.client.submit(task, *arguments, workers=[address], allow_other_workers=False, pure=False)
         self._futures.add(future)
         return future
 
     def _gather(self, futures: list[Future]) -> "concurrent.futures.Future[list[Any]]":
-        gathering = self._client.gather(futures, asynchronous=True)
-        return asyncio.run_coroutine_threadsafe(gathering, self._client.loop.asyncio_loop)
+        gathering = self.client.gather(futures, asynchronous=True)
+        return asyncio.run_coroutine_threadsafe(gathering, self.client.loop.asyncio_loop)
