@@ -11,7 +11,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from pdb_core import __version__
-from pdb_service.answers import JSON, Answer, Problem
+from pdb_service.answers import BINARY, JSON, Answer, Problem
 from pdb_service.requests import Names
 from pdb_service.responses import PROBLEM_MEDIA_TYPE
 
@@ -33,7 +33,7 @@ class ApiRoute:
 
     endpoint  its docstring is the summary
     query     the model of the parameters
-    body      the content of the body by media type, as in the document
+    body      the model of a body in JSON
     answer    the model of an answer in JSON
     others    the other media types of an answer
     statuses  the statuses of its problems, other than those of every route: 400, 401, 413 and 500
@@ -41,7 +41,7 @@ class ApiRoute:
 
     endpoint: Endpoint
     query: type[Names] | None = None
-    body: Mapping[str, Any] | None = None
+    body: type[Names] | None = None
     answer: type[Answer] | None = None
     others: Collection[str] = ()
     statuses: Collection[int] = ()
@@ -65,7 +65,10 @@ class ApiRoute:
             },
         }
         if self.body is not None:
-            operation["requestBody"] = {"required": True, "content": self.body}
+            body: dict[str, Any] = {JSON: {"schema": self.body.model_json_schema()}}
+            if BINARY in self.others:  # answers have the media type of the body
+                body[BINARY] = {"schema": {"type": "string", "format": "binary"}}
+            operation["requestBody"] = {"required": True, "content": body}
         return operation
 
 

@@ -18,7 +18,7 @@ from pdb_core.errors import ParameterError
 from pdb_core.messages import as_typed
 from pdb_core.puzzle import Board
 from pdb_core.types import BLANK
-from pdb_service.answers import EVENTS, JSON, Answer, MoveAnswer, MovesAnswer, SolveAnswer, SolveProgress
+from pdb_service.answers import EVENTS, Answer, MoveAnswer, MovesAnswer, SolveAnswer, SolveProgress
 from pdb_service.middleware import CLIENT_GONE
 from pdb_service.openapi import TABLE_STATUSES, ApiRoute, Routes
 from pdb_service.requests import HINT_S, SearchQuery, SolveBody, parse_query, read_json, read_query
@@ -35,7 +35,6 @@ _EVENT_HEADERS = {"X-Accel-Buffering": "no"}
 _EASY_S = 0.1
 # Seconds between two events.
 _EVENT_S = 0.2
-_SOLVE_BODY = {JSON: {"schema": SolveBody.model_json_schema()}}
 
 
 def solve_routes(service: Service) -> Routes:
@@ -93,7 +92,7 @@ def solve_routes(service: Service) -> Routes:
     get = ApiRoute(solve_from_query, SearchQuery, None, SolveAnswer, [EVENTS], TABLE_STATUSES)
     return {
         "/v1/moves": {"GET": ApiRoute(moves, SearchQuery, answer=MovesAnswer, statuses=TABLE_STATUSES)},
-        "/v1/solve": {"GET": get, "POST": replace(get, endpoint=solve_from_body, query=None, body=_SOLVE_BODY)},
+        "/v1/solve": {"GET": get, "POST": replace(get, endpoint=solve_from_body, query=None, body=SolveBody)},
     }
 
 
