@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from pdb_core.puzzle import Board
@@ -13,6 +14,7 @@ _Asked = list[tuple[Board, asyncio.Future[Result]]]
 _MOST_BOARDS = 64
 
 
+@dataclass
 class Together(Generic[Result]):
     """Boards of requests that wait at the same time, answered by one call. For the event loop.
 
@@ -20,8 +22,10 @@ class Together(Generic[Result]):
     n_at_once  calls of `answer` that may run at the same time
     """
 
-    def __init__(self, answer: Callable[[Served, list[Board]], Awaitable[Sequence[Result]]], n_at_once: int) -> None:
-        self._answer, self._n_at_once = answer, n_at_once
+    answer: Callable[[Served, list[Board]], Awaitable[Sequence[Result]]]
+    n_at_once: int
+
+    def __post_init__(self) -> None:
         self._waiting: dict[Served, _Asked[Result]] = {}
         self._tasks: set[asyncio.Task[None] | None] = set()
 
@@ -29,7 +33,7 @@ class Together(Generic[Result]):
         """Return the result of a board."""
         result: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
         self._waiting.setdefault(served, []).append((board, result))
-        if len(self._tasks) < self._n_at_once:
+        if len(self._tasks) < self.n_at_once:
             # Other requests that have arrived run first, and ask too.
             self._tasks.add(asyncio.create_task(self._answer_all()))
         return await result
@@ -39,14 +43,14 @@ class Together(Generic[Result]):
             served = next(iter(self._waiting))
             asked = self._waiting.pop(served)
             # Calls that may start now share the boards.
-            n_now = min(_MOST_BOARDS, -(-len(asked) // (1 + self._n_at_once - len(self._tasks))))
+            n_now = min(_MOST_BOARDS, -(-len(asked) // (1 + self.n_at_once - len(self._tasks))))
             self._wait_again(served, asked[n_now:])
             await self._answer_some(served, asked[:n_now])
         self._tasks.discard(asyncio.current_task())
 
     async def _answer_some(self, served: Served, asked: _Asked[Result]) -> None:
         try:
-            results = await self._answer(served, [board for board, _ in asked])
+            results = await self.answer(served, [board for board, _ in asked])
         except Exception as error:
             if len(asked) > 1:  # the error of one board is not that of the others
                 for each in asked:
