@@ -38,7 +38,7 @@ class SearchPart:
     first_block  int32[n_sets + 1]      the blocks of each cell set
     transitions  into each block. A source is a block, or from n_blocks on a row of the halo
     groups       uint8|int64[n_blocks]  blocks that are advanced together: 2 * portion + parity of the level
-    n_groups     number of groups, two for each portion, see `pdb_cluster.shard`
+    n_groups     number of groups, two for each portion, see `pdb_cluster.build.shard`
     n_halo       rows behind those of the blocks, for rows of other shards
     goal         (block, rank) of the goal, None if another shard has it
     """

@@ -13,7 +13,7 @@ from pdb_core.errors import InstanceError
 from pdb_core.messages import shorten
 from pdb_query.instances import instance_sets, read_instances
 from pdb_service.answers import DatabasesAnswer, InstanceInfo, Instances, InstanceSet, InstanceSets
-from pdb_service.openapi import ApiRoute
+from pdb_service.openapi import ApiRoute, Routes
 from pdb_service.responses import AnswerResponse
 from pdb_service.service import Service
 
@@ -27,7 +27,7 @@ _PAGE_HEADERS = {
 }
 
 
-def about_routes(service: Service) -> list[ApiRoute]:
+def about_routes(service: Service) -> Routes:
     """Return the routes about the service, and those of the page."""
     page = StaticFiles(directory=_PAGE)
 
@@ -41,7 +41,7 @@ def about_routes(service: Service) -> list[ApiRoute]:
 
     async def instances(request: Request) -> Response:
         """List the boards of an instance set."""
-        return AnswerResponse(await asyncio.to_thread(_instances, request.path_params["name"]))
+        return AnswerResponse(await asyncio.to_thread(_instances, _name(request)))
 
     async def healthz(_: Request) -> Response:
         """Answer while the process lives."""
@@ -57,20 +57,27 @@ def about_routes(service: Service) -> list[ApiRoute]:
         return Response(generate_latest(service.metrics.registry), media_type="text/plain; version=0.0.4")
 
     async def file(request: Request) -> Response:
-        response = await page.get_response(request.path_params.get("name", "index.html"), request.scope)
+        response = await page.get_response(_name(request) or "index.html", request.scope)
         response.headers.update(_PAGE_HEADERS)
         return response
 
-    return [
-        ApiRoute("/v1/databases", databases, answer=DatabasesAnswer),
-        ApiRoute("/v1/instances", sets, answer=InstanceSets),
-        ApiRoute("/v1/instances/{name}", instances, answer=Instances, statuses=[404]),
-        ApiRoute("/healthz", healthz, others=[_TEXT]),
-        ApiRoute("/readyz", readyz, others=[_TEXT], statuses=[503]),
-        ApiRoute("/metrics", metrics, others=[_TEXT]),
-        ApiRoute("/", file),
-        ApiRoute("/page/{name:path}", file),
-    ]
+    routes = {
+        "/v1/databases": ApiRoute(databases, answer=DatabasesAnswer),
+        "/v1/instances": ApiRoute(sets, answer=InstanceSets),
+        "/v1/instances/{name}": ApiRoute(instances, answer=Instances, statuses=[404]),
+        "/healthz": ApiRoute(healthz, others=[_TEXT]),
+        "/readyz": ApiRoute(readyz, others=[_TEXT], statuses=[503]),
+        "/metrics": ApiRoute(metrics, others=[_TEXT]),
+        "/": ApiRoute(file),
+        "/page/{name}": ApiRoute(file),
+    }
+    return {path: {"GET": route} for path, route in routes.items()}
+
+
+def _name(request: Request) -> str:
+    """Return the last part of the path."""
+    name: str = request.scope["path"].rpartition("/")[2]
+    return name
 
 
 @cache

@@ -1,7 +1,8 @@
 """The service as an ASGI app: its routes and its middleware. Read this first.
 
 /v1/lookup                        lookups
-/v1/moves, /v1/solve              solves, searches
+/v1/moves, /v1/solve              solves
+threads, queues of searches       searches
 /v1/databases, /metrics, the page about, page/
 parameters and bodies, answers    requests, answers
 the database that serves a board  served_databases
@@ -16,23 +17,19 @@ import asyncio
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from functools import cache
-from http import HTTPStatus
 
 from pydantic_core import to_json
 from starlette.applications import Starlette
-from starlette.exceptions import HTTPException
 from starlette.middleware.cors import CORSMiddleware
-from starlette.middleware.exceptions import ExceptionMiddleware
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Match
 
 from pdb_query.database import Database
 from pdb_service.about import about_routes
 from pdb_service.lookups import lookup_routes
 from pdb_service.middleware import Gate
 from pdb_service.openapi import ApiRoute, openapi
-from pdb_service.responses import AnswerResponse, problem_of_status, problem_response
+from pdb_service.responses import AnswerResponse
 from pdb_service.service import Service
 from pdb_service.settings import ServiceSettings
 from pdb_service.solves import solve_routes
@@ -50,24 +47,22 @@ def create_app(databases: Iterable[Database], settings: ServiceSettings | None =
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
         service.start()
         yield
-        service.searches.stop()
-        await service.searches.close()
+        service.pools.stop()
+        await service.pools.close()
 
-    routes = [*lookup_routes(service), *solve_routes(service), *about_routes(service)]
     made_document = cache(lambda: to_json(openapi(routes)))
 
     async def document(_: Request) -> Response:
         return AnswerResponse(await asyncio.to_thread(made_document))
 
-    routes_and_document = [*routes, ApiRoute("/openapi.json", document)]
-    app = Starlette(routes=routes_and_document, lifespan=lifespan)
-    # A redirect would lead to the host that the request names.
-    app.router.redirect_slashes = False
-    app.state.service = service
-    endpoints = {(at.method, at.path): at.endpoint for at in routes_and_document if not at.param_convertors}
-    routed = ExceptionMiddleware(app.router, {HTTPException: _answer_http_error})
-    # The gate answers all other errors: what Starlette would put around it only takes time.
-    app.middleware_stack = Gate(routed, service, endpoints)
+    routes = {
+        **lookup_routes(service), **solve_routes(service), **about_routes(service),
+        "/openapi.json": {"GET": ApiRoute(document)},
+    }  # fmt: skip
+    app = Starlette(lifespan=lifespan)
+    app.state.service, app.state.routes = service, routes
+    # Starlette only runs the lifespan: its routes take longer than a lookup.
+    app.middleware_stack = Gate(app.router, service, routes)
     # Outermost: errors of the gate have the headers of CORS too.
     if service.settings.cors_origins:
         app.middleware_stack = CORSMiddleware(
@@ -78,14 +73,3 @@ def create_app(databases: Iterable[Database], settings: ServiceSettings | None =
             expose_headers=["Retry-After", "X-Request-Id"],
         )
     return app
-
-
-async def _answer_http_error(request: Request, error: Exception) -> Response:
-    assert isinstance(error, HTTPException)
-    response = problem_response(problem_of_status(error.status_code, f"{error.detail}; /openapi.json lists all routes"))
-    response.headers.update(error.headers or {})
-    if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
-        # The router names the methods of one route; a path may have another.
-        routes = [route for route in request.app.routes if route.matches(request.scope)[0] != Match.NONE]
-        response.headers["Allow"] = ", ".join(sorted({method for route in routes for method in route.methods}))
-    return response

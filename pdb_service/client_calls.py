@@ -23,6 +23,9 @@ from pdb_core.messages import as_typed
 from pdb_core.puzzle import Board, BoardLike, BoardSize, SizeLike, Tiles, as_goal, as_size, format_board, parse_size
 from pdb_query.database import Probe
 from pdb_service.answers import (
+    BINARY,
+    EVENTS,
+    JSON,
     Answer,
     BoardAnswer,
     DatabaseInfo,
@@ -36,7 +39,6 @@ from pdb_service.answers import (
 from pdb_service.requests import HINT_S, clearest_error
 from pdb_service.settings import is_token
 
-JSON, BINARY, EVENTS = "application/json", "application/octet-stream", "text/event-stream"
 _MAX_SENTENCE = 800
 # Longer times do not fit the clocks of all systems.
 _MOST_S = 1e6

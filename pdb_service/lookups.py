@@ -3,9 +3,7 @@
 In a batch, an invalid board has a problem at its position in the answer; boards that cannot be solved have no h.
 """
 
-import asyncio
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
 
@@ -17,30 +15,23 @@ from pdb_core.errors import BoardError, MediaTypeError, RequestError, RequestToo
 from pdb_core.messages import as_typed
 from pdb_core.puzzle import Board, parse_size
 from pdb_query.database import Probe
-from pdb_service.answers import BatchAnswer, BatchItem, LookupAnswer
-from pdb_service.openapi import TABLE_STATUSES, ApiRoute
+from pdb_service.answers import BINARY, JSON, BatchAnswer, BatchItem, LookupAnswer
+from pdb_service.openapi import TABLE_STATUSES, ApiRoute, Routes
 from pdb_service.requests import BatchBody, BatchQuery, BoardQuery, read_json, read_query
-from pdb_service.responses import JSON, AnswerResponse, problem
-from pdb_service.served_databases import Served, ServedDatabases
+from pdb_service.responses import AnswerResponse, problem
+from pdb_service.served_databases import Served
 from pdb_service.service import Service
 from pdb_service.together import Together
 
-BINARY = "application/octet-stream"
 # The first invalid boards of a batch have a problem that says what is wrong with them, all others a short one.
 _MOST_EXPLAINED = 100
 # Boards that are written as JSON at a time: other requests run between two slices.
 _SLICE_BOARDS = 4096
 _NO_BOARD = 255
-_BATCH_BODY = {
-    JSON: {"schema": BatchBody.model_json_schema()},
-    BINARY: {"schema": {"type": "string", "format": "binary"}},
-}
 
 
-def lookup_routes(service: Service) -> list[ApiRoute]:
+def lookup_routes(service: Service) -> Routes:
     """Return the routes of lookups."""
-    # Threads only for batches: each keeps as much memory as its largest batch took, which is much more for JSON.
-    threads = {kind: ThreadPoolExecutor(n, thread_name_prefix="batch") for kind, n in ((JSON, 1), (BINARY, 2))}
     together = Together(_probe_together, 1)
 
     async def lookup(request: Request) -> Response:
@@ -54,29 +45,18 @@ def lookup_routes(service: Service) -> list[ApiRoute]:
         """Look up many boards. The answers have the order and the media type of the boards."""
         query = read_query(BatchQuery, request.scope["query_string"])
         media_type = request.headers.get("content-type", JSON).partition(";")[0].strip().lower()
-        if media_type not in threads:
+        if media_type not in (JSON, BINARY):
             raise MediaTypeError(
                 f"media type {as_typed(media_type, 40)!r} is not that of a batch; give Content-Type {JSON} or {BINARY}"
             )
         body = await request.body()
-        loop = asyncio.get_running_loop()
-        content, n_boards = await loop.run_in_executor(threads[media_type], _look_up, service, media_type, body, query)
-        service.metrics.boards.inc(n_boards)
+        look_up = _look_up_json if media_type == JSON else _look_up_bytes
+        content = await service.pools.run(media_type, look_up, service, body, query)
         return Response(content, media_type=media_type)
 
-    return [
-        ApiRoute("/v1/lookup", lookup, query=BoardQuery, answer=LookupAnswer, statuses=TABLE_STATUSES),
-        ApiRoute(
-            "/v1/lookup",
-            lookup_batch,
-            method="POST",
-            query=BatchQuery,
-            body=_BATCH_BODY,
-            answer=BatchAnswer,
-            others=[BINARY],
-            statuses=[*TABLE_STATUSES, 415],
-        ),
-    ]
+    get = ApiRoute(lookup, BoardQuery, answer=LookupAnswer, statuses=TABLE_STATUSES)
+    post = ApiRoute(lookup_batch, BatchQuery, BatchBody, BatchAnswer, [BINARY], [*TABLE_STATUSES, 415])
+    return {"/v1/lookup": {"GET": get, "POST": post}}
 
 
 async def _probe_together(served: Served, boards: list[Board]) -> list[Probe | None]:
@@ -86,24 +66,19 @@ async def _probe_together(served: Served, boards: list[Board]) -> list[Probe | N
     return [None if h < 0 else Probe(values, sums, h) for values, sums, h in rows]
 
 
-def _look_up(service: Service, media_type: str, body: bytes, query: BatchQuery) -> tuple[bytes, int]:
-    """Return the answer for the body of a batch, and the number of its boards."""
+def _look_up_json(service: Service, body: bytes, query: BatchQuery) -> bytes:
+    """Return the `BatchAnswer` for a `BatchBody`."""
     service.check_memory()  # the answers of earlier batches may be unread
-    look_up = _look_up_json if media_type == JSON else _look_up_bytes
-    return look_up(service.databases, service.settings.max_boards, body, query)
-
-
-def _look_up_json(databases: ServedDatabases, max_boards: int, body: bytes, query: BatchQuery) -> tuple[bytes, int]:
-    """Return the `BatchAnswer` for a `BatchBody`, and the number of boards."""
-    given = read_json(BatchBody, body, max_boards)
+    given = read_json(BatchBody, body, service.settings.max_boards)
     boards = given.boards
-    _check_number(len(boards), max_boards)
+    _check_number(service, len(boards))
     query = query.model_copy(update=given.model_dump(exclude={"boards"}, exclude_none=True))
-    served = _served(databases, query, boards[:1])
+    served = _served(service, query, boards[:1])
     slices = (boards[start : start + _SLICE_BOARDS] for start in range(0, len(boards), _SLICE_BOARDS))
     explained = iter(range(_MOST_EXPLAINED))
     items = b",".join(_look_up_slice(part, served, explained) for part in slices)
-    return BatchAnswer.json_of(served, items), len(boards)
+    service.metrics.boards.inc(len(boards))
+    return BatchAnswer.json_of(served, items)
 
 
 def _look_up_slice(boards: Sequence[str | list[int]], served: Served, explained: Iterator[int]) -> bytes:
@@ -128,29 +103,32 @@ def _look_up_slice(boards: Sequence[str | list[int]], served: Served, explained:
     return BatchItem.json_of(found, problems)
 
 
-def _look_up_bytes(databases: ServedDatabases, max_boards: int, body: bytes, query: BatchQuery) -> tuple[bytes, int]:
-    """Return int16[m], little endian, for uint8[m, n_cells]: h, -1 if unsolvable, -2 if invalid; and m."""
-    served = _served(databases, query, [])
+def _look_up_bytes(service: Service, body: bytes, query: BatchQuery) -> bytes:
+    """Return int16[m], little endian, for uint8[m, n_cells]: h, -1 if unsolvable, -2 if invalid."""
+    service.check_memory()
+    served = _served(service, query, [])
     n_cells = served.size.n_cells
     if len(body) % n_cells != 0:
         raise RequestError(f"{len(body)} bytes are not a multiple of {n_cells}, the bytes of a {served.size} board")
-    _check_number(len(body) // n_cells, max_boards)
+    _check_number(service, len(body) // n_cells)
     # A copy that may be written to: kernels are compiled again for read-only arrays.
     rows = np.frombuffer(bytearray(body), dtype=np.uint8).reshape(-1, n_cells)
     h = served.database.probe_batch(rows, served.goal, strict=False).h
-    return h.astype("<i2").tobytes(), len(rows)
+    service.metrics.boards.inc(len(rows))
+    return h.astype("<i2").tobytes()
 
 
-def _check_number(n_boards: int, max_boards: int) -> None:
+def _check_number(service: Service, n_boards: int) -> None:
+    max_boards = service.settings.max_boards
     if n_boards > max_boards:
         raise RequestTooLargeError(f"a batch has more than the {max_boards:,} boards allowed; send several")
 
 
-def _served(databases: ServedDatabases, query: BatchQuery, first: Sequence[str | list[int]]) -> Served:
+def _served(service: Service, query: BatchQuery, first: Sequence[str | list[int]]) -> Served:
     """Return the database that a batch names, else the one for its first board."""
     if query.db is not None or query.size is not None:
         size = None if query.size is None else parse_size(query.size)
-        return databases.choose(size, query.goal, query.db)
+        return service.databases.choose(size, query.goal, query.db)
     if first:
-        return databases.place(first[0], query.goal, None)[1]
+        return service.databases.place(first[0], query.goal, None)[1]
     raise RequestError("the size of the boards is not known; name it with size, or name a database with db")

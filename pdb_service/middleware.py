@@ -7,13 +7,15 @@ import random
 import re
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
+from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from pdb_core.errors import OriginError, RequestError, RequestTooLargeError, TokenError
 from pdb_core.messages import as_typed
-from pdb_service.openapi import Endpoint
+from pdb_service.openapi import Routes
 from pdb_service.responses import problem, problem_response, reported_problem
 from pdb_service.service import Service
 from pdb_service.settings import is_allowed
@@ -40,19 +42,23 @@ _LOGGED_CHARACTERS = 400
 _log = logging.getLogger("tile_pdb.service")
 
 
+@dataclass
 class Gate:
     """Middleware that checks requests, answers errors as problems, adds headers, and counts requests.
 
-    HEAD is answered as GET; the server leaves out the body. `endpoints` are those of methods and whole paths: they are
-    called directly, because the app takes longer to find them than they take to look up a board.
+    HEAD is answered as GET; the server leaves out the body. `other` takes what is not HTTP, as the lifespan.
     """
 
-    def __init__(self, app: ASGIApp, service: Service, endpoints: Mapping[tuple[str, str], Endpoint]) -> None:
-        self._app, self._service, self._settings, self._endpoints = app, service, service.settings, endpoints
+    other: ASGIApp
+    service: Service
+    routes: Routes
+
+    def __post_init__(self) -> None:
+        self._settings = self.service.settings
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
-            await self._app(scope, receive, send)
+            await self.other(scope, receive, send)
             return
         started = time.perf_counter()
         headers = dict(scope["headers"])  # of a repeated header the last
@@ -60,22 +66,27 @@ class Gate:
         method = "GET" if scope["method"] == "HEAD" else scope["method"]
         scope = {**scope, "method": method, "state": {**scope.get("state", {}), "request_id": request_id}}
         path = scope["path"].removeprefix(scope.get("root_path", ""))  # of an app that mounts this one
-        endpoint = self._endpoints.get((method, path))
+        # The route, not the path, is counted: clients must not be able to create new series.
+        parent, _, name = path.rpartition("/")
+        route = path if path in self.routes or not name else f"{parent}/{{name}}"
+        methods = self.routes.get(route, {})
         most_bytes = self._settings.max_body_bytes
         if (method, path) != _BATCHES:
             most_bytes = min(most_bytes, _SMALL_BODY_BYTES)
-        exchange = _Exchange(self._service, request_id, receive, send, most_bytes)
+        exchange = _Exchange(self.service, request_id, receive, send, most_bytes)
         try:
             self._check_head(path, method, headers, [value for name, value in scope["headers"] if name == b"host"])
             # The server refuses a length that is not a number.
             _check_size(int(headers.get(b"content-length", b"0")), most_bytes)
-            if path in _PATHS_WITH_TABLES and not self._service.loaded.done():
-                await self._service.wait_until_ready()
-            if endpoint is None:
-                await self._app(scope, exchange.receive, exchange.send)
-            else:
-                response = await endpoint(Request(scope, exchange.receive))
-                await response(scope, exchange.receive, exchange.send)
+            if path in _PATHS_WITH_TABLES and not self.service.loaded.done():
+                await self.service.wait_until_ready()
+            if not methods:
+                raise HTTPException(404)
+            if method not in methods:  # all paths have GET
+                allowed = ", ".join(sorted({"HEAD", *methods}))
+                raise HTTPException(405, headers={"Allow": allowed})
+            response = await methods[method].endpoint(Request(scope, exchange.receive))
+            await response(scope, exchange.receive, exchange.send)
         except ClientDisconnect:
             # Or the body is malformed: the server does not tell these apart.
             found = problem(RequestError("the body of the request is incomplete or malformed"))
@@ -85,14 +96,12 @@ class Gate:
             found = reported_problem(error, request_id)
             if exchange.status:
                 raise  # the server then cuts the answer
-            await problem_response(found)(scope, receive, exchange.send)
+            await problem_response(found, getattr(error, "headers", None))(scope, receive, exchange.send)
         finally:
-            self._service.n_held_bytes -= exchange.n_held_bytes
-            # The route, not the path: clients must not be able to create new series.
-            route = path if endpoint else getattr(scope.get("route"), "path", "other")
+            self.service.n_held_bytes -= exchange.n_held_bytes
             known_method = method if method in _METHODS else "other"
             seconds = time.perf_counter() - started
-            self._service.metrics.count_request(route, known_method, exchange.status, seconds)
+            self.service.metrics.count_request(route if methods else "other", known_method, exchange.status, seconds)
             if self._settings.access_log:
                 shown = as_typed(scope["path"], _LOGGED_CHARACTERS)
                 _log.info("%s %s %s %d %.3f s", request_id, as_typed(method), shown, exchange.status, seconds)
@@ -138,39 +147,44 @@ class Gate:
             )
 
 
+@dataclass
 class _Exchange:
     """A request with its answer: limits of the body, headers of the answer, and the memory that both take."""
 
-    def __init__(self, service: Service, request_id: str, receive: Receive, send: Send, most_bytes: int) -> None:
-        self.status = self.n_held_bytes = self._n_body_bytes = 0
-        self._service, self._request_id, self._receive, self._send = service, request_id, receive, send
-        self._most_bytes = most_bytes
-        self._is_received = False
-        self._deadline: float | None = None
+    service: Service
+    request_id: str
+    receive_part: Receive
+    send_part: Send
+    most_bytes: int
+    status: int = 0
+    n_held_bytes: int = 0
+    n_body_bytes: int = 0
+    is_received: bool = False
+    deadline: float | None = None
 
     def _hold(self, n_bytes: int) -> None:
         self.n_held_bytes += n_bytes
-        self._service.n_held_bytes += n_bytes
+        self.service.n_held_bytes += n_bytes
 
     async def receive(self) -> Message:
         """Return the next part of the body. Raises if it is too large or too slow, or exceeds the memory budget."""
-        if self._is_received:  # only the end of the connection may follow
-            return await self._receive()
-        settings = self._service.settings
-        if self._deadline is None:
-            self._deadline = asyncio.get_running_loop().time() + settings.request_s
+        if self.is_received:  # only the end of the connection may follow
+            return await self.receive_part()
+        settings = self.service.settings
+        if self.deadline is None:
+            self.deadline = asyncio.get_running_loop().time() + settings.request_s
         try:
-            async with asyncio.timeout_at(self._deadline):
-                message = await self._receive()
+            async with asyncio.timeout_at(self.deadline):
+                message = await self.receive_part()
         except TimeoutError:
             raise RequestError(f"the body took more than {settings.request_s:.0f} seconds; send smaller ones") from None
         n_new = len(message.get("body", b""))
-        self._n_body_bytes += n_new
+        self.n_body_bytes += n_new
         self._hold(n_new)
-        self._is_received = not message.get("more_body", False)
-        _check_size(self._n_body_bytes, self._most_bytes)
-        if self._n_body_bytes > _SMALL_BODY_BYTES:
-            self._service.check_memory()
+        self.is_received = not message.get("more_body", False)
+        _check_size(self.n_body_bytes, self.most_bytes)
+        if self.n_body_bytes > _SMALL_BODY_BYTES:
+            self.service.check_memory()
         return message
 
     async def send(self, message: Message) -> None:
@@ -178,16 +192,16 @@ class _Exchange:
         if message["type"] == "http.response.start":
             self.status = message["status"]
             headers = message["headers"]
-            headers.append((b"x-request-id", self._request_id.encode()))
+            headers.append((b"x-request-id", self.request_id.encode()))
             headers += [header for header in _HEADERS if all(header[0] != name for name, _ in headers)]
         body = message.get("body", b"")
         if len(body) <= _PIECE_BYTES:
-            await self._send(message)
+            await self.send_part(message)
             return
         self._hold(len(body))
         for start in range(0, len(body), _PIECE_BYTES):
             more = message.get("more_body", False) or start + _PIECE_BYTES < len(body)
-            await self._send({**message, "body": body[start : start + _PIECE_BYTES], "more_body": more})
+            await self.send_part({**message, "body": body[start : start + _PIECE_BYTES], "more_body": more})
 
 
 def _request_id(headers: Mapping[bytes, bytes]) -> str:

@@ -9,11 +9,12 @@ import math
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
 
 from pdb_core.errors import BusyError
 from pdb_core.system import lower_thread_priority
 from pdb_core.threads import thread_pool
-from pdb_service.answers import Answer, SolveProgress
+from pdb_service.answers import BINARY, JSON, Answer, SolveProgress
 from pdb_service.metrics import Metrics
 from pdb_service.settings import ServiceSettings
 from solver import Iteration
@@ -22,6 +23,7 @@ from solver import Iteration
 _NICENESS = 10
 _STOPPING = "this server is being stopped; try again in a moment"
 
+Result = TypeVar("Result")
 Report = Callable[[Iteration], None]
 # Returns the answer of a search, whose progress it reports. Raises what the report raises.
 Find = Callable[[Report], Answer]
@@ -31,82 +33,61 @@ class GivenUpError(Exception):
     """The client of a search has left."""
 
 
-class _Queue:
-    """Threads that search, and the searches that run in them or wait for one, first come, first served."""
-
-    def __init__(self, name: str, n_threads: int) -> None:
-        self.name = name
-        self.pool = _pool(name, n_threads)
-        self.slots = asyncio.Semaphore(n_threads)
-        self.searches: list[Search] = []
-
-    @property
-    def n_running(self) -> int:
-        return sum(search.started is not None for search in self.searches)
-
-
-def _pool(name: str, n_threads: int) -> ThreadPoolExecutor:
-    return thread_pool(n_threads, thread_name_prefix=name, initializer=lower_thread_priority, initargs=(_NICENESS,))
-
-
 class Search:
     """One search. Its thread reports progress; the event loop reads it.
 
+    queue    the name of the pool that it runs in or waits for
     answer   the task of its answer
     started  the time of its start; None while it waits
     """
 
     answer: asyncio.Task[Answer]
 
-    def __init__(self, queue: _Queue) -> None:
+    def __init__(self, queue: str) -> None:
         self.queue = queue
         self.is_given_up = False
         self.started: float | None = None
-        # Generated and expanded nodes of finished thresholds, and the report of the current one.
-        self._progress: tuple[int, int, Iteration] | None = None
-
-    @property
-    def n_ahead(self) -> int:
-        """The number of searches that wait and start before this one."""
-        return max(0, self.queue.searches.index(self) - self.queue.n_running)
+        # The last report of each threshold.
+        self._reports: dict[int, Iteration] = {}
 
     def report(self, progress: Iteration) -> None:
         """Take the progress of the search."""
-        generated = expanded = 0
-        if self._progress is not None:
-            generated, expanded, latest = self._progress
-            if latest.threshold != progress.threshold:
-                generated, expanded = generated + latest.generated, expanded + latest.expanded
-        self._progress = generated, expanded, progress
+        self._reports[progress.threshold] = progress
 
     def progress(self) -> SolveProgress | None:
         """Return the data of the event `progress`; None before the first report."""
-        if self._progress is None or self.started is None:
+        reports = tuple(self._reports.values())  # its thread may add one meanwhile
+        if not reports or self.started is None:
             return None
-        generated, expanded, latest = self._progress
+        generated = sum(at.generated for at in reports)
         seconds = time.monotonic() - self.started
-        generated += latest.generated
         return SolveProgress(
-            threshold=latest.threshold,
+            threshold=reports[-1].threshold,
             generated=generated,
-            expanded=expanded + latest.expanded,
+            expanded=sum(at.expanded for at in reports),
             seconds=round(seconds, 3),
             nodes_per_s=round(generated / seconds) if seconds > 0 else 0,
         )
 
 
-class Searches:
-    """All searches of a service. For the event loop.
+class SearchPools:
+    """All threads of a service, by the names of their pools, and its searches. For the event loop.
 
+    Threads for batches, `JSON` and `BINARY`, are few: each keeps as much memory as its largest batch took, which is
+    much more for JSON. "easy" is for boards whose search takes no more than some 10 ms; they do not wait in a queue.
     Searches with a time limit of at most `short_s` have a queue of their own: hints do not wait behind long searches.
-
-    easy_pool  threads for boards whose search takes no more than some 10 ms; they do not wait in a queue
     """
 
     def __init__(self, settings: ServiceSettings, metrics: Metrics) -> None:
         self._settings, self._metrics = settings, metrics
-        self._queues = self._short, self._long = tuple(_Queue(name, settings.n_solves) for name in ("short", "long"))
-        self.easy_pool = _pool("easy", settings.n_solves)
+        # All that run or wait, in the order of their arrival.
+        self._searches: list[Search] = []
+        self._slots = {name: asyncio.Semaphore(settings.n_solves) for name in ("short", "long")}
+        self._pools = {JSON: ThreadPoolExecutor(1), BINARY: ThreadPoolExecutor(2)}
+        for name in ("easy", "short", "long"):
+            self._pools[name] = thread_pool(
+                settings.n_solves, initializer=lower_thread_priority, initargs=(_NICENESS,), thread_name_prefix=name
+            )
         # The time when running searches must end.
         self._end = math.inf
         metrics.running.set_function(lambda: self.n_running)
@@ -115,35 +96,39 @@ class Searches:
     @property
     def n_running(self) -> int:
         """The number of searches that run."""
-        return sum(queue.n_running for queue in self._queues)
+        return sum(search.started is not None for search in self._searches)
 
     @property
     def n_waiting(self) -> int:
         """The number of searches that wait for a thread."""
-        return sum(len(queue.searches) for queue in self._queues) - self.n_running
+        return len(self._searches) - self.n_running
 
     @property
     def is_stopping(self) -> bool:
         """Whether the service is stopping, so that new searches are refused."""
         return self._end < math.inf
 
-    def check_open(self, seconds: float) -> None:
-        """Raise `BusyError` if a search with this time limit would be refused at once."""
-        queue = self._queue(seconds)
-        n_running = queue.n_running
-        n_waiting = len(queue.searches) - n_running
-        if n_running + n_waiting >= self._settings.n_solves + self._settings.n_waiting:
-            raise self._refusal(
-                queue, "full", f"{n_running} solves run here and {n_waiting} wait; try again in some seconds"
-            )
+    def n_ahead(self, search: Search) -> int:
+        """Return the number of searches that wait and start before this one."""
+        before = self._searches[: self._searches.index(search)]
+        return sum(other.queue == search.queue and other.started is None for other in before)
+
+    def check_open(self, seconds: float) -> str:
+        """Return the queue for a search with this time limit. Raises `BusyError` if it would be refused at once."""
+        queue = "short" if seconds <= self._settings.short_s else "long"
+        searches = [search for search in self._searches if search.queue == queue]
+        if len(searches) >= self._settings.n_solves + self._settings.n_waiting:
+            n_running = sum(search.started is not None for search in searches)
+            state = f"{n_running} solves run here and {len(searches) - n_running} wait"
+            raise self._refusal(queue, "full", f"{state}; try again in some seconds")
         self._check_not_stopping(queue)
+        return queue
 
     @contextlib.contextmanager
     def start(self, find: Find, seconds: float) -> Iterator[Search]:
         """Yield a new search with a time limit. It ends when the block is left. Raises `BusyError` as `check_open`."""
-        self.check_open(seconds)
-        search = Search(self._queue(seconds))
-        search.queue.searches.append(search)
+        search = Search(self.check_open(seconds))
+        self._searches.append(search)
         search.answer = asyncio.create_task(self._run(find, search))
         search.answer.add_done_callback(lambda _: self._remove(search))
         try:
@@ -153,20 +138,18 @@ class Searches:
             if search.started is None:
                 search.answer.cancel()
 
+    async def run(self, pool: str, call: Callable[..., Result], *arguments: object) -> Result:
+        """Return what a call returns in a thread of a pool."""
+        return await asyncio.get_running_loop().run_in_executor(self._pools[pool], call, *arguments)
+
     def stop(self) -> None:
         """Refuse new searches, and end running ones after the time of grace. Thread-safe."""
         self._end = min(self._end, time.monotonic() + self._settings.grace_s)
 
     async def close(self) -> None:
-        """Wait for the threads of searches that have ended or been given up, and stop the threads."""
-        left = [search.answer for queue in self._queues for search in queue.searches]
-        if left:
-            await asyncio.wait(left)
-        for pool in (self.easy_pool, *(queue.pool for queue in self._queues)):
-            pool.shutdown(wait=False, cancel_futures=True)
-
-    def _queue(self, seconds: float) -> _Queue:
-        return self._short if seconds <= self._settings.short_s else self._long
+        """Wait for the threads of searches that have ended or been given up."""
+        if self._searches:
+            await asyncio.wait([search.answer for search in self._searches])
 
     async def _run(self, find: Find, search: Search) -> Answer:
         def report(progress: Iteration) -> None:
@@ -181,32 +164,30 @@ class Searches:
         try:
             self._check_not_stopping(queue)
             search.started = time.monotonic()
-            return await asyncio.get_running_loop().run_in_executor(queue.pool, find, report)
+            return await self.run(queue, find, report)
         finally:
-            queue.slots.release()
+            self._slots[queue].release()
 
-    async def _wait(self, queue: _Queue) -> None:
+    async def _wait(self, queue: str) -> None:
         """Take a slot of a queue. Raises `BusyError` after the longest time that a search may wait."""
-        wait_s, arrived = self._settings.wait_s, time.monotonic()
+        wait_s = self._settings.wait_s
         try:
-            async with asyncio.timeout(wait_s):
-                await queue.slots.acquire()
+            with self._metrics.wait_seconds.labels(queue).time():
+                async with asyncio.timeout(wait_s):
+                    await self._slots[queue].acquire()
         except TimeoutError:
             message = f"no search ended within {wait_s:g} seconds, the longest that a solve may wait here"
             raise self._refusal(queue, "waited", f"{message}; try again in some seconds") from None
-        finally:
-            self._metrics.wait_seconds.labels(queue.name).observe(time.monotonic() - arrived)
 
-    @staticmethod
-    def _remove(search: Search) -> None:
-        search.queue.searches.remove(search)
+    def _remove(self, search: Search) -> None:
+        self._searches.remove(search)
         if not search.answer.cancelled():
             search.answer.exception()  # otherwise asyncio logs the error of a search that was given up
 
-    def _check_not_stopping(self, queue: _Queue) -> None:
+    def _check_not_stopping(self, queue: str) -> None:
         if self.is_stopping:
             raise self._refusal(queue, "stopping", _STOPPING)
 
-    def _refusal(self, queue: _Queue, reason: str, message: str) -> BusyError:
-        self._metrics.refusals.labels(queue.name, reason).inc()
+    def _refusal(self, queue: str, reason: str, message: str) -> BusyError:
+        self._metrics.refusals.labels(queue, reason).inc()
         return BusyError(message)

@@ -7,7 +7,7 @@ from functools import cached_property, lru_cache
 from pdb_core.board_text import split_words
 from pdb_core.errors import BoardError, GoalError, UnknownDatabaseError
 from pdb_core.messages import shorten
-from pdb_core.puzzle import Board, BoardSize, Tiles, parse_goal
+from pdb_core.puzzle import Board, BoardSize, Tiles, is_solvable, parse_goal
 from pdb_query.database import Database
 
 
@@ -24,11 +24,21 @@ class Served:
         return self.database.size
 
     @cached_property
-    def pattern_tiles(self) -> tuple[tuple[Tiles, ...], ...]:
-        """The tiles of a given board that each pattern of each sum represents."""
+    def sums(self) -> list[tuple[int, tuple[int, ...], tuple[Tiles, ...]]]:
+        """For each sum its symmetry, its patterns, and the tiles of a given board that each of them represents.
+
+        A catalogue has a sum for each symmetry and partition.
+        """
         views = self.database.views(self.goal)
-        n_sums, n_patterns = views.view_of_unit.shape
-        return tuple(tuple(tuple(sorted(views.tiles(s, p))) for p in range(n_patterns)) for s in range(n_sums))
+        return [
+            (row, places, tuple(tuple(sorted(views.tiles(row, place))) for place in places))
+            for row in range(len(views.view_of_unit))
+            for places in self.database.partition.sums
+        ]
+
+    def is_solvable(self, board: Tiles) -> bool:
+        """Return whether a board can be solved."""
+        return is_solvable(board, self.goal, self.size)
 
 
 class ServedDatabases:

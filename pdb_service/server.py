@@ -89,7 +89,7 @@ async def _serve(app: Starlette, listener: socket.socket, on_ready: Callable[[],
         finally:  # also after SIGINT, for which the runner cancels this task; a second one ends the process
             stopping.cancel()
             loading.cancel()
-            service.searches.stop()
+            service.pools.stop()
             server.stop()  # type: ignore[no-untyped-call]
             refusing = asyncio.create_task(_refuse_connections(listener))
             # Searches end by themselves after the time of grace; this bounds all other requests.

@@ -14,10 +14,10 @@ from pdb_core.errors import BusyError, LimitReachedError, PdbError, ServiceError
 from pdb_core.puzzle import Board, Tiles
 from pdb_query.database import Database
 from pdb_service.metrics import Metrics
-from pdb_service.searches import Report, Searches
+from pdb_service.searches import Report, SearchPools
 from pdb_service.served_databases import Served, ServedDatabases
 from pdb_service.settings import ServiceSettings
-from solver import Limits, Solution, Solver
+from solver import Checkpoint, Limits, Solution, Solver
 
 _PAGE_BYTES = 4096
 _log = logging.getLogger("tile_pdb.service")
@@ -35,7 +35,7 @@ class Service:
         self.settings = settings
         self.databases = ServedDatabases(databases)
         self.metrics = Metrics()
-        self.searches = Searches(settings, self.metrics)
+        self.pools = SearchPools(settings, self.metrics)
         self.solver = lru_cache(maxsize=None)(Solver)
         self.n_held_bytes = 0
         self.loaded: Future[None] = Future()
@@ -93,18 +93,25 @@ class Service:
         if self.n_held_bytes > self.settings.max_held_bytes:
             raise BusyError("too many large requests at once; send smaller ones, or this one later")
 
-    def solve_easy(self, served: Served, boards: list[Board]) -> list[Solution]:
-        """Return the solutions of the boards before the first one whose search takes more than some 10 ms.
+    def solve_easy(self, served: Served, boards: list[Board]) -> list[Solution | Checkpoint]:
+        """Return the solutions of boards up to the first one that takes more than some 10 ms, and its checkpoint.
 
         Boards are searched without Python between them, which takes half of the time of single searches.
         """
-        found: Iterator[list[Any]] = self.solver(served.database).solve_batch(boards, served.goal)
+        checkpoint = Checkpoint()
+        found: Iterator[list[Any]] = self.solver(served.database).solve_batch(
+            boards, served.goal, checkpoints=lambda _: checkpoint
+        )
         solutions = next(found)
         self.metrics.nodes.inc(sum(solution.generated for solution in solutions))
-        return solutions
+        return solutions if len(solutions) == len(boards) else [*solutions, checkpoint]
 
-    def solve(self, board: Tiles, served: Served, limits: Limits, report: Report) -> Solution:
+    def solve(
+        self, board: Tiles, served: Served, limits: Limits, report: Report, checkpoint: Checkpoint | None = None
+    ) -> Solution:
         """Return the solution of a solvable board, as `solver.Solver.solve`, and count its nodes."""
-        solution = self.solver(served.database).solve(board, served.goal, limits=limits, report=report)
+        solution = self.solver(served.database).solve(
+            board, served.goal, limits=limits, report=report, checkpoint=checkpoint
+        )
         self.metrics.nodes.inc(solution.generated)
         return solution

@@ -5,6 +5,7 @@ import math
 import time
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
+from dataclasses import replace
 from functools import partial
 from typing import Any, cast
 
@@ -15,36 +16,33 @@ from starlette.types import Receive, Scope, Send
 
 from pdb_core.errors import ParameterError
 from pdb_core.messages import as_typed
-from pdb_core.puzzle import Board, is_solvable
+from pdb_core.puzzle import Board
 from pdb_core.types import BLANK
-from pdb_service.answers import Answer, MoveAnswer, MovesAnswer, SolveAnswer, SolveProgress
+from pdb_service.answers import EVENTS, Answer, MoveAnswer, MovesAnswer, SolveAnswer, SolveProgress
 from pdb_service.middleware import CLIENT_GONE
-from pdb_service.openapi import TABLE_STATUSES, ApiRoute
+from pdb_service.openapi import TABLE_STATUSES, ApiRoute, Routes
 from pdb_service.requests import HINT_S, SearchQuery, SolveBody, parse_query, read_json, read_query
-from pdb_service.responses import JSON, AnswerResponse, reported_problem
-from pdb_service.searches import Find, Report, Searches
+from pdb_service.responses import AnswerResponse, reported_problem
+from pdb_service.searches import Find, Report, SearchPools
 from pdb_service.served_databases import Served
 from pdb_service.service import Service
 from pdb_service.together import Together
-from solver import Iteration, Limits, Solution
+from solver import Checkpoint, Iteration, Limits, Solution
 
-_EVENTS = "text/event-stream"
 # nginx then does not buffer the events.
 _EVENT_HEADERS = {"X-Accel-Buffering": "no"}
 # Searches with a shorter time limit do not wait for searches of easy boards.
 _EASY_S = 0.1
 # Seconds between two events.
 _EVENT_S = 0.2
-_SOLVE_BODY = {JSON: {"schema": SolveBody.model_json_schema()}}
 
 
-def solve_routes(service: Service) -> list[ApiRoute]:
+def solve_routes(service: Service) -> Routes:
     """Return the routes that search."""
     most_s = service.settings.solve_s
 
-    async def solve_easy(served: Served, boards: list[Board]) -> list[Solution]:
-        threads = service.searches.easy_pool
-        return await asyncio.get_running_loop().run_in_executor(threads, service.solve_easy, served, boards)
+    async def solve_easy(served: Served, boards: list[Board]) -> list[Solution | Checkpoint]:
+        return await service.pools.run("easy", service.solve_easy, served, boards)
 
     together = Together(solve_easy, service.settings.n_solves)
 
@@ -54,27 +52,32 @@ def solve_routes(service: Service) -> list[ApiRoute]:
         board, served = service.databases.place(query.board, query.goal, query.db)
         seconds = min(most_s, HINT_S if query.time_limit is None else query.time_limit)
         find = partial(_list_moves, service, board, served, Limits(seconds, query.max_nodes))
-        if seconds == 0 or board == served.goal or not is_solvable(board, served.goal, served.size):
+        if seconds == 0 or board == served.goal or not served.is_solvable(board):
             return AnswerResponse(find())
-        return await _answer(request, service.searches, find, seconds)
+        return await _answer(request, service.pools, find, seconds)
 
     async def solve(request: Request, given: SearchQuery | SolveBody) -> Response:
         board, served = service.databases.place(given.board, given.goal, given.db)
         seconds = most_s if given.time_limit is None else min(most_s, given.time_limit)
-        wants_events = _EVENTS in request.headers.get("accept", "")
-        if not is_solvable(board, served.goal, served.size):
+        wants_events = EVENTS in request.headers.get("accept", "")
+        if not served.is_solvable(board):
             answer = SolveAnswer.of(board, served, None)
-            return Response(_event("result", answer), media_type=_EVENTS) if wants_events else AnswerResponse(answer)
-        find = partial(_solve, service, board, served, Limits(seconds, given.max_nodes))
+            return Response(_event("result", answer), media_type=EVENTS) if wants_events else AnswerResponse(answer)
+        limits, checkpoint = Limits(seconds, given.max_nodes), Checkpoint()
+
+        def find(report: Report) -> SolveAnswer:
+            return SolveAnswer.of(board, served, service.solve(board, served, limits, report, checkpoint))
+
         if not wants_events:
-            if given.max_nodes is None and seconds >= _EASY_S and not service.searches.is_stopping:
-                solution = await together.ask(board, served)
-                if solution is not None:
-                    return AnswerResponse(SolveAnswer.of(board, served, solution))
-            return await _answer(request, service.searches, find, seconds)
-        service.searches.check_open(seconds)  # a refusal needs the status, which events come after
-        events = _events(service.searches, find, seconds, request.state.request_id)
-        return _EventResponse(events, media_type=_EVENTS, headers=_EVENT_HEADERS)
+            if given.max_nodes is None and seconds >= _EASY_S and not service.pools.is_stopping:
+                found = await together.ask(board, served)
+                if isinstance(found, Solution):
+                    return AnswerResponse(SolveAnswer.of(board, served, found))
+                checkpoint = found
+            return await _answer(request, service.pools, find, seconds)
+        service.pools.check_open(seconds)  # a refusal needs the status, which events come after
+        events = _events(service.pools, find, seconds, request.state.request_id)
+        return _EventResponse(events, media_type=EVENTS, headers=_EVENT_HEADERS)
 
     async def solve_from_query(request: Request) -> Response:
         """Find an optimal solution; with `Accept: text/event-stream`, report progress too."""
@@ -86,12 +89,11 @@ def solve_routes(service: Service) -> list[ApiRoute]:
             raise ParameterError(f"{as_typed(name)} stands in the query; POST takes it in the body")
         return await solve(request, read_json(SolveBody, await request.body()))
 
-    of_solve: dict[str, Any] = {"answer": SolveAnswer, "others": [_EVENTS], "statuses": TABLE_STATUSES}
-    return [
-        ApiRoute("/v1/moves", moves, query=SearchQuery, answer=MovesAnswer, statuses=TABLE_STATUSES),
-        ApiRoute("/v1/solve", solve_from_query, query=SearchQuery, **of_solve),
-        ApiRoute("/v1/solve", solve_from_body, method="POST", body=_SOLVE_BODY, **of_solve),
-    ]
+    get = ApiRoute(solve_from_query, SearchQuery, None, SolveAnswer, [EVENTS], TABLE_STATUSES)
+    return {
+        "/v1/moves": {"GET": ApiRoute(moves, SearchQuery, answer=MovesAnswer, statuses=TABLE_STATUSES)},
+        "/v1/solve": {"GET": get, "POST": replace(get, endpoint=solve_from_body, query=None, body=SolveBody)},
+    }
 
 
 class _EventResponse(StreamingResponse):
@@ -105,9 +107,9 @@ class _EventResponse(StreamingResponse):
             await super().__call__(scope, receive, send)
 
 
-async def _answer(request: Request, searches: Searches, find: Find, seconds: float) -> Response:
+async def _answer(request: Request, pools: SearchPools, find: Find, seconds: float) -> Response:
     """Return the answer of a search; an empty response if the client leaves first."""
-    with searches.start(find, seconds) as search:
+    with pools.start(find, seconds) as search:
         # A single task: each new `receive` would let the server read more requests that are sent behind this one.
         leaving = asyncio.create_task(_wait_until_left(request))
         try:
@@ -128,15 +130,15 @@ async def _wait_until_left(request: Request) -> None:
         pass
 
 
-async def _events(searches: Searches, find: Find, seconds: float, request_id: str) -> AsyncGenerator[bytes]:
+async def _events(pools: SearchPools, find: Find, seconds: float, request_id: str) -> AsyncGenerator[bytes]:
     """Yield progress several times a second, then the answer or the problem. Closing the iterator ends the search."""
     try:
-        with searches.start(find, seconds) as search:
+        with pools.start(find, seconds) as search:
             # Events also while the search waits: only writing shows that a client has left.
             while not (await asyncio.wait({search.answer}, timeout=_EVENT_S))[0]:
                 progress = search.progress()
                 if progress is None:
-                    yield _event("queued", SolveProgress(ahead=search.n_ahead))
+                    yield _event("queued", SolveProgress(ahead=pools.n_ahead(search)))
                 else:
                     yield _event("progress", progress)
             yield _event("result", search.answer.result())
@@ -149,32 +151,27 @@ def _event(name: str, data: Answer) -> bytes:
     return b"event: " + name.encode() + b"\ndata: " + data.to_json() + b"\n\n"
 
 
-def _solve(service: Service, board: Board, served: Served, limits: Limits, report: Report) -> SolveAnswer:
-    return SolveAnswer.of(board, served, service.solve(board, served, limits, report))
-
-
 def _list_moves(
     service: Service, board: Board, served: Served, limits: Limits, report: Report | None = None
 ) -> MovesAnswer:
     """Return every legal move, best first; without `report`, distances are not searched."""
-    about = MovesAnswer.about(board, served)
     children = [board.move(tile) for tile in board.moves()]
-    h: int | None = None
-    h_of, distance, distances = dict[Board, int](), None, dict[Board, int]()
-    if about["solvable"]:
-        found = served.database.probe_batch(np.array([board, *children], dtype=np.uint8), served.goal)
-        h, *child_h = found.h.tolist()
-        h_of = dict(zip(children, child_h, strict=True))
-        children.sort(key=h_of.__getitem__)
+    solvable, h_of, distances = served.is_solvable(board), dict[Board, int](), dict[Board, int]()
+    if solvable:
+        boards = [board, *children]
+        found = served.database.probe_batch(np.array(boards, dtype=np.uint8), served.goal)
+        h_of = dict(zip(boards, found.h.tolist(), strict=True))
     if board == served.goal:
-        distance, distances = 0, dict.fromkeys(children, 1)
+        distances = dict.fromkeys(children, 1) | {board: 0}
     elif report is not None:
-        distance, distances = _distances(service, board, children, served, limits, report)
-    if distance is not None:
+        distances = _distances(service, board, children, served, limits, report)
+    distance = distances.get(board)
+    if solvable:
         # A child whose distance was not found is between those one nearer and those one farther.
-        children.sort(key=lambda child: (distances.get(child, distance), h_of[child]))
+        children.sort(key=lambda child: (distances.get(child, distance or 0), h_of[child]))
     moves = tuple(MoveAnswer.of(board, child, h_of.get(child), distances.get(child)) for child in children)
-    return MovesAnswer(**about, h=h, distance=distance, moves=moves)
+    about = MovesAnswer.about(board, served, solvable=solvable)
+    return MovesAnswer(**about, h=h_of.get(board), distance=distance, moves=moves)
 
 
 class _TooFarError(Exception):
@@ -183,7 +180,7 @@ class _TooFarError(Exception):
 
 def _distances(
     service: Service, board: Board, children: Sequence[Board], served: Served, limits: Limits, report: Report
-) -> tuple[int | None, dict[Board, int]]:
+) -> dict[Board, int]:
     """Return the distances of a board and of its children, as far as they are found within the limits.
 
     A child is one move nearer or one farther, by parity. So its search may stop after the nearer distance.
@@ -211,16 +208,15 @@ def _distances(
         return solution
 
     root = solve(board, math.inf)
-    if root is None or root.length is None or not root.moves:
-        return None, {}
-    distances: dict[Board, int] = {}
+    if root is None or not root.moves:
+        return {}
+    distance = len(root.moves)
+    distances = {board: distance}
     for child in children:
         if board[child.index(BLANK)] == root.moves[0]:
-            distances[child] = root.length - 1
-            continue
-        solution = solve(child, root.length - 1)
-        if solution is None:
-            distances[child] = root.length + 1
+            distances[child] = distance - 1
+        elif (solution := solve(child, distance - 1)) is None:
+            distances[child] = distance + 1
         elif solution.length is not None:
             distances[child] = solution.length
-    return root.length, distances
+    return distances

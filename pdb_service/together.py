@@ -2,34 +2,38 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from pdb_core.puzzle import Board
 from pdb_service.served_databases import Served
 
 Result = TypeVar("Result")
+_Asked = list[tuple[Board, asyncio.Future[Result]]]
 # Boards of one call.
 _MOST_BOARDS = 64
 
 
+@dataclass
 class Together(Generic[Result]):
     """Boards of requests that wait at the same time, answered by one call. For the event loop.
 
-    answer     returns the results of boards in their order; it may stop before any of them. That board gets no result,
-               and those after it wait for the next call
+    answer     returns the results of the first boards, at least of one; the others wait for the next call
     n_at_once  calls of `answer` that may run at the same time
     """
 
-    def __init__(self, answer: Callable[[Served, list[Board]], Awaitable[Sequence[Result]]], n_at_once: int) -> None:
-        self._answer, self._n_at_once = answer, n_at_once
-        self._waiting: dict[Served, list[tuple[Board, asyncio.Future[Result | None]]]] = {}
+    answer: Callable[[Served, list[Board]], Awaitable[Sequence[Result]]]
+    n_at_once: int
+
+    def __post_init__(self) -> None:
+        self._waiting: dict[Served, _Asked[Result]] = {}
         self._tasks: set[asyncio.Task[None] | None] = set()
 
-    async def ask(self, board: Board, served: Served) -> Result | None:
-        """Return the result of a board; None if a call of `answer` stopped before this board."""
-        result: asyncio.Future[Result | None] = asyncio.get_running_loop().create_future()
+    async def ask(self, board: Board, served: Served) -> Result:
+        """Return the result of a board."""
+        result: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
         self._waiting.setdefault(served, []).append((board, result))
-        if len(self._tasks) < self._n_at_once:
+        if len(self._tasks) < self.n_at_once:
             # Other requests that have arrived run first, and ask too.
             self._tasks.add(asyncio.create_task(self._answer_all()))
         return await result
@@ -39,14 +43,14 @@ class Together(Generic[Result]):
             served = next(iter(self._waiting))
             asked = self._waiting.pop(served)
             # Calls that may start now share the boards.
-            n_now = min(_MOST_BOARDS, -(-len(asked) // (1 + self._n_at_once - len(self._tasks))))
+            n_now = min(_MOST_BOARDS, -(-len(asked) // (1 + self.n_at_once - len(self._tasks))))
             self._wait_again(served, asked[n_now:])
             await self._answer_some(served, asked[:n_now])
         self._tasks.discard(asyncio.current_task())
 
-    async def _answer_some(self, served: Served, asked: list[tuple[Board, asyncio.Future[Result | None]]]) -> None:
+    async def _answer_some(self, served: Served, asked: _Asked[Result]) -> None:
         try:
-            results = await self._answer(served, [board for board, _ in asked])
+            results = await self.answer(served, [board for board, _ in asked])
         except Exception as error:
             if len(asked) > 1:  # the error of one board is not that of the others
                 for each in asked:
@@ -54,11 +58,11 @@ class Together(Generic[Result]):
             elif not asked[0][1].done():
                 asked[0][1].set_exception(error)
             return
-        for (_, result), found in zip(asked, [*results, None], strict=False):
+        for (_, result), found in zip(asked, results, strict=False):
             if not result.done():  # the request may have been cancelled
                 result.set_result(found)
-        self._wait_again(served, asked[len(results) + 1 :])
+        self._wait_again(served, asked[len(results) :])
 
-    def _wait_again(self, served: Served, asked: list[tuple[Board, asyncio.Future[Result | None]]]) -> None:
+    def _wait_again(self, served: Served, asked: _Asked[Result]) -> None:
         if asked:
             self._waiting[served] = asked + self._waiting.get(served, [])

@@ -21,7 +21,7 @@ def code_table(name: str) -> str:
 
 def fields_page() -> str:
     """Return the page of the parameters, bodies and answers of all routes."""
-    document = openapi(create_app([]).routes)
+    document = openapi(create_app([]).state.routes)
     schemas = document["components"]["schemas"]
     return "\n\n".join(
         ["# HTTP fields", "[HTTP](http.md) has examples and rules.", *_sections(document["paths"], schemas)]

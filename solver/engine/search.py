@@ -64,7 +64,10 @@ class IdaStar:
 
         Raises `Engine.wrong_end` if the search ends elsewhere than at the goal.
         """
-        *_, found = self.search_many([board], lambda _row: (report, checkpoint), pool, limits=limits, wanted=wanted)
+        continues = checkpoint is not None and bool(checkpoint.finished)
+        *_, found = self.search_many(
+            [board], lambda _row: (report, checkpoint), pool, limits=limits, wanted=wanted, continues=continues
+        )
         result = found.result(0)
         if wanted.listed is not None and result.moves == ():
             wanted.listed(())
@@ -78,11 +81,13 @@ class IdaStar:
         *,
         limits: Limits | None = None,
         wanted: Wanted = ONE_SOLUTION,
+        continues: bool = False,
     ) -> Iterator[BoardsSearch]:
         """Search boards (m, n_cells), or their roots, one after another, without Python between easy ones.
 
         Each must be solvable. Yield the search every fraction of a second and at the end, always the same object.
-        Workers of `pool` help with hard boards. `limits` are those of each board.
+        Workers of `pool` help with hard boards. `limits` are those of each board. The checkpoint of a hard board has
+        its finished thresholds when the search is yielded; with `continues` it had some before.
         """
         start = time.perf_counter()
         many = BoardsSearch(boards if isinstance(boards, Roots) else self.engine.roots(boards), start)
@@ -91,16 +96,18 @@ class IdaStar:
         n_nodes = self.stacks.slice_nodes
         # The first slice has no limit, and its last round may generate this many nodes too many.
         n_most = n_nodes + N_MOVES * mem.BATCH
-        if wanted.finds_all or in_order or (limits.max_nodes is not None and limits.max_nodes < n_most):
+        if wanted.finds_all or in_order or continues or (limits.max_nodes is not None and limits.max_nodes < n_most):
             n_nodes = 0
         with self.stacks.borrowed() as stack:
             while (status := many.search(self.engine, stack, n_nodes)) != mem.EXHAUSTED:
+                row = many.board
+                report, checkpoint = of_hard_board(row)
+                if checkpoint is not None:
+                    checkpoint.resume(many.iterations(row), int(many.roots.thresholds[row]))
                 yield many
                 if status == mem.TOO_DEEP:
                     raise too_deep(many.threshold)
                 many.resume()
-                row = many.board
-                report, checkpoint = of_hard_board(row)
                 clock = Clock(limits, report, many.began_at)
                 search = _LongSearch(self, many, stack, clock, pool, checkpoint, wanted, in_order=in_order)
                 many.note(row, search.run())

@@ -10,7 +10,8 @@ import pytest
 from distributed import Client
 
 from pdb_build import BuildPlan, BuildProgress
-from pdb_cluster import build_on_cluster, build_plan, connect, pattern_search
+from pdb_cluster import build_on_cluster, connect
+from pdb_cluster.build import pattern_search, shard_plan
 from pdb_core.encoding import Encoding
 from pdb_core.errors import ClusterError
 from pdb_core.jit import program_version
@@ -61,7 +62,7 @@ def test_shards_make_the_file_of_a_local_build(
     client: Client, tmp_path: Path, encoding: Encoding, n_shards: int, halo_bytes: int,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
-    monkeypatch.setattr(build_plan, "HALO_BYTES", halo_bytes)
+    monkeypatch.setattr(shard_plan, "HALO_BYTES", halo_bytes)
     monkeypatch.setattr(pattern_search, "_PIECE_BYTES", 1_000)
     out, seen = tmp_path / "small.h5", list[BuildProgress]()
     plan = small_plan(out, LARGE, encoding=encoding)
@@ -140,7 +141,7 @@ def test_error_on_a_worker_ends_the_build(client: Client, tmp_path: Path, monkey
 def test_build_ends_if_workers_are_lost_in_every_attempt(
     client: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("pdb_cluster.build._ATTEMPTS", 2)
+    monkeypatch.setattr("pdb_cluster.build.patterns._ATTEMPTS", 2)
     said: list[str] = []
 
     def kill_one(progress: BuildProgress) -> None:

@@ -8,7 +8,7 @@ from distributed import Client
 
 from pdb_cluster import build_on_cluster, connect
 from pdb_cluster.connect import connected
-from pdb_cluster.solve_boards import ClusterProgress
+from pdb_cluster.solve.boards import ClusterProgress
 from pdb_core.errors import ClusterError
 from pdb_core.puzzle import Board
 from solver import Iteration

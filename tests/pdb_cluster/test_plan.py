@@ -10,8 +10,8 @@ import pytest
 from distributed import Client
 
 from pdb_build.word_layout import row_bytes
-from pdb_cluster.build_plan import PatternTask, Worker, _memory_of, by_size, check_disk, plan_task, shard_bytes
-from pdb_cluster.shard import Shard, divide
+from pdb_cluster.build.shard import PatternShard, divide
+from pdb_cluster.build.shard_plan import PatternTask, Worker, _memory_of, by_size, check_disk, plan_task, shard_bytes
 from pdb_core.encoding import Encoding
 from pdb_core.errors import DiskFullError, MemoryLimitError
 from tests.tables import small_plan, spec_of
@@ -44,7 +44,7 @@ def test_pattern_too_large_for_each_worker_is_divided() -> None:
 
 
 def test_worker_of_unknown_memory_takes_any_pattern(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pdb_cluster.build_plan.available_memory", lambda: None)
+    monkeypatch.setattr("pdb_cluster.build.shard_plan.available_memory", lambda: None)
     dask_worker = SimpleNamespace(memory_manager=SimpleNamespace(memory_limit=None), state=SimpleNamespace(nthreads=1))
     *_, available, limit = _memory_of(dask_worker)
     worker = Worker("tcp://0", 1, min(available, limit))
@@ -70,7 +70,7 @@ def test_planned_memory_covers_the_shards(encoding: Encoding, n_shards: int) -> 
     spec = spec_of("4x4", "blank-last", "1 2 3 4 5 6", encoding)
     planned, row = shard_bytes(spec, n_shards, 200_000), row_bytes(6)
     for number in range(n_shards):
-        shard = Shard(spec, divide(spec, n_shards), number)
+        shard = PatternShard(spec, divide(spec, n_shards), number)
         taken = next(rows for n in range(1, 50) if (rows := shard.set_portions(n)).sum(axis=2).max() * row <= 200_000)
         shard.start()
         held = sum(array.nbytes for array in shard._search.arrays()) - shard._search.n_active.nbytes

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from pdb_build.search import search_pattern
-from pdb_cluster.shard import LostError, Shard, divide
+from pdb_cluster.build.shard import LostError, PatternShard, divide
 from tests import rows
 from tests.tables import spec_of
 
@@ -31,7 +31,7 @@ SPECS = rows("""
 def test_shards_give_the_table_of_a_local_search(row: list[str]) -> None:
     """Search with all shards one after another."""
     spec, (n_shards, n_portions) = spec_of(*row[:5]), map(int, row[5:])
-    shards = [Shard(spec, divide(spec, n_shards), number, n_threads=2) for number in range(n_shards)]
+    shards = [PatternShard(spec, divide(spec, n_shards), number, n_threads=2) for number in range(n_shards)]
     for shard in shards:
         shard.set_portions(n_portions)
     levels = [[shard.start() for shard in shards]]
@@ -54,11 +54,11 @@ def test_shards_give_the_table_of_a_local_search(row: list[str]) -> None:
 
 def test_shard_refuses_another_level_or_a_second_advance() -> None:
     spec = spec_of("3x3", "blank-last", "1 2 4")
-    shards = [Shard(spec, divide(spec, 2), number) for number in range(2)]
+    shards = [PatternShard(spec, divide(spec, 2), number) for number in range(2)]
     for shard in shards:
         shard.set_portions(1)
         shard.start()
-    shard, made_anew = shards[0], Shard(spec, divide(spec, 2), 0)
+    shard, made_anew = shards[0], PatternShard(spec, divide(spec, 2), 0)
     received = [shards[1].rows_for(0, 1, 0)]
 
     def check_refused(*tasks: Callable[[], object]) -> None:

@@ -16,9 +16,9 @@ import numpy as np
 import pytest
 from distributed import Client, Scheduler
 
-from pdb_cluster import solve_boards, solve_tasks, split_board
-from pdb_cluster.solve_boards import ClusterAnswers, ClusterProgress
-from pdb_cluster.solve_worker import solver_for, tables_of
+from pdb_cluster.solve import boards as solve_boards, split_board, tasks as solve_tasks
+from pdb_cluster.solve.boards import ClusterAnswers, ClusterProgress
+from pdb_cluster.solve.worker import solver_for, tables_of
 from pdb_core.errors import ClusterError, GoalError, InputError
 from pdb_core.puzzle import Board, Tiles, blank_first, format_board
 from pdb_query import Database

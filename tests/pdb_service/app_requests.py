@@ -19,7 +19,7 @@ from pdb_query import Database
 from pdb_service.app import create_app
 from pdb_service.served_databases import Served
 from pdb_service.settings import ServiceSettings
-from solver import Iteration, Limits
+from solver import Checkpoint, Iteration, Limits
 from tests.pdb_service.server import Reply
 from tests.solving import S3, solvable_boards
 
@@ -54,7 +54,7 @@ class HeldSolvers:
         self.begun: list[Tiles] = []
         self.seconds: list[float] = []
 
-    def solve(self, board: Tiles, served: Served, limits: Limits, report: Any) -> Any:
+    def solve(self, board: Tiles, served: Served, limits: Limits, report: Any, _: Checkpoint | None = None) -> Any:
         assert is_solvable(board, served.goal, S3)
         self.begun.append(board)
         self.seconds.append(limits.time_limit)
@@ -73,7 +73,7 @@ class HeldSolvers:
         tiles = answer_for(board) if is_over else None
         return SimpleNamespace(
             moves=tiles, length=None if tiles is None else len(tiles), optimal=is_over, h=3, lower_bound=5,
-            generated=7, expanded=5, seconds=passed, thresholds=[],
+            generated=7, expanded=5, seconds=passed, thresholds=(),
         )  # fmt: skip
 
     def solver(self, _: Database) -> None:
@@ -192,11 +192,11 @@ async def running_app(solvers: HeldSolvers, **settings: Any) -> AsyncIterator[St
     """Run an app with these solvers; at its end no search and no task may be left."""
     app = create_app([solvers.database], ServiceSettings(**settings))
     service = app.state.service
-    service.solve, service.solver, service.solve_easy = solvers.solve, solvers.solver, lambda *_: ()
+    service.solve, service.solver, service.solve_easy = solvers.solve, solvers.solver, lambda *_: [Checkpoint()]
     async with app.router.lifespan_context(app):
         await until(service.loaded.done)
         yield app
-    assert (service.searches.n_running, service.searches.n_waiting) == (0, 0)
+    assert (service.pools.n_running, service.pools.n_waiting) == (0, 0)
     # The lookup of a client that has left may still be about to end.
     await until(lambda: asyncio.all_tasks() == {asyncio.current_task()})
 

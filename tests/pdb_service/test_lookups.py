@@ -11,7 +11,7 @@ from starlette.applications import Starlette
 
 from pdb_core.puzzle import blank_last, parse_goal
 from pdb_query import Database, open_database
-from pdb_service.lookups import BINARY, JSON
+from pdb_service.answers import BINARY, JSON
 from tests.pdb_service.app_requests import GOAL, ask, ready_app
 from tests.solving import HARDEST_8, S3
 from tests.tables import table_file

@@ -46,7 +46,7 @@ def with_formats(document: Any) -> Any:
 # Searches are short. schemathesis would run the lifespan for each request, and make boards for each limit of a text.
 APP = ready_app(allowed_hosts=("*",), solve_s=0.02)
 APP.router.lifespan_context = lambda _: nullcontext()
-SCHEMA = schemathesis.openapi.from_dict(with_formats(openapi(APP.routes)))
+SCHEMA = schemathesis.openapi.from_dict(with_formats(openapi(APP.state.routes)))
 SCHEMA.app = APP
 SCHEMA.config.phases.coverage.enabled = False
 
@@ -60,7 +60,7 @@ def served(database: Database) -> None:
 
 
 def test_the_document_served_is_the_one_tested() -> None:
-    assert ask(APP, "/openapi.json").json == openapi(APP.routes)
+    assert ask(APP, "/openapi.json").json == openapi(APP.state.routes)
     assert all(f"text-{length}" in str(SCHEMA.raw_schema) for length in TEXTS)
 
 

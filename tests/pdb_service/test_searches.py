@@ -40,7 +40,7 @@ ASKING = [ask_solve, partial(ask_solve, events=True), partial(ask_solve, events=
 
 
 def searches(app: Starlette) -> Any:
-    return app.state.service.searches
+    return app.state.service.pools
 
 
 # Clients that leave

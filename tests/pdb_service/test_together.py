@@ -5,10 +5,14 @@ from typing import Any
 
 from pdb_core.errors import PdbError
 from pdb_core.puzzle import Board
-from pdb_query import Database
+from pdb_query import Database, open_database
 from pdb_service.served_databases import Served
+from pdb_service.service import Service
+from pdb_service.settings import ServiceSettings
 from pdb_service.together import Together
+from solver import Checkpoint, Limits, Solution
 from tests.pdb_service.app_requests import BOARDS, GOAL
+from tests.tables import table_file
 
 WRONG, HARD, LEFT = (Board(board) for board in BOARDS[:3])
 
@@ -16,13 +20,14 @@ WRONG, HARD, LEFT = (Board(board) for board in BOARDS[:3])
 def test_each_board_gets_its_own_result_or_error(database: Database) -> None:
     calls: list[list[Board]] = []
 
-    async def answer(_: Served, boards: list[Board]) -> list[int]:
+    async def answer(_: Served, boards: list[Board]) -> list[int | None]:
         calls.append(boards)
         await asyncio.sleep(0)
         if WRONG in boards:
             raise PdbError("wrong")
-        n_found = boards.index(HARD) if HARD in boards else len(boards)
-        return [board[0] for board in boards[:n_found]]
+        if HARD in boards:
+            return [*(board[0] for board in boards[: boards.index(HARD)]), None]
+        return [board[0] for board in boards]
 
     async def work() -> list[Any]:
         together, served = Together(answer, 2), Served("a", database, Board(GOAL))
@@ -36,3 +41,18 @@ def test_each_board_gets_its_own_result_or_error(database: Database) -> None:
     assert (str(wrong), hard, type(left)) == ("wrong", None, asyncio.CancelledError)
     assert found == [board[0] for board in [*BOARDS[3:100], BOARDS[50]]]
     assert max(map(len, calls)) > 30
+
+
+def test_hard_board_continues_after_the_thresholds_of_its_easy_search() -> None:
+    easy, hard = Board("1 2 3 4/5 6 7 8/9 10 11 0/13 14 15 12"), Board("14 15 12 11/2 3 6 5/13 0 8 7/4 10 9 1")
+    with open_database(table_file("663", "4x4")) as database:
+        service = Service([database], ServiceSettings())
+        served = service.databases.choose(hard.size, None, None)
+        solved, checkpoint = service.solve_easy(served, [easy, hard, easy])
+        assert isinstance(solved, Solution)
+        assert isinstance(checkpoint, Checkpoint)
+        seen: list[int] = []
+        continued = service.solve(hard, served, Limits(), lambda at: seen.append(at.threshold), checkpoint)
+        whole = service.solve(hard, served, Limits(), lambda _: None)
+    assert min(seen) > continued.thresholds[0].threshold
+    assert (continued.length, continued.generated) == (whole.length, whole.generated)

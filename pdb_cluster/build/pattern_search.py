@@ -30,9 +30,9 @@ from distributed import Client, Future, KilledWorker
 
 from pdb_build.search import NO_ENTRIES, PatternTable, Progress
 from pdb_build.word_layout import word_layout
-from pdb_cluster.build_plan import PatternTask, Worker
+from pdb_cluster.build.shard import LostError, PatternShard, divide
+from pdb_cluster.build.shard_plan import PatternTask, Worker
 from pdb_cluster.connect import failure
-from pdb_cluster.shard import LostError, Shard, divide
 from pdb_core.durable_files import write_all, writing_errors
 from pdb_core.encoding import UNREACHED
 from pdb_core.errors import LimitReachedError
@@ -51,46 +51,41 @@ _MAX_PORTIONS = 4096
 Steps = Generator[list[Future], list[Any], Any]
 
 
-def finish(shard: Shard, level: int) -> tuple[int, str, int]:
+def finish(shard: PatternShard, level: int) -> tuple[int, str, int]:
     """Finish a shard. Return the bytes of its entries, the host, and the peak memory. Runs on the worker."""
     return shard.finish(level).size, platform.node(), peak_memory()
 
 
-@dataclass(frozen=True)
-class BuiltTable:
-    """Table of a pattern that is in the file. `built_by` is for the report."""
-
-    table: PatternTable
-    sha256: str
-    built_by: dict[str, Any]
-
-
+@dataclass
 class PatternSearch:
-    """Search of one pattern under way.
+    """Search of one pattern on some workers. Its table has the same bytes for any number of shards.
 
-    depth    level that is searched
-    waiting  done when `resume` can be called
+    free          workers of `task` that take shards
+    path, offset  of the table in the unfinished file
+    depth         level that is searched
+    waiting       done when `resume` can be called
+    built_by      for the report, once the table is in the file
     """
 
-    def __init__(
-        self, client: Client, spec: TableSpec, task: PatternTask, workers: Sequence[Worker], path: Path, offset: int,
-        progress: Progress,
-    ) -> None:  # fmt: skip
-        """Begin a search on some of the workers of `task`. Its table has the same bytes for any number of shards.
+    client: Client
+    spec: TableSpec
+    task: PatternTask
+    free: Sequence[Worker]
+    path: Path
+    offset: int
+    progress: Progress
 
-        `path` and `offset` are those of the table in the unfinished file.
-        """
-        self._client, self._spec, self._progress = client, spec, progress
-        self._path, self._offset = path, offset
-        self._halo_bytes = task.halo_bytes
+    def __post_init__(self) -> None:
+        task, spec = self.task, self.spec
         self._futures: WeakSet[Future] = WeakSet()
-        self._workers = [workers[number % len(workers)] for number in range(task.n_shards)]
+        self._workers = [self.free[number % len(self.free)] for number in range(task.n_shards)]
         bounds = divide(spec, task.n_shards)
         self._shards = [
-            self._submit(number, Shard, spec, bounds, number, worker.n_threads)
+            self._submit(number, PatternShard, spec, bounds, number, worker.n_threads)
             for number, worker in enumerate(self._workers)
         ]
         self.depth = 0
+        self.built_by: dict[str, Any] = {}
         self._steps = self._run()
         self.waiting = self._gather(next(self._steps))
 
@@ -99,8 +94,8 @@ class PatternSearch:
         """Workers that hold shards."""
         return {worker.address for worker in self._workers}
 
-    def resume(self) -> BuiltTable | None:
-        """Go on after `waiting`. Return the table if it is in the file.
+    def resume(self) -> PatternTable | None:
+        """Go on after `waiting`. Return the table, without its entries, if it is in the file.
 
         Raises `LostError`, `LimitReachedError` as `search_pattern` does, `DiskFullError`, `OutputError`,
         `ClusterError`, and `OSError` if the scheduler is gone.
@@ -112,12 +107,12 @@ class PatternSearch:
         except OSError:
             raise
         except Exception as error:
-            what = f"the search of pattern {self._spec.pattern} failed on a worker at depth {self.depth}"
+            what = f"the search of pattern {self.spec.pattern} failed on a worker at depth {self.depth}"
             raise failure(what, error) from error
         try:
             self.waiting = self._gather(self._steps.send(results))
         except StopIteration as end:
-            built: BuiltTable = end.value
+            built: PatternTable = end.value
             return built
         return None
 
@@ -130,10 +125,10 @@ class PatternSearch:
             future.release()
 
     def _run(self) -> Steps:
-        """Search, and return the `BuiltTable`."""
-        spec, begun = self._spec, time.perf_counter()
+        """Search, and return the table."""
+        spec, begun = self.spec, time.perf_counter()
         n_rows = yield from self._choose_portions()
-        reached = yield self._on_all(Shard.start)
+        reached = yield self._on_all(PatternShard.start)
         levels = [np.sum(reached, axis=0)]
         while levels[-1][0]:
             if self.depth == UNREACHED - 1:
@@ -141,7 +136,7 @@ class PatternSearch:
                     f"pattern {spec.pattern} has distances over {UNREACHED - 1}, more than a byte can hold"
                 )
             if len(self._shards) == 1:
-                (done,) = yield self._on_all(Shard.advance_levels, self.depth + 1, _TASK_S)
+                (done,) = yield self._on_all(PatternShard.advance_levels, self.depth + 1, _TASK_S)
             else:
                 reached = yield from self._advance(self.depth + 1, n_rows, [counts[0] > 0 for counts in reached])
                 done = [np.sum(reached, axis=0)]
@@ -149,30 +144,31 @@ class PatternSearch:
                 self.depth += 1
                 levels.append(counts)
                 if counts[0]:
-                    self._progress(self.depth, int(sum(level[0] for level in levels)), spec.n_states)
+                    self.progress(self.depth, int(sum(level[0] for level in levels)), spec.n_states)
         states, entries, sent = np.array(levels[:-1]).T.tolist()
         ends = yield self._on_all(finish, self.depth)
         sha256 = yield from self._fetch([n_bytes for n_bytes, _host, _peak in ends])
         while entries[-1] == 0:  # as in `search_pattern`
             entries.pop()
-        table = PatternTable(spec, NO_ENTRIES, tuple(entries), tuple(states), time.perf_counter() - begun)
         shards = [
             {"address": worker.address, "host": host, "n_threads": worker.n_threads, "peak_memory_bytes": peak}
             for worker, (_n_bytes, host, peak) in zip(self._workers, ends, strict=True)
         ]
-        return BuiltTable(
-            table, sha256, {"shards": shards, "portions": len(n_rows[0]), "sent_bytes_per_depth": sent[1:]}
-        )
+        self.built_by = {"shards": shards, "portions": len(n_rows[0]), "sent_bytes_per_depth": sent[1:]}
+        seconds = time.perf_counter() - begun
+        return PatternTable(spec, NO_ENTRIES, tuple(entries), tuple(states), seconds, self.offset, sha256)
 
     def _choose_portions(self) -> Steps:
-        """Choose enough portions for a small halo. Return the result of `Shard.set_portions` of each shard."""
-        row_bytes, n_portions = word_layout(self._spec.n_tiles, self._spec.size.width).row_bytes, 1
+        """Choose enough portions for a small halo. Return the result of `PatternShard.set_portions` of each shard."""
+        row_bytes, n_portions = word_layout(self.spec.n_tiles, self.spec.size.width).row_bytes, 1
         while True:
-            n_rows = yield self._on_all(Shard.set_portions, n_portions)
+            n_rows = yield self._on_all(PatternShard.set_portions, n_portions)
             largest = max(int(of_shard.sum(axis=2).max()) for of_shard in n_rows) * row_bytes
-            if largest <= self._halo_bytes or n_portions >= _MAX_PORTIONS:
+            if largest <= self.task.halo_bytes or n_portions >= _MAX_PORTIONS:
                 return n_rows
-            n_portions = min(_MAX_PORTIONS, max(n_portions + 1, round(1.2 * n_portions * largest / self._halo_bytes)))
+            n_portions = min(
+                _MAX_PORTIONS, max(n_portions + 1, round(1.2 * n_portions * largest / self.task.halo_bytes))
+            )
 
     def _advance(self, level: int, n_rows: list[Any], has_states: list[bool]) -> Steps:
         """Advance all portions to a level. Return the counts of each shard. `has_states`: of the shards, before."""
@@ -182,22 +178,22 @@ class PatternSearch:
         for portion in range(n_portions):
             for target, before in enumerate(advanced):
                 received = [
-                    self._on_shard(source, Shard.rows_for, target, level, portion, before[-_PORTIONS_AHEAD])
+                    self._on_shard(source, PatternShard.rows_for, target, level, portion, before[-_PORTIONS_AHEAD])
                     for source, n in enumerate(n_rows[target][portion, level % 2])
                     if has_states[source] and n > 0
                 ]
-                before.append(self._on_shard(target, Shard.advance, level, portion, received, before[-1]))
+                before.append(self._on_shard(target, PatternShard.advance, level, portion, received, before[-1]))
         done = yield [future for before in advanced for future in before[_PORTIONS_AHEAD:]]
         return list(np.reshape(done, (n_shards, n_portions, -1)).sum(axis=1))
 
     def _fetch(self, n_bytes: Sequence[int]) -> Steps:
         """Write the entries of all shards into the file, one after another. Return their SHA-256."""
-        digest, offset = hashlib.sha256(), self._offset
+        digest, offset = hashlib.sha256(), self.offset
         starts = [(number, first) for number, n in enumerate(n_bytes) for first in range(0, n, _PIECE_BYTES)]
-        with writing_errors(self._path), self._path.open("r+b") as file:
+        with writing_errors(self.path), self.path.open("r+b") as file:
             for at in range(0, len(starts), _PIECES):
                 pieces = yield [
-                    self._on_shard(number, Shard.piece, first, first + _PIECE_BYTES)
+                    self._on_shard(number, PatternShard.piece, first, first + _PIECE_BYTES)
                     for number, first in starts[at : at + _PIECES]
                 ]
                 for piece in pieces:
@@ -216,10 +212,10 @@ class PatternSearch:
     def _submit(self, number: int, task: Any, *arguments: Any) -> Future:
         """Submit a task to the worker of a shard, and to no other."""
         address = self._workers[number].address
-        future = self._client.submit(task, *arguments, workers=[address], allow_other_workers=False, pure=False)
+        future = self.client.submit(task, *arguments, workers=[address], allow_other_workers=False, pure=False)
         self._futures.add(future)
         return future
 
     def _gather(self, futures: list[Future]) -> "concurrent.futures.Future[list[Any]]":
-        gathering = self._client.gather(futures, asynchronous=True)
-        return asyncio.run_coroutine_threadsafe(gathering, self._client.loop.asyncio_loop)
+        gathering = self.client.gather(futures, asynchronous=True)
+        return asyncio.run_coroutine_threadsafe(gathering, self.client.loop.asyncio_loop)

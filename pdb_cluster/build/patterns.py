@@ -1,6 +1,6 @@
 """Build of a database on a Dask cluster, as a whole. Start reading here.
 
-plan     the shards of each pattern: one if it fits a worker             build_plan.py
+plan     the shards of each pattern: one if it fits a worker             shard_plan.py
 search   level by level; patterns at the same time on different workers  pattern_search.py, shard.py
 write    the client fetches tables in pieces, and writes them            pattern_search.py
 
@@ -11,6 +11,7 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import FIRST_COMPLETED, Future, wait
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -22,10 +23,10 @@ from pdb_build.partial_folder import PartialFolder
 from pdb_build.plan import BuildPlan, check_disk
 from pdb_build.report import BuildResult, check_replaced, write_report
 from pdb_build.writer import TableFileWriter
-from pdb_cluster.build_plan import PatternTask, Worker, by_size, plan_task, workers_of
+from pdb_cluster.build.pattern_search import PatternSearch
+from pdb_cluster.build.shard import LostError
+from pdb_cluster.build.shard_plan import PatternTask, Worker, by_size, plan_task, workers_of
 from pdb_cluster.connect import RightWorkers, check_workers, while_reachable
-from pdb_cluster.pattern_search import PatternSearch
-from pdb_cluster.shard import LostError
 from pdb_core.errors import ClusterError, MemoryLimitError
 from pdb_core.resources import peak_memory
 
@@ -132,22 +133,28 @@ def build_on_cluster(
     return result
 
 
+@dataclass
 class _Build:
-    """Searches of all patterns of a plan. A worker searches one pattern at a time, or shards of one."""
+    """Searches of all patterns of a plan. A worker searches one pattern at a time, or shards of one.
 
-    def __init__(
-        self, plan: BuildPlan, client: Client, path: Path, writer: TableFileWriter, n_shards: int | None, show: Show,
-        say: Say,
-    ) -> None:  # fmt: skip
-        """`path` is that of the unfinished file, whose other parts `writer` writes."""
-        self._plan, self._client, self._path, self._writer, self._n_shards = plan, client, path, writer, n_shards
-        self._show, self._say = show, say
-        self._queue = by_size(plan)
+    path  of the unfinished file, whose other parts `writer` writes
+    """
+
+    plan: BuildPlan
+    client: Client
+    path: Path
+    writer: TableFileWriter
+    n_shards: int | None
+    show: Show
+    say: Say
+
+    def __post_init__(self) -> None:
+        self._queue = by_size(self.plan)
         self._searches: dict[int, PatternSearch] = {}
         self._built_by: dict[int, dict[str, Any]] = {}
         self._n_lost = Counter[int]()
-        self._right = RightWorkers(client, say)
-        self._workers = workers_of(client, self._right.threads())
+        self._right = RightWorkers(self.client, self.say)
+        self._workers = workers_of(self.client, self._right.threads())
         self._updated_at = self._idle_since = time.monotonic()
 
     def run(self) -> dict[int, dict[str, Any]]:
@@ -173,7 +180,7 @@ class _Build:
         busy = {address for search in self._searches.values() for address in search.addresses}
         for index in list(self._queue) if self._workers else []:
             try:
-                task = plan_task(self._plan, index, self._workers, self._n_shards)
+                task = plan_task(self.plan, index, self._workers, self.n_shards)
             except MemoryLimitError:
                 if self._searches or time.monotonic() < self._idle_since + _REPLACEMENT_S:
                     continue
@@ -185,13 +192,11 @@ class _Build:
                 busy |= search.addresses
 
     def _search(self, task: PatternTask, workers: list[Worker]) -> PatternSearch:
-        entry = self._plan.patterns[task.index]
-
-        def report_depth(depth: int, n_reached: int, n_states: int) -> None:
-            self._show(BuildProgress(task.index, entry.pattern, depth, n_reached, n_states))
-
-        offset = self._writer.offset(task.index)
-        return PatternSearch(self._client, entry.spec, task, workers, self._path, offset, report_depth)
+        index, entry, offset = task.index, self.plan.patterns[task.index], self.writer.offset(task.index)
+        return PatternSearch(
+            self.client, entry.spec, task, workers, self.path, offset,
+            lambda *at: self.show(BuildProgress(index, entry.pattern, *at)),
+        )  # fmt: skip
 
     def _continue(self, index: int, search: PatternSearch) -> None:
         """Continue a search, or begin it again if one of its workers is gone. Raises as `PatternSearch.resume`."""
@@ -205,8 +210,8 @@ class _Build:
             del self._searches[index]
             self._queue.insert(0, index)
             self._n_lost[index] += 1
-            pattern = self._plan.patterns[index].pattern
-            self._say(f"pattern {pattern}: at depth {search.depth} {lost}; the search of this pattern begins again")
+            pattern = self.plan.patterns[index].pattern
+            self.say(f"pattern {pattern}: at depth {search.depth} {lost}; the search of this pattern begins again")
             if self._n_lost[index] == _ATTEMPTS:
                 raise ClusterError(
                     f"workers were lost {_ATTEMPTS} times during the search of pattern {pattern}; see their logs; "
@@ -216,16 +221,16 @@ class _Build:
         if built is not None:
             search.close()
             del self._searches[index]
-            self._writer.add(index, built.table, built.sha256)
-            self._built_by[index] = built.built_by
+            self.writer.add(index, built, built.sha256)
+            self._built_by[index] = search.built_by
 
     def _update_workers(self) -> None:
         """Measure the memory of new workers, or of all while no search is under way."""
         self._updated_at = time.monotonic()
         present, known = set(self._right.threads()), {worker.address: worker for worker in self._workers}
         if bool(present) != bool(known):
-            self._say("workers came, continuing" if present else "all workers are gone; waiting for workers ...")
+            self.say("workers came, continuing" if present else "all workers are gone; waiting for workers ...")
         if present != set(known) or not self._searches:
-            measured = workers_of(self._client, present)
+            measured = workers_of(self.client, present)
             kept = known if self._searches else {}
             self._workers = tuple(kept.get(worker.address, worker) for worker in measured)

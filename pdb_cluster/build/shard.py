@@ -29,7 +29,7 @@ import numpy.typing as npt
 
 from pdb_build.level_search import SearchPart, Table, level_search, whole_pattern
 from pdb_build.word_layout import word_layout
-from pdb_cluster.sent_rows import SentRows, sent_rows
+from pdb_cluster.build.sent_rows import SentRows, sent_rows
 from pdb_core.encoding import UNREACHED
 from pdb_core.layout import block_transitions, pattern_blocks
 from pdb_core.layout_kernels import Transitions
@@ -72,7 +72,7 @@ class _RowLists:
         return blocks
 
 
-class Shard:
+class PatternShard:
     """One shard, which never leaves the memory of its worker.
 
     Call `set_portions` until the halo is small enough, then `start`, then `advance` for each portion of each level in

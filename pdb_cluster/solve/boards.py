@@ -1,9 +1,9 @@
 """Solves of boards on a Dask cluster. Start reading here.
 
-many boards   several per task, as many as take a fraction of a second      here, solve_worker.py
+many boards   several per task, as many as take a fraction of a second      here, worker.py
 a hard board  returned unfinished; its thresholds are split into subtrees   split_board.py
-tables        mapped by each worker, and compared with the client's digests  solve_worker.py
-results       handled once, from what tasks return; Dask repeats lost tasks  solve_tasks.py
+tables        mapped by each worker, and compared with the client's digests  worker.py
+results       handled once, from what tasks return; Dask repeats lost tasks  tasks.py
 
 Every task ends within a second or two. So nothing that runs has to be stopped, and a cluster is free soon after Ctrl-C.
 """
@@ -17,9 +17,9 @@ from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from pdb_cluster.solve_tasks import Task, Tasks
-from pdb_cluster.solve_worker import WorkerTables, search_boards, tables_of
-from pdb_cluster.split_board import MOST_NODES, SplitBoard
+from pdb_cluster.solve.split_board import MOST_NODES, SplitBoard
+from pdb_cluster.solve.tasks import Task, Tasks
+from pdb_cluster.solve.worker import WorkerTables, search_boards, tables_of
 from pdb_core.errors import UnsolvableError
 from pdb_core.puzzle import Board, BoardSize, Tiles
 from pdb_core.symmetry import BoardMapping

@@ -1,0 +1,1 @@
+"""Builds of databases on a Dask cluster. Start reading in `patterns`."""

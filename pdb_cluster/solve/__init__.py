@@ -1,0 +1,1 @@
+"""Solves of boards on a Dask cluster. Start reading in `boards`."""
