@@ -129,6 +129,7 @@ def test_limits_end_a_search_with_a_lower_bound(
     solver = solver_for("663", "4x4", "bits")
     with WorkerPool(n_workers) as workers:
         pool = workers if n_workers else None
+        solver.solve(hard_board(), limits=Limits(max_nodes=50_000))  # compiles the kernel of divisions
         start = time.perf_counter()
         found = solver.solve(hard_board(), limits=limits, pool=pool)
         all_found = solver.solve_all(hard_board(), limits=limits, pool=pool)
