@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 from distributed import Client
 
+from pdb_build.plan import check_disk
 from pdb_build.word_layout import row_bytes
 from pdb_cluster.build.shard import PatternShard, divide
-from pdb_cluster.build.shard_plan import PatternTask, Worker, _memory_of, by_size, check_disk, plan_task, shard_bytes
+from pdb_cluster.build.shard_plan import PatternTask, Worker, _memory_of, by_size, plan_task, shard_bytes
 from pdb_core.encoding import Encoding
 from pdb_core.errors import DiskFullError, MemoryLimitError
 from tests.tables import small_plan, spec_of
@@ -60,9 +61,9 @@ def test_pattern_too_large_for_all_workers_is_refused() -> None:
 
 def test_disk_for_the_file_is_planned() -> None:
     small = small_plan(OUT)
-    check_disk(replace(small, available_disk=small.disk_bytes))
+    check_disk(replace(small, available_disk=small.disk_bytes), small.disk_bytes)
     with pytest.raises(DiskFullError, match="are free there; make room"):
-        check_disk(replace(small, available_disk=small.disk_bytes - 1))
+        check_disk(replace(small, available_disk=small.disk_bytes - 1), small.disk_bytes)
 
 
 @pytest.mark.parametrize(("encoding", "n_shards"), [("bits", 2), ("bytes", 2), ("bits", 5)])
