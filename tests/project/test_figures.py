@@ -5,12 +5,11 @@ import re
 import pytest
 
 from scripts.figures import store
-from scripts.figures.pages import files, pages, with_figures
-from scripts.figures.tables import program_rows
-from tests import ROOT, text_of
+from scripts.figures.pages import FIGURE, INCLUDED, files, pages, with_figures
+from scripts.figures.tables import TABLES, program_rows
+from tests import text_of
 
 FIGURES = store.load()
-PAGES = {path.relative_to(ROOT).as_posix(): path.read_text() for path in pages()}
 README = " ".join(text_of("README.md").split())
 # How far a figure in README.md may be from the measured one.
 _TOLERANCE = 0.15
@@ -27,9 +26,17 @@ CLAIMS = {
 }
 
 
-@pytest.mark.parametrize("page", PAGES)
-def test_tables_and_figures_of_a_page_are_those_of_the_data_file(page: str) -> None:
-    assert with_figures(PAGES[page], FIGURES) == PAGES[page], "run scripts/measure pages"
+def test_tables_and_figures_of_pages_are_those_of_the_data_file() -> None:
+    """Every mark of a figure or a table is read, and every table is on some page."""
+    included = []
+    for path in pages():
+        page = path.read_text()
+        assert with_figures(page, FIGURES) == page, f"{path}: run scripts/measure pages"
+        marks = re.findall(r"<!-- ?(?:table:|code:|[^>]*;)", page)
+        tables = [table[2] for table in INCLUDED.findall(page)]
+        assert len(marks) == len(tables) + len(FIGURE.findall(page)), f"{path}: a mark without a figure or an end"
+        included += tables
+    assert sorted(included) == sorted([*TABLES, "errors"])
 
 
 def test_figures_of_the_readme_are_rounded_from_the_data_file() -> None:
