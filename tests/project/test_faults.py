@@ -10,12 +10,10 @@ from tests import ROOT, marked_rows
 
 # Program and its options | the fewest trials.
 PROGRAMS = """
-failing_builds --every 101 | 25 |
-lose_power --every 11 | 40 |
+failing_builds --every 51 | 90 |
 failing_search --tried 16 --interrupts 8 --offers 20 | 44 |
 damaged_tables --tried 8 --samples 4 | 80 |
-failing_builds | 2000 | slow
-lose_power | 500 | slow
+failing_builds | 2500 | slow
 failing_search --tried 2000 --interrupts 1000 --offers 1000 --seed 2 | 4000 | slow
 damaged_tables --tried 2000 --seed 2 | 20000 | slow
 NUMBA_BOUNDSCHECK=1 damaged_tables --tried 2000 --seed 2 | 20000 | slow
