@@ -10,7 +10,6 @@ import math
 import time
 from collections import deque
 from collections.abc import Callable
-from contextlib import suppress
 from threading import Condition, RLock, get_ident
 
 from solver.engine import layout as mem
@@ -180,11 +179,14 @@ class ThresholdSearch:
             self._unlisted.append(tiles)
         if frontier.is_empty or (tiles and not self._finds_all) or frontier.generated >= self._max_nodes:
             self._end()
-        elif stack.n_nodes > 1 and self._waiting:
-            # Without memory for it, the other thread goes on waiting.
-            with suppress(MemoryError, OSError):
-                frontier.split(stack, self._waiting[0])
-                self._waiting.popleft()
+        elif not tiles and stack.n_nodes > 1 and self._waiting:
+            # Not after a solution: the nodes beside it, on top of the stack, may have ended, too.
+            try:
+                self._waiting[0].reserve(stack)
+            except (MemoryError, OSError):
+                pass  # the other thread goes on waiting
+            else:
+                frontier.split(stack, self._waiting.popleft())
         self._changed.notify_all()
         if get_ident() != self._owner:
             self._changed.wait_for(lambda: len(self._unlisted) < _MOST_UNLISTED or self.is_over)
