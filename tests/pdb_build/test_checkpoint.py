@@ -22,7 +22,7 @@ from pdb_core.errors import BuildRunningError, CheckpointMismatchError, OutputEr
 from pdb_core.puzzle import blank_last, parse_size
 from tests import rows
 from tests.failing import failing
-from tests.tables import flip, interrupt_at, small_plan, stopped
+from tests.tables import flip, small_plan, stopped
 
 pytestmark = pytest.mark.tiny
 
