@@ -110,7 +110,7 @@ Outcome = tuple[Any, BaseException | None]
 
 
 # A search, to be called with a worker pool and a checkpoint.
-Search = Callable[[WorkerPool, Checkpoint], Any]
+Search = Callable[[WorkerPool | None, Checkpoint], Any]
 
 
 class Searches:
@@ -134,21 +134,26 @@ class Searches:
             "solve_many": self._many,
             "label": self._label,
         }
-        # Of each search without a fault: its result, the calls at each point, and its seconds. Two runs: how often
-        # functions are called depends on the threads.
+        # Of each search without a fault: its result on one thread, the calls at each point, and its seconds.
         self.expected: dict[str, Any] = {}
         self.calls: dict[str, dict[str, int]] = {}
         self.seconds: dict[str, float] = {}
 
     def measure(self) -> None:
-        """Run each search without a fault."""
-        for name, search in 2 * list(self.searches.items()):
-            self._faults.arm(None)
-            start = time.perf_counter()
-            with WorkerPool(2) as pool:
-                self.expected[name] = search(pool, Checkpoint())
-            self.seconds[name] = time.perf_counter() - start
-            self.calls[name] = dict(self._faults.calls)
+        """Run each search without a fault. Raises `RuntimeError` if threads change an answer."""
+        for name, search in self.searches.items():
+            self.expected[name] = search(None, Checkpoint())
+            for _ in range(4):
+                self._faults.arm(None)
+                faulthandler.dump_traceback_later(_HANG_S, exit=True)
+                start = time.perf_counter()
+                with WorkerPool(2) as pool:
+                    answer = search(pool, Checkpoint())
+                self.seconds[name] = time.perf_counter() - start
+                faulthandler.cancel_dump_traceback_later()
+                self.calls[name] = dict(self._faults.calls)
+                if answer != self.expected[name]:
+                    raise RuntimeError(f"{name}: {answer} instead of {self.expected[name]}")
 
     def loss_of(self, name: str, fail: Callable[[Callable[[], Any]], Outcome]) -> str | None:
         """Run a search, which `fail` lets fail, and then once more. Return what was lost; None for nothing.
@@ -174,13 +179,13 @@ class Searches:
         )
         return found.length, node_counts(found.thresholds[:-1])
 
-    def _all(self, pool: WorkerPool, _checkpoint: Checkpoint, *, lists: bool) -> Any:
+    def _all(self, pool: WorkerPool | None, _checkpoint: Checkpoint, *, lists: bool) -> Any:
         listed: list[tuple[int, ...]] = []
         take = self._faults.wrap("listed", listed.append) if lists else None
         found = self.solver.solve_all(HARDEST_8, listed=take, report=self._report, pool=pool)
         return found.n_solutions, sorted(listed), node_counts(found.thresholds)
 
-    def _batch(self, pool: WorkerPool, checkpoint: Checkpoint) -> Any:
+    def _batch(self, pool: WorkerPool | None, checkpoint: Checkpoint) -> Any:
         # The first board is the one of the checkpoint.
         checkpoints = self._faults.wrap("checkpoints", lambda i: Checkpoint() if i else checkpoint)
         found: list[Any] = []
@@ -188,10 +193,10 @@ class Searches:
             found += some
         return [(at.length, node_counts(at.thresholds[:-1])) for at in found]
 
-    def _many(self, _pool: WorkerPool, _checkpoint: Checkpoint) -> Any:
+    def _many(self, _pool: WorkerPool | None, _checkpoint: Checkpoint) -> Any:
         return self.solver.solve_many(3 * self.boards, n_threads=3, moves=True).lengths.tolist()
 
-    def _label(self, _pool: WorkerPool, _checkpoint: Checkpoint) -> Any:
+    def _label(self, _pool: WorkerPool | None, _checkpoint: Checkpoint) -> Any:
         found = self.solver.label(self.boards, n_threads=3)
         return found.after.tolist()
 
