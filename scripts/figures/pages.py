@@ -12,12 +12,12 @@ from typing import Any
 from scripts.figures import korf50, store
 from scripts.figures.chart import CHART, programs_chart
 from scripts.figures.code_tables import code_table
-from scripts.figures.tables import formatted, table
+from scripts.figures.tables import figure, formatted, table
 
 ROOT = Path(__file__).parents[2]
 
-_TABLE = re.compile(r"(<!-- (table|code): ([^>]+) -->\n).*?(<!-- end -->)", re.DOTALL)
-_FIGURE = re.compile(r"\d[\d,]*(?:\.\d+)?([^\d<>]{0,40}<!--([^<>;]+);([^<>;]+);([^<>;]+)-->)")
+INCLUDED = re.compile(r"(<!-- (table|code): ([^>]+) -->\n).*?(<!-- end -->)", re.DOTALL)
+FIGURE = re.compile(r"\d[\d,]*(?:\.\d+)?([^\d<>]{0,40}<!--([^<>;]+;[^<>;]+;[^<>;]+)-->)")
 
 
 def pages() -> list[Path]:
@@ -33,8 +33,8 @@ def with_figures(text: str, figures: Mapping[str, Any]) -> str:
         made = table(match[3], figures) if match[2] == "table" else code_table(match[3])
         return f"{match[1]}\n{made}\n\n{match[4]}"
 
-    text = _TABLE.sub(written, text)
-    return _FIGURE.sub(lambda match: formatted(figures[match[2]]["rows"][match[3]][match[4]]) + match[1], text)
+    text = INCLUDED.sub(written, text)
+    return FIGURE.sub(lambda match: formatted(figure(figures, match[2])) + match[1], text)
 
 
 def files(figures: Mapping[str, Any]) -> dict[Path, str]:

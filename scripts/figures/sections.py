@@ -244,27 +244,18 @@ def approximate(side: int, n_boards: int) -> store.Row:
     }
 
 
-def _random_rows(at: Settings) -> Rows:
-    plain = {f"{name} --plain": partial(random1000, name, at.folder, is_plain=True) for name in ("663", "78", *BYTES)}
-    return {name: partial(random1000, name, at.folder, is_plain=False) for name in (*BITS, *BYTES)} | plain
-
-
-def _hardest_rows(at: Settings) -> Rows:
-    return {
-        f"{name}, {n} threads": partial(instance_set, "hardest80", (), name, at.folder, n)
-        for name, counts in HARDEST.items()
-        for n in counts
-    }
-
-
-def _result_rows(at: Settings) -> Rows:
-    return {name: partial(result, name, at.folder, at.n_boards) for name in RESULTS}
-
-
 SECTIONS: dict[str, Callable[[Settings], Rows]] = {
     "builds": lambda at: {name: partial(build, name, at.folder) for name in BUILDS},
-    "random1000": _random_rows,
-    "hardest80": _hardest_rows,
+    "random1000": lambda at: {
+        f"{names} --plain" if is_plain else names: partial(random1000, names, at.folder, is_plain=is_plain)
+        for is_plain, rows in ((False, BITS + BYTES), (True, ("663", "78", *BYTES)))
+        for names in rows
+    },
+    "hardest80": lambda at: {
+        f"{names}, {n} threads": partial(instance_set, "hardest80", (), names, at.folder, n)
+        for names, counts in HARDEST.items()
+        for n in counts
+    },
     "easy24": lambda at: {
         name: partial(instance_set, "korf50-24puzzle", EASY_24, name, at.folder, available_cores())
         for name in ("6666", "24-small", "24-large")
@@ -277,5 +268,5 @@ SECTIONS: dict[str, Callable[[Settings], Rows]] = {
     "approximate": lambda _at: {
         f"{side}x{side}": partial(approximate, side, 20 if side <= 6 else 10) for side in range(4, 11)
     },
-    "published": _result_rows,
+    "published": lambda at: {name: partial(result, name, at.folder, at.n_boards) for name in RESULTS},
 }

@@ -13,6 +13,7 @@ from typing import Any
 
 import numba
 import numpy as np
+import psutil
 
 from pdb_core import __version__
 from pdb_core.resources import available_cores
@@ -59,19 +60,13 @@ def rounded(value: Any) -> Any:
 
 def described_machine() -> dict[str, str]:
     """Return the date, the versions and the machine."""
-    memory_gb = round(_memory_bytes() / 1e9)
+    memory_gb = round(psutil.virtual_memory().total / 1e9)
     return {
         "date": datetime.date.today().isoformat(),
         "versions": f"tile-pdb {__version__}, Python {platform.python_version()}, NumPy {np.__version__}, "
         f"Numba {numba.__version__}",
         "machine": f"{platform.machine()}, {_processor()}, {available_cores()} cores, {memory_gb} GB of memory",
     }
-
-
-def _memory_bytes() -> int:
-    import psutil
-
-    return int(psutil.virtual_memory().total)
 
 
 def _processor() -> str:

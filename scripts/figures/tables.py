@@ -68,19 +68,22 @@ def partition_rows(figures: Figures) -> dict[str, Row]:
     }
 
 
+def figure(figures: Figures, label: str) -> Any:
+    """Return the figure with a label, `section;row;column`. Raises `KeyError` for an unknown one."""
+    section, row, column = label.split(";")
+    return figures[section]["rows"][row][column]
+
+
 def program_rows(figures: Figures) -> dict[str, Row]:
     """Return the figures of all programs, beginning with tile-pdb."""
-
-    def figure(section: str, row: str, column: str) -> Any:
-        return figures[section]["rows"].get(row, {}).get(column)
-
     own = {
-        "build_s": figure("builds", "78", "build_s"),
-        "random_ms": figure("random1000", "78", "mean_ms"),
-        "hardest_s": figure("hardest80", "78, 1 threads", "seconds_s"),
-        "korf3_s": figure("three24", "24-small", "seconds_s"),
+        "build_s": "builds;78;build_s",
+        "random_ms": "random1000;78;mean_ms",
+        "hardest_s": "hardest80;78, 1 threads;seconds_s",
+        "korf3_s": "three24;24-small;seconds_s",
     }
-    return {"tile-pdb": own, **figures["programs"]["rows"]}
+    measured = {column: figure(figures, label) for column, label in own.items()}
+    return {"tile-pdb": measured, **figures["programs"]["rows"]}
 
 
 def measured_rows(figures: Figures) -> dict[str, Row]:
@@ -108,11 +111,6 @@ _OTHER = {
     "lookups in batches of JSON, boards/s": "service;78 bytes;json_per_s",
     "lookups by the library, boards/s": "service;78 bytes;in_process_per_s",
 }
-
-
-def _other_figure(figures: Figures, label: str, _row: Row) -> Any:
-    section, row, column = _OTHER[label].split(";")
-    return figures[section]["rows"].get(row, {}).get(column)
 
 
 # Columns of several tables.
@@ -173,6 +171,9 @@ TABLES: dict[str, tuple[str | Callable[[Figures], Mapping[str, Row]], dict[str, 
             "boards": "boards",
         },
     ),
-    "other": (lambda _figures: {label: {} for label in _OTHER}, {"measure": _name, "value": _other_figure}),
+    "other": (
+        lambda _figures: {label: {} for label in _OTHER},
+        {"measure": _name, "value": lambda figures, label, _row: figure(figures, _OTHER[label])},
+    ),
     "measured": (measured_rows, {"sections": _name, "date": "date", "versions": "versions", "machine": "machine"}),
 }

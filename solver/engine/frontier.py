@@ -92,8 +92,7 @@ class Frontier:
         return True
 
     def split(self, stack: Stack, other: Stack) -> None:
-        """Move every second node of a stack to another one, which is empty. Raises `MemoryError` or `OSError`."""
-        other.reserve(stack)
+        """Move every second node of a stack to another one, which is empty and has the room."""
         stack.split(other)
         other.item = stack.item
         self._begun[stack.item].n_stacks += 1

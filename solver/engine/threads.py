@@ -10,7 +10,6 @@ import math
 import time
 from collections import deque
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass
 from threading import Condition, RLock, get_ident
 
@@ -184,12 +183,14 @@ class ThresholdSearch:
             self._unlisted.append(tiles)
         if frontier.is_empty or (tiles and not self._wanted.finds_all) or frontier.generated >= self._max_nodes:
             self._end()
-        # After a solution, more nodes on top of the stack may have ended, which a split would take for others.
         elif not tiles and stack.n_nodes > 1 and self._waiting:
-            # Without memory for it, the other thread goes on waiting.
-            with suppress(MemoryError, OSError):
-                frontier.split(stack, self._waiting[0])
-                self._waiting.popleft()
+            # Not after a solution: the nodes beside it, on top of the stack, may have ended, too.
+            try:
+                self._waiting[0].reserve(stack)
+            except (MemoryError, OSError):
+                pass  # the other thread goes on waiting
+            else:
+                frontier.split(stack, self._waiting.popleft())
         self._changed.notify_all()
         if get_ident() != self._owner:
             self._changed.wait_for(lambda: len(self._unlisted) < _MOST_UNLISTED or self.is_over)

@@ -1,10 +1,15 @@
-"""Builds that fail at each call that uses the disk in turn: the disk is full or broken, or the builder is killed.
+"""Builds that fail at each call that uses the disk in turn, or whose machine loses power before and after each sync.
 
     python -m tests.faults.failing_builds [--every 1]
 
 A small build with a checkpoint at every level is repeated. In each run one call that uses the disk fails: the first
 call in the first run, then the second, and so on. A disk fails in two ways: only that call fails, or all later ones
 too. A kill (SIGKILL) ends the builder before the call. The same is done with a build that continues from a checkpoint.
+
+If the machine loses power, a disk keeps what was synced: the bytes of a file at its last sync, and the names in a
+folder at the folder's last sync. Later changes may be lost. Two disks are simulated at each moment. One loses all that
+was not synced. The other keeps the newest names; the files have the bytes of their last sync, or are empty without one.
+
 A fault is survived if the build ended with `DiskFullError` or `OutputError`, or continued, and only the right file was
 ever under the final name. A later build on a sound disk must make that file, from the checkpoint if there is one, and
 leave nothing else.
@@ -16,6 +21,7 @@ import io
 import os
 import shutil
 import signal
+import stat
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -30,15 +36,22 @@ from tests.faults.driver import Tally, in_child, main
 from tests.tables import small_plan, stopped
 
 _KILL = 0
-_ERRORS: dict[int, tuple[str, type[Exception]]] = {
-    errno.ENOSPC: ("disk full", DiskFullError),
-    errno.EIO: ("disk error", OutputError),
+# The number of the error, and whether later calls fail, too.
+_FAULTS = {
+    "builder killed before a call": (_KILL, False),
+    "disk full, at one call": (errno.ENOSPC, False),
+    "disk full, from a call on": (errno.ENOSPC, True),
+    "disk error, at one call": (errno.EIO, False),
+    "disk error, from a call on": (errno.EIO, True),
 }
+_EXPECTED: dict[int, Any] = {_KILL: (), errno.ENOSPC: DiskFullError, errno.EIO: OutputError}
 # Calls that fail on a full disk. All calls may fail on a broken one.
 _TAKES_ROOM = ("write", "pwrite", "fsync", "mkdir", "rename", "replace", "create")
 _CALLS = (
     "open", "pwrite", "fsync", "mkdir", "rename", "replace", "unlink", "rmdir", "pread", "ftruncate", "stat", "scandir",
 )  # fmt: skip
+# Disks of the last moments, when the file gets its name, are always tried.
+_LAST = 20
 
 
 def plan_in(folder: Path) -> BuildPlan:
@@ -156,24 +169,21 @@ class _File:
 
 
 def attack(tally: Tally, options: argparse.Namespace) -> None:
-    """Let every `options.every`-th call fail in each way, in a new build and in one that continues."""
+    """Let every `options.every`-th call fail in each way, and lose power at every `options.every`-th moment."""
     expected = expected_file()
     with TemporaryDirectory(prefix="tile-pdb-faults-") as name:
-        folder = Path(name)
+        folder = Path(name).resolve()
         half = stopped(plan_in(folder), n_calls=14).rename(folder / "half")
         for start, what in ((None, "a build"), (half, "a build that continues")):
-            for number, stays_broken in ((_KILL, False), *((n, stays) for n in _ERRORS for stays in (False, True))):
-                if number == _KILL:
-                    fault = f"builder killed before a call of {what}"
-                else:
-                    fault = f"{_ERRORS[number][0]}, {'from a call on' if stays_broken else 'at one call'} of {what}"
+            for fault, (number, stays_broken) in _FAULTS.items():
                 call, has_failed = 1, True
                 while has_failed:
                     disk = Disk(folder / "trial", number, call, stays_broken)
                     has_failed, loss = _try(disk, start, expected)
                     if has_failed:
-                        tally.count(fault, None if loss is None else f"call {call}: {loss}")
+                        tally.count(f"{fault} of {what}", None if loss is None else f"call {call}: {loss}")
                     call += options.every
+        _lose_power(tally, folder, options.every, expected)
 
 
 def _try(disk: Disk, start: Path | None, expected: bytes) -> tuple[bool, str | None]:
@@ -197,15 +207,72 @@ def _try(disk: Disk, start: Path | None, expected: bytes) -> tuple[bool, str | N
 def _build_on(disk: Disk) -> str | None:
     """Build on the disk. Return what is wrong, if anything."""
     plan = plan_in(disk.folder)
-    expected = _ERRORS[disk.number][1] if disk.number else ()
     try:
         with disk.mounted():
             build_database(plan, checkpoint_every_s=0)
-    except expected:
+    except _EXPECTED[disk.number]:
         return None
     except Exception as error:
         return f"ended with {type(error).__name__}: {error}"
     return None if plan.out.exists() else "no error, and no file"
+
+
+class SyncedDisk:
+    """Synced content of a disk: bytes by the number of the file, and the names in each folder."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        self._bytes: dict[int, bytes] = {}
+        self._names: dict[Path, dict[str, int]] = {}
+
+    def sync(self, descriptor: int) -> None:
+        """Sync a file or folder, in place of os.fsync."""
+        state = os.fstat(descriptor)
+        path = Path(f"/proc/self/fd/{descriptor}").readlink()
+        if stat.S_ISDIR(state.st_mode):
+            self._names[path] = names_in(path)
+        else:
+            self._bytes[state.st_ino] = path.read_bytes()
+
+    def write_to(self, target: Path, *, newest_names: bool, folder: Path | None = None) -> None:
+        """Write the content of `folder` that is on the disk after the power loss, by default of all."""
+        folder = folder or self._root
+        target.mkdir()
+        known = self._names.get(folder, {})
+        for name, number in (names_in(folder) if newest_names and folder.exists() else known).items():
+            if (folder / name) in self._names or (folder / name).is_dir():
+                self.write_to(target / name, newest_names=newest_names, folder=folder / name)
+            else:
+                (target / name).write_bytes(self._bytes.get(number, b""))
+
+
+def names_in(folder: Path) -> dict[str, int]:
+    """Return the names in a folder, with the numbers of the files."""
+    return {path.name: path.lstat().st_ino for path in folder.iterdir()}
+
+
+def _lose_power(tally: Tally, root: Path, every: int, expected: bytes) -> None:
+    """Lose power at moments of a build, on both disks."""
+    (root / "built").mkdir()
+    disk = SyncedDisk(root / "built")
+    back: list[tuple[Path, str]] = []
+
+    def at_moment() -> None:
+        for newest_names, kept in ((False, "nothing"), (True, "names")):
+            back.append((root / str(len(back)), f"power lost, of what was not synced {kept} is kept"))
+            disk.write_to(back[-1][0], newest_names=newest_names)
+
+    def sync(descriptor: int) -> None:
+        at_moment()
+        disk.sync(descriptor)
+        at_moment()
+
+    with patch.object(os, "fsync", sync):
+        build_database(plan_in(root / "built"), checkpoint_every_s=0)
+    for number, (folder, fault) in enumerate(back):
+        if number // 2 % every == 0 or number >= len(back) - _LAST:
+            loss = build_again(folder, expected)
+            tally.count(fault, None if loss is None else f"{number} of {len(back)}: {loss}")
 
 
 if __name__ == "__main__":

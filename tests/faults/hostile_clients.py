@@ -208,16 +208,9 @@ def attacked(kind: Kind, seconds: float) -> tuple[str | None, dict[str, float]]:
     }
     if loss is None and (code != 0 or any("Traceback" in line for line in server.log)):
         loss = f"exit code {code}: {server.log[-3:]}"
-    return loss or _beyond(kind, figures), figures
-
-
-def _beyond(kind: Kind, figures: dict[str, float]) -> str | None:
-    """Return the bound that an attack has exceeded, or None."""
-    if figures["growth_mb"] > kind.most_mb:
-        return f"{figures['growth_mb']} MB more memory"
-    if figures["longest_latency_s"] > _MOST_LATENCY_S:
-        return f"an answer after {figures['longest_latency_s']} s"
-    return f"the end {figures['end_s']} s after SIGTERM" if figures["end_s"] > _MOST_END_S else None
+    bounds = {"growth_mb": kind.most_mb, "longest_latency_s": _MOST_LATENCY_S, "end_s": _MOST_END_S}
+    beyond = (f"{name} is {figures[name]}, more than {most}" for name, most in bounds.items() if figures[name] > most)
+    return loss or next(beyond, None), figures
 
 
 def attack(tally: Tally, options: argparse.Namespace) -> None:

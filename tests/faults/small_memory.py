@@ -10,19 +10,19 @@ without a limit, or if the command ends with one sentence and the exit code of a
 import argparse
 import json
 import re
-from collections.abc import Callable, Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import NamedTuple
+from typing import Any
 
+from tests import rows
 from tests.command_line import PROGRAM
-from tests.faults.driver import Ended, Tally, main, run
+from tests.faults.driver import Tally, main, run
 from tests.tables import table_file
 
 MEGABYTES = (50, 80, 120, 180, 270, 380, 420, 500, 700, 1000, 1500, 2500, 4000)
 THREADS = (0, 1, 2, 5)
 _LIMIT_REACHED = 5
-_BOARD = "0 3 2 1/4 5 6 7/8 9 10 11/12 13 14 15"
+_WITH_BOARD, _BOARD = ("query", "solve", "search"), "0 3 2 1/4 5 6 7/8 9 10 11/12 13 14 15"
 # Refuses threads of Python from a number on, as a limit of processes does (which does not hold for root).
 FEW_THREADS = """import _thread, threading
 start, left = _thread.start_new_thread, iter(range({n_threads}))
@@ -34,66 +34,42 @@ threading._start_new_thread = start_or_refuse
 """
 
 
-class Command(NamedTuple):
-    """Command with its arguments, and what its answer is compared by."""
-
-    arguments: tuple[str, ...]
-    answer: Callable[[Ended, Path], object]
-
-
-def _records(*fields: str) -> Callable[[Ended, Path], object]:
-    def answer(ended: Ended, _folder: Path) -> object:
-        return [[json.loads(line).get(field) for field in fields] for line in ended.stdout.splitlines()]
-
-    return answer
+# Name | arguments, TABLE for a table file | the fields of its records, which are compared beside its files.
+COMMANDS = """
+build | build 663 --out a.h5 --threads 64 |
+verify | verify TABLE |
+query | query --db TABLE --format ndjson | h
+solve | solve --db TABLE --threads 64 --format ndjson | length
+search | search --algorithm a-star --db TABLE --format ndjson | length
+label | label --db TABLE --random 20 --distances-only --out a.csv --threads 64 |
+study | study space 3x3 --threads 64 --format ndjson | counts antipodes
+"""
 
 
-def _bytes_of(name: str) -> Callable[[Ended, Path], object]:
-    return lambda _ended, folder: (folder / name).read_bytes()
-
-
-def commands() -> dict[str, Command]:
-    """Return the commands by their names in the record."""
-    table, threads = str(table_file("663", "4x4", encoding="bits")), ("--threads", "64")
-    ndjson = ("--format", "ndjson")
+def commands() -> dict[str, tuple[list[str], list[str]]]:
+    """Return the arguments of each command, and the fields of its records."""
+    table = str(table_file("663", "4x4", encoding="bits"))
     return {
-        "build": Command(("build", "663", "--out", "a.h5", *threads), _bytes_of("a.h5")),
-        "verify": Command(("verify", table), lambda ended, _folder: ended.stdout),
-        "query": Command(("query", "--db", table, _BOARD, *ndjson), _records("h")),
-        "solve": Command(("solve", "--db", table, _BOARD, *threads, *ndjson), _records("length")),
-        "search": Command(("search", "--algorithm", "a-star", "--db", table, _BOARD, *ndjson), _records("length")),
-        "label": Command(
-            ("label", "--db", table, "--random", "20", "--distances-only", "--out", "a.csv", *threads),
-            _bytes_of("a.csv"),
-        ),
-        "study": Command(("study", "space", "3x3", *threads, *ndjson), _records("counts", "antipodes")),
+        name: (words.replace("TABLE", table).split() + [_BOARD] * (name in _WITH_BOARD), fields.split())
+        for name, words, fields in rows(COMMANDS)
     }
 
 
 def answer_of(
-    command: Command,
-    environment: Mapping[str, str] | None = None,
-    *,
-    limit: int | None = None,
-    n_threads: int | None = None,
-) -> object:
-    """Return the answer of a command, None at a limit. Raises `AssertionError` if it ended as no command may."""
+    arguments: list[str], fields: list[str], *, n_threads: int | None = None, **options: Any
+) -> tuple[object, object] | None:
+    """Return the files and records of a command, None at a limit. `AssertionError`: it ended as no command may."""
     program = list(PROGRAM)
     if n_threads is not None:
         program[-1] = FEW_THREADS.format(n_threads=n_threads) + program[-1]
     with TemporaryDirectory() as folder:
-        ended = run(
-            command.arguments,
-            cwd=Path(folder),
-            memory_bytes=limit,
-            program=program,
-            environment=environment,
-            patience_s=300,
-        )
+        ended = run(arguments, cwd=Path(folder), program=program, patience_s=300, **options)
         problem = ended.problem()
         assert problem is None, problem
         if ended.code == 0:
-            return command.answer(ended, Path(folder))
+            records = map(json.loads, ended.stdout.splitlines() if fields else ())
+            files = [path.read_bytes() for path in Path(folder).iterdir() if path.suffix in (".h5", ".csv")]
+            return files, [[record[field] for field in fields] for record in records]
         said = [line for line in ended.stderr.splitlines() if not re.match("pdb: (warning|compiling|no --db)", line)]
         assert (ended.code, len(said)) == (_LIMIT_REACHED, 1), f"exit code {ended.code}: {said}"
         return None
@@ -102,10 +78,10 @@ def answer_of(
 def attack(tally: Tally, options: argparse.Namespace) -> None:
     """Try each command at each limit. `--tried` is the number of trials of each fault, spread over all."""
     of_command = commands()
-    expected = {name: answer_of(command) for name, command in of_command.items()}
+    expected = {name: answer_of(*command) for name, command in of_command.items()}
     faults: dict[str, list[tuple[str, dict[str, int]]]] = {
-        "address space": [(name, {"limit": n * 1_000_000}) for n in MEGABYTES for name in of_command],
-        "address space, kernels not compiled": [("query", {"limit": n * 1_000_000}) for n in MEGABYTES],
+        "address space": [(name, {"memory_bytes": n * 1_000_000}) for n in MEGABYTES for name in of_command],
+        "address space, kernels not compiled": [("query", {"memory_bytes": n * 1_000_000}) for n in MEGABYTES],
         "number of threads": [(name, {"n_threads": n}) for n in THREADS for name in of_command],
     }
     for fault, trials in faults.items():
@@ -113,7 +89,7 @@ def attack(tally: Tally, options: argparse.Namespace) -> None:
             with TemporaryDirectory() as cache:
                 environment = {"TILE_PDB_CACHE": cache} if "not compiled" in fault else {}
                 try:
-                    found = answer_of(of_command[name], environment, **limits)
+                    found = answer_of(*of_command[name], environment=environment, **limits)
                     loss = None if found in (None, expected[name]) else f"answer {str(found)[:200]}"
                 except AssertionError as error:
                     loss = str(error)

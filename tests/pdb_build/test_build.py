@@ -2,6 +2,7 @@
 
 import errno
 import hashlib
+import itertools
 import json
 import os
 from collections.abc import Callable
@@ -165,48 +166,50 @@ def test_tables_are_read_back_and_compared(tmp_path: Path, monkeypatch: pytest.M
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.tiny
-@pytest.mark.parametrize("encoding", ENCODINGS)
-@pytest.mark.parametrize(("size", "partition"), [("2x3", "1,2,3,4,5"), ("3x3", "1,2,3/4,5/6,7,8")])
+# 4 partitions with 48 patterns, each of three tiles or fewer.
+SHUFFLED = [Random(seed).sample(range(1, 36), 35) for seed in range(4)]
+MANY = "+".join(
+    "/".join(",".join(map(str, sorted(tiles[at : at + 3]))) for at in range(0, 35, 3)) for tiles in SHUFFLED
+)
+
+
+@pytest.mark.parametrize(
+    ("size", "partition", "encoding"),
+    [
+        *itertools.product(["2x3"], ["1,2,3,4,5"], ENCODINGS),
+        *itertools.product(["3x3"], ["1,2,3/4,5/6,7,8"], ENCODINGS),
+        ("6x6", MANY, "bits"),
+    ],
+)
 def test_plan_counts_the_bytes_of_the_file(tmp_path: Path, size: str, partition: str, encoding: Encoding) -> None:
     plan = small_plan(tmp_path / "a.h5", partition, size, encoding)
     result = build_database(plan)
-    assert [entry.n_bytes for entry in plan.patterns] == [entry.n_bytes for entry in result.header.patterns]
+    shown = [entry.n_bytes if entry.use is None else 0 for entry in result.header.patterns]
+    assert [entry.n_bytes for entry in plan.patterns] == shown
     assert 0 <= plan.disk_bytes - result.path.stat().st_size < 20_000 * len(plan.patterns) + 100_000
 
 
-def test_plan_counts_the_bytes_of_many_patterns(tmp_path: Path) -> None:
-    shuffled = [Random(seed).sample(range(1, 36), 35) for seed in range(4)]
-    partitions = [
-        "/".join(",".join(map(str, sorted(tiles[at : at + 3]))) for at in range(0, 35, 3)) for tiles in shuffled
-    ]
-    plan = small_plan(tmp_path / "a.h5", "+".join(partitions), "6x6")
-    assert len(plan.patterns) == 48
-    assert 0 <= plan.disk_bytes - build_database(plan).path.stat().st_size < 1_000_000
+def test_plan_of_eight_tile_patterns_spills_bits_and_refuses_what_does_not_fit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def plan_with(memory: int, disk: int = 40_000_000_000) -> BuildPlan:
+        monkeypatch.setattr("pdb_build.plan.available_memory", lambda: memory)
+        monkeypatch.setattr("pdb_build.plan.available_disk", lambda _folder: disk)
+        return small_plan(tmp_path / "a.h5", EIGHTS, "5x5")
 
-
-def test_plan_of_eight_tile_patterns_fits_into_24_gigabytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pdb_build.plan.available_memory", lambda: 24_000_000_000)
-    monkeypatch.setattr("pdb_build.plan.available_disk", lambda _folder: 40_000_000_000)
-    plan = small_plan(tmp_path / "a.h5", EIGHTS, "5x5")
+    plan = plan_with(24_000_000_000)
     assert plan.patterns[0].spec.n_states == 87_358_400_640
     assert 16e9 < plan.memory_bytes < 17e9
     assert 5e9 < plan.spilled_bytes < 6.5e9
     assert not plan.overlaps_writing
     check_plan(plan)
-    monkeypatch.setattr("pdb_build.plan.available_disk", lambda _folder: plan.disk_bytes)
     with pytest.raises(DiskFullError, match="needs 38"):
-        check_plan(small_plan(tmp_path / "a.h5", EIGHTS, "5x5"))
-
-
-def test_plan_spills_all_bits_before_it_refuses(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pdb_build.plan.available_memory", lambda: 12_500_000_000)
-    plan = small_plan(tmp_path / "a.h5", EIGHTS, "5x5")
+        check_plan(plan_with(24_000_000_000, plan.disk_bytes))
+    plan = plan_with(12_500_000_000, 1 << 40)
     assert plan.memory_bytes < 12.5e9
     check_plan(plan)
-    monkeypatch.setattr("pdb_build.plan.available_memory", lambda: 11_000_000_000)
     with pytest.raises(MemoryLimitError, match="patterns of at most 7 tiles would fit"):
-        check_plan(small_plan(tmp_path / "a.h5", EIGHTS, "5x5"))
+        check_plan(plan_with(11_000_000_000, 1 << 40))
 
 
 PLANNED = """

@@ -13,65 +13,36 @@ from pdb_core.threads import thread_pool
 pytestmark = pytest.mark.tiny
 
 
-@pytest.mark.parametrize(
-    ("line", "folder", "limit_name", "usage_name", "no_limit"),
-    [
-        ("0::/user/job", "user/job", "memory.max", "memory.current", "max"),
-        ("9:memory:/user/job", "memory/user/job", "memory.limit_in_bytes", "memory.usage_in_bytes", str(1 << 62)),
-    ],
-    ids=["version 2", "version 1"],
-)
-def test_cgroup_limits_are_counted(
-    tmp_path: Path, line: str, folder: str, limit_name: str, usage_name: str, no_limit: str
-) -> None:
+@pytest.mark.parametrize("version", [1, 2])
+def test_limits_of_control_groups_count(tmp_path: Path, version: int) -> None:
+    """Those of a group, and of the groups that it is in. Quotas of cores are rounded up, to at least one core."""
     membership = tmp_path / "cgroup"
-    membership.write_text(f"4:cpu,cpuacct:/job\n{line}\n")
-    group = tmp_path / "fs" / folder
-    group.mkdir(parents=True)
+    membership.write_text("0::/user/job\n" if version == 2 else "4:cpu,cpuacct:/user/job\n9:memory:/user/job\n")
+    controllers = ("", "") if version == 2 else ("memory", "cpu")
+    parents = [tmp_path / "fs" / controller / "user" for controller in controllers]
 
-    def offers(limit: str, limit_of_parent: str) -> list[int]:
-        for at, text in ((group, limit), (group.parent, limit_of_parent)):
-            (at / limit_name).write_text(text, encoding="ascii")
-            (at / usage_name).write_text("700\n", encoding="ascii")
-            (at / "memory.stat").write_text("anon 5\ninactive_file 100\n", encoding="ascii")
-        return sorted(resources._cgroup_offers(tmp_path / "fs", membership))
-
-    assert offers(no_limit, "1000\n") == [400]
-    assert offers("800\n", "1000") == [200, 400]
-    assert offers(no_limit, no_limit) == []
-
-
-@pytest.mark.parametrize(
-    ("line", "folder", "unlimited", "limited"),
-    [
-        ("0::/user/job", "user/job", {"cpu.max": "max 100000\n"}, {"cpu.max": "250000 100000\n"}),
-        (
-            "3:cpu,cpuacct:/user/job", "cpu/user/job", {"cpu.cfs_quota_us": "-1\n", "cpu.cfs_period_us": "100000\n"},
-            {"cpu.cfs_quota_us": "250000\n", "cpu.cfs_period_us": "100000\n"},
-        ),
-    ],
-    ids=["version 2", "version 1"],
-)  # fmt: skip
-def test_quotas_of_cgroups_limit_the_cores(
-    tmp_path: Path, line: str, folder: str, unlimited: dict[str, str], limited: dict[str, str]
-) -> None:
-    """They are rounded up, to at least one core; a group of a group counts too."""
-    membership = tmp_path / "cgroup"
-    membership.write_text(f"4:memory:/job\n{line}\n")
-    group = tmp_path / "fs" / folder
-    group.mkdir(parents=True)
-
-    def cores(own: dict[str, str], of_parent: dict[str, str]) -> list[int]:
-        for at, texts in ((group, own), (group.parent, of_parent)):
-            for name, text in texts.items():
-                (at / name).write_text(text, encoding="ascii")
+    def found(*groups: tuple[str, str]) -> tuple[list[int], list[int]]:
+        """Return the bytes and the cores that are left, by the limits and quotas of a group and of its parent."""
+        for name, (limit, quota) in zip(("job", "."), groups, strict=True):
+            memory, cpu = (parent / name for parent in parents)
+            texts = {memory / "memory.stat": "anon 5\ninactive_file 100"}
+            if version == 2:
+                texts |= {memory / "memory.max": limit or "max", memory / "memory.current": "700"}
+                texts |= {cpu / "cpu.max": f"{quota or 'max'} 100000"}
+            else:
+                texts |= {memory / "memory.limit_in_bytes": limit or f"{1 << 62}"}
+                texts |= {memory / "memory.usage_in_bytes": "700"}
+                texts |= {cpu / "cpu.cfs_quota_us": quota or "-1", cpu / "cpu.cfs_period_us": "100000"}
+            for path, text in texts.items():
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_text(f"{text}\n")
         resources._cgroup_cores.cache_clear()
-        return sorted(resources._cgroup_cores(tmp_path / "fs", membership))
+        given = tmp_path / "fs", membership
+        return sorted(resources._cgroup_offers(*given)), sorted(resources._cgroup_cores(*given))
 
-    assert cores(unlimited, unlimited) == []
-    assert cores(unlimited, limited) == [3]
-    tiny = {name: text.replace("250000", "1000") for name, text in limited.items()}
-    assert cores(limited, tiny) == [1, 3]
+    assert found(("", ""), ("", "")) == ([], [])
+    assert found(("", ""), ("1000", "250000")) == ([400], [3])
+    assert found(("800", "250000"), ("1000", "1000")) == ([200, 400], [1, 3])
 
 
 def test_available_cores_are_within_the_quotas(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,7 +1,6 @@
 """Calls that differ between systems, and durable files: locks, reads and writes at an offset.
 
-tests/project/test_platforms.py runs all of the tool without what only POSIX has; tests/tilepdb/commands/
-test_board_files.py tests `written_safely`.
+tests/project/test_platforms.py runs all of the tool without what only POSIX has.
 """
 
 import errno

@@ -5,37 +5,44 @@ import re
 import pytest
 
 from scripts.figures import store
-from scripts.figures.pages import files, pages, with_figures
-from scripts.figures.tables import program_rows
-from tests import ROOT, text_of
+from scripts.figures.pages import FIGURE, INCLUDED, files, pages, with_figures
+from scripts.figures.tables import TABLES, figure, program_rows
+from tests import text_of
 
 FIGURES = store.load()
-PAGES = {path.relative_to(ROOT).as_posix(): path.read_text() for path in pages()}
 README = " ".join(text_of("README.md").split())
 # How far a figure in README.md may be from the measured one.
 _TOLERANCE = 0.15
-# Text of README.md around a figure; the section, the row and the column of the figure; and the unit of the text.
+# Text of README.md around a figure; the label of the figure; and the unit of the text.
 CLAIMS = {
-    r"random board of the 15-puzzle takes about (\S+) ms": ("random1000", "78", "mean_ms", 1),
-    r"17 hardest boards together take about (\S+) s on two": ("hardest80", "78, 2 threads", "seconds_s", 1),
-    r"covers (\S+) billion states": ("builds", "78", "entries", 1e9),
-    r"built in about (\S+) s on two": ("builds", "78", "build_s", 1),
-    r"takes (\S+) GB of memory": ("builds", "78", "memory_gb", 1),
-    r"and (\S+) MB of disk": ("builds", "78", "file_mb", 1),
-    r"which takes about (\S+) s on two cores": ("start", "all", "first_solve_s", 1),
-    r"Later commands start in about (\S+) s\b": ("start", "all", "second_solve_s", 1),
+    r"random board of the 15-puzzle takes about (\S+) ms": ("random1000;78;mean_ms", 1),
+    r"17 hardest boards together take about (\S+) s on two": ("hardest80;78, 2 threads;seconds_s", 1),
+    r"covers (\S+) billion states": ("builds;78;entries", 1e9),
+    r"built in about (\S+) s on two": ("builds;78;build_s", 1),
+    r"takes (\S+) GB of memory": ("builds;78;memory_gb", 1),
+    r"and (\S+) MB of disk": ("builds;78;file_mb", 1),
+    r"which takes about (\S+) s on two cores": ("start;all;first_solve_s", 1),
+    r"Later commands start in about (\S+) s\b": ("start;all;second_solve_s", 1),
 }
 
 
-@pytest.mark.parametrize("page", PAGES)
-def test_tables_and_figures_of_a_page_are_those_of_the_data_file(page: str) -> None:
-    assert with_figures(PAGES[page], FIGURES) == PAGES[page], "run scripts/measure pages"
+def test_tables_and_figures_of_pages_are_those_of_the_data_file() -> None:
+    """Every mark of a figure or a table is read, and every table is on some page."""
+    included = []
+    for path in pages():
+        page = path.read_text()
+        assert with_figures(page, FIGURES) == page, f"{path}: run scripts/measure pages"
+        marks = re.findall(r"<!-- ?(?:table:|code:|[^>]*;)", page)
+        tables = [table[2] for table in INCLUDED.findall(page)]
+        assert len(marks) == len(tables) + len(FIGURE.findall(page)), f"{path}: a mark without a figure or an end"
+        included += tables
+    assert sorted(included) == sorted([*TABLES, "errors"])
 
 
 def test_figures_of_the_readme_are_rounded_from_the_data_file() -> None:
-    for text, (section, row, column, unit) in CLAIMS.items():
-        (figure,) = re.findall(text, README)
-        assert float(figure) * unit == pytest.approx(FIGURES[section]["rows"][row][column], rel=_TOLERANCE), text
+    for text, (label, unit) in CLAIMS.items():
+        (number,) = re.findall(text, README)
+        assert float(number) * unit == pytest.approx(figure(FIGURES, label), rel=_TOLERANCE), text
     shown = {
         program: [float(cell.split()[0].replace(",", "")) if cell != "-" else 0 for cell in cells]
         for program, *cells in re.findall(

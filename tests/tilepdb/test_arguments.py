@@ -18,6 +18,23 @@ from tests.pdb_service.app_requests import ask, ready_app
 
 BOARD = "1 2 3/4 5 6/0 7 8"
 WRONG: tuple[Any, ...] = (None, -3, 1.5, float("nan"), "", "a\nb", object(), [], 10**30, 10**5000, b"x", [[1], [2, 3]])
+# Wrong values that are accepted, by parameter, or by function and parameter, and why.
+NUMBERS, TEXTS, PATHS, EMPTY = (1.5, 10**30), ("", "a\nb"), ("a\nb",), ([],)
+ACCEPTED: dict[str, tuple[Any, ...]] = {
+    **dict.fromkeys(("checkpoint_every_s", "limits", "time_limit", "timeout_s"), NUMBERS),
+    **dict.fromkeys(("command", "GivenBoards name"), TEXTS),
+    **dict.fromkeys(("database", "out", "path", "paths"), PATHS),
+    **dict.fromkeys(("boards", "source", "solve heuristic"), EMPTY),
+    "databases": PATHS + EMPTY,
+    # These return the default.
+    **dict.fromkeys(("default", "Client.get board", "Database.get board"), WRONG),
+    # Not looked at: a server knows its databases, a source its goal; only `-` reads stdin; graph searches have no pool.
+    **dict.fromkeys(("db", "label goal", "read_instances stdin", "GraphSolver.solve pool"), WRONG),
+    # Sequences of the right kind, without meaning.
+    **dict.fromkeys(("GraphSolver heuristics", "ida_star pruned"), (None, *TEXTS, [])),
+    "RandomWalks lengths": (b"x",),
+    "format_board board": (*TEXTS, [], b"x", [[1], [2, 3]]),
+}
 # Records, which users are given.
 RECORDS = """
 BatchProbe BoardLike BoardSource BuildPlan BuildProgress BuildResult Comparison Database
@@ -37,7 +54,7 @@ def arguments(folder: Path, table: str) -> tuple[dict[str, Any], dict[str, dict[
         "height": 3, "heuristic": "manhattan", "heuristics": "manhattan", "index": 0, "lengths": 3, "max_depth": 2,
         "max_distance": 2, "memory_limit_bytes": 10**8, "n_boards": 3, "n_each": 2, "n_threads": 1,
         "n_workers": 1, "max_nodes": 10, "out": folder / "a.npz", "partition": "auto", "path": table,
-        "paths": "none.h5", "plan": plan, "pruned": ["UD"], "row": 0, "seed": 0, "size": 3, "solver": solver,
+        "paths": table, "plan": plan, "pruned": ["UD"], "row": 0, "seed": 0, "size": 3, "solver": solver,
         "solvers": {"a": solver}, "source": source, "task": lambda: None, "text": "3x3", "threads": 1, "tile": 7,
         "time_limit": 0.01, "url": "http://localhost", "width": 3, "fresh": True, "force": True, "goal": "blank-last",
     }, {
@@ -58,18 +75,23 @@ def bound(function: Callable[..., Any], given: dict[str, Any]) -> Any:
 
 
 def failures(function: Callable[..., Any], given: dict[str, Any], where: str) -> list[str]:
-    """Give each argument each wrong value, and return what was neither accepted nor refused well."""
+    """Give each argument each wrong value, and return what was accepted or not refused well.
+
+    None is accepted where it is the default, and any truth value by a flag.
+    """
+    bound(function, given)
     found = []
-    for name in inspect.signature(function).parameters:
-        for value in WRONG:
-            text = "accepted"
+    for name, parameter in inspect.signature(function).parameters.items():
+        accepted = [parameter.default, *ACCEPTED.get(name, ()), *ACCEPTED.get(f"{where} {name}", ())]
+        for value in () if isinstance(parameter.default, bool) else WRONG:
+            text = "" if any(value is each or value == each for each in accepted) else "\naccepted"
             try:
                 bound(function, given | {name: value})
             except tilepdb.PdbError as error:
                 text = str(error)
             except Exception as error:
                 text = f"\n{error!r}"
-            if not (text and text.isprintable() and len(text) < 1000):
+            if text and not (text.isprintable() and len(text) < 1000):
                 found.append(f"{where}({name}={type(value).__name__}): {text[:200]}")
     return found
 

@@ -23,12 +23,23 @@ def test_import_is_fast_and_loads_neither_numba_nor_extras() -> None:
     assert min(float(python(code).stdout) for _ in range(3)) < 0.5
 
 
-@pytest.mark.parametrize("package", sorted({*PACKAGES} - {"tilepdb"}))
-def test_file_that_hides_a_package_is_named(package: str, tmp_path: Path) -> None:
-    hiding = tmp_path / f"{package}.py"
-    hiding.write_text("class Solver: pass\n")
-    result = python("import tilepdb", cwd=tmp_path, env=os.environ | {"PYTHONPATH": str(ROOT)})
-    assert result.stderr.splitlines()[-1].startswith(f"ImportError: {hiding} hides the package {package} of tile-pdb; ")
+def test_file_that_hides_a_package_is_named(tmp_path: Path) -> None:
+    program = """
+import importlib, pathlib, sys
+for package in sys.argv[1:]:
+    hiding = pathlib.Path(f"{package}.py")
+    hiding.touch()
+    importlib.invalidate_caches()
+    try:
+        import tilepdb
+    except ImportError as error:
+        print(error)
+    hiding.unlink()
+"""
+    packages = sorted({*PACKAGES} - {"tilepdb"})
+    told = python(program, *packages, cwd=tmp_path, env=os.environ | {"PYTHONPATH": str(ROOT)}).stdout.splitlines()
+    start = "{0}/{1}.py hides the package {1} of tile-pdb; rename it"
+    assert [line.partition(",")[0] for line in told] == [start.format(tmp_path, package) for package in packages]
 
 
 def test_names_are_listed_and_others_are_missing() -> None:
