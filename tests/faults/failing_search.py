@@ -179,10 +179,11 @@ class Searches:
         )
         return found.length, node_counts(found.thresholds[:-1])
 
-    def _all(self, pool: WorkerPool | None, _checkpoint: Checkpoint, *, lists: bool) -> Any:
+    def _all(self, pool: WorkerPool | None, checkpoint: Checkpoint, *, lists: bool) -> Any:
         listed: list[tuple[int, ...]] = []
         take = self._faults.wrap("listed", listed.append) if lists else None
-        found = self.solver.solve_all(HARDEST_8, listed=take, report=self._report, pool=pool)
+        kept = None if lists else checkpoint
+        found = self.solver.solve_all(HARDEST_8, listed=take, report=self._report, pool=pool, checkpoint=kept)
         return found.n_solutions, sorted(listed), node_counts(found.thresholds)
 
     def _batch(self, pool: WorkerPool | None, checkpoint: Checkpoint) -> Any:
