@@ -1,9 +1,10 @@
 """Searches on several threads that fail: one call raises an error at one point, or Ctrl-C comes at a random moment.
 
 What is asked: the answer of a search without a fault or an exception, never another answer and never a hang. The same
-solver, worker pool and checkpoint then find that answer.
+solver, worker pool and checkpoint then find that answer. A checkpoint of a paused search that is offered to another
+board, goal, method or `solve_all` is refused, and so is a log.
 
-    python -m tests.faults.failing_search --tried 2000 --interrupts 500 --seed 1
+    python -m tests.faults.failing_search --tried 2000 --interrupts 500 --offers 500 --seed 1
 """
 
 import argparse
@@ -14,14 +15,20 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
+from pathlib import Path
 from pkgutil import resolve_name
+from tempfile import TemporaryDirectory
 from traceback import format_exception
 from typing import Any
 from unittest import mock
 
+from pdb_core.errors import InputError
+from pdb_core.puzzle import Board, Tiles, as_goal, blank_first
 from solver import Checkpoint, HeuristicSolver, Limits, Solver, WorkerPool
+from solver.answers.log import AnswerLog
+from solver.answers.requests import Request
 from tests.faults.driver import Tally, main
 from tests.solving import HARDEST_8, S3, database_for, node_counts, solvable_boards
 
@@ -276,6 +283,49 @@ def try_interrupts(searches: Searches, n_tried: int, rng: random.Random, tally: 
     signal.setitimer(signal.ITIMER_REAL, 0)
 
 
+def try_offers(searches: Searches, n_tried: int, rng: random.Random, tally: Tally) -> None:
+    """Offer the checkpoint of one paused search, in memory or in a log, to another search."""
+    (weak,), goal = searches.solver.databases, searches.solver.goal
+    solvers = {"weak": searches.solver, "plain": Solver(weak, plain=True), "manhattan": HeuristicSolver(S3, goal)}
+    goals = {"weak": [goal, blank_first(S3)], "plain": [goal], "manhattan": [goal]}
+    offered = [
+        (name, board, to, finds_all)
+        for name in solvers
+        for board in searches.boards[:3]
+        for to in goals[name]
+        for finds_all in (False, True)
+        if as_goal(to, S3) != board
+    ]
+
+    def found(
+        name: str, board: Tiles, to: Board, finds_all: bool, checkpoint: Checkpoint, limits: Limits | None = None
+    ) -> Any:
+        search = solvers[name].solve_all if finds_all else solvers[name].solve
+        solution = search(board, to, checkpoint=checkpoint, limits=limits)
+        return solution.length, solution.n_solutions, node_counts(solution.thresholds[:-1])
+
+    for i in range(n_tried):
+        one, other = rng.choice(offered), rng.choice(offered)
+        limits = Limits(max_nodes=rng.randint(1, 2_000))
+        with TemporaryDirectory() as folder, ExitStack() as stack:
+            log = Path(folder) / "log"
+
+            def checkpoint(of: Any, log: Path = log, stack: ExitStack = stack) -> Checkpoint:
+                name, board, to, finds_all = of
+                opened = stack.enter_context(AnswerLog(log, {"method": name, "all": finds_all}))
+                return opened.checkpoint(Request("1", Board(board), to))
+
+            kept = checkpoint(one) if i % 2 else Checkpoint()
+            found(*one, kept, limits)
+            stack.close()
+            loss = None
+            with suppress(InputError):
+                answer = found(*other, checkpoint(other) if i % 2 else kept)
+                if answer != found(*other, Checkpoint()) or (one[0], one[3]) != (other[0], other[3]):
+                    loss = f"{one} and then {other}: {answer}"
+        tally.count("checkpoint in a log" if i % 2 else "checkpoint", loss)
+
+
 def attack(tally: Tally, options: argparse.Namespace) -> None:
     """Try all kinds of faults, in the main thread, which gets the interrupts."""
     faults = Faults()
@@ -285,7 +335,8 @@ def attack(tally: Tally, options: argparse.Namespace) -> None:
         searches.measure()
         try_errors(searches, faults, options.tried, random.Random(options.seed), tally)
         try_interrupts(searches, options.interrupts, random.Random(options.seed), tally)
+        try_offers(searches, options.offers, random.Random(options.seed), tally)
 
 
 if __name__ == "__main__":
-    main(attack, tried=160, interrupts=40, seed=1)
+    main(attack, tried=160, interrupts=40, offers=40, seed=1)

@@ -1,17 +1,22 @@
-"""Commands that are killed (SIGKILL) at moments all over their run, and then run again.
+"""Commands that are killed (SIGKILL) at moments all over their run, and then run again; and others that get a signal.
 
-    python -m tests.faults.killed_commands [--tried 60]
+    python -m tests.faults.killed_commands [--tried 60] [--signals 200]
 
 Each command runs once undisturbed. A killed one is survived if the next run of the same command ends well, continues
-from all that was finished, gives the results of the undisturbed run, and leaves no other files.
+from all that was finished, gives the results of the undisturbed run, and leaves no other files. One that gets another
+signal ends by it, without a traceback, also while it compiles its kernels.
 """
 
 import argparse
 import itertools
 import json
+import os
 import random
 import re
+import signal
+import subprocess
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory, mkdtemp
@@ -19,6 +24,8 @@ from typing import Any, NamedTuple
 
 from pdb_core.puzzle import BoardSize
 from solver.solution import check_solution
+from tests import ROOT
+from tests.command_line import BOARD, PROGRAM, start
 from tests.faults.driver import Ended, Tally, main, run
 
 _PATIENCE_S = 600
@@ -127,9 +134,44 @@ def _loss(command: Command, folder: Path, whole: Run) -> str | None:
     return command.loss(Run(folder, ended), whole)
 
 
+def _signal_loss(arguments: list[str], cache: str, seconds: float, number: int) -> str | None:
+    """Send a signal to a command, some seconds after its first lines. Return what is lost, "" if it ended before."""
+    program = [*PROGRAM[:-1], PROGRAM[-1].replace("run()", "print(flush=True); run()")]
+    environment = os.environ | {"PYTHONPATH": str(ROOT), "TILE_PDB_CACHE": cache}
+    with start(*arguments, program=program, env=environment) as process:
+        process.stdout.readline()
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(seconds)
+        process.send_signal(number)
+        _, said = process.communicate()
+    if process.returncode == 0:
+        return ""
+    is_well = process.returncode == -number and "Traceback" not in said and "ignored" not in said
+    return None if is_well else f"exit code {process.returncode} after {seconds:.3f} s: {said[-300:]}"
+
+
+def _send_signals(tally: Tally, n_signals: int, chance: random.Random, *, is_cold: bool) -> None:
+    """Send signals at moments all over a short command, which compiles its kernels with a cold cache."""
+    arguments = ["search", BOARD]
+    with TemporaryDirectory() as warm:
+        wholes = [run(arguments, environment={"TILE_PDB_CACHE": warm}, patience_s=_PATIENCE_S) for _ in range(2)]
+        assert [whole.code for whole in wholes] == [0, 0], wholes[0].stderr
+        for n_tried in range(n_signals):
+            seconds = wholes[0 if is_cold else 1].seconds * (n_tried + chance.random()) / n_signals
+            loss: str | None = ""
+            while loss == "":
+                with TemporaryDirectory() as cold:
+                    number = chance.choice((signal.SIGHUP, signal.SIGINT, signal.SIGTERM))
+                    loss = _signal_loss(arguments, cold if is_cold else warm, seconds, number)
+                seconds *= 0.9
+            tally.count(f"signal, {'cold' if is_cold else 'warm'} cache", loss)
+
+
 def attack(tally: Tally, options: argparse.Namespace) -> None:
     """Kill each command once in each of `options.tried` equal parts of its duration, earlier if it ended before."""
     chance = random.Random(options.seed)
+    for is_cold in (False, True):
+        _send_signals(tally, options.signals, chance, is_cold=is_cold)
     with TemporaryDirectory() as root:
         table = Path(root, "78.h5")
         assert run(["build", "78", "--out", str(table)], patience_s=_PATIENCE_S).code == 0
@@ -147,4 +189,4 @@ def attack(tally: Tally, options: argparse.Namespace) -> None:
 
 
 if __name__ == "__main__":
-    main(attack, tried=60, seed=1)
+    main(attack, tried=60, signals=200, seed=1)
