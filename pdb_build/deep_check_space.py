@@ -12,8 +12,9 @@ import numpy as np
 import numpy.typing as npt
 
 from pdb_build.deep_check_kernels import NO_JUMP, Moves
+from pdb_core.board_size import BoardSize
 from pdb_core.encoding import DEFAULT_COST, Cost
-from pdb_core.puzzle import BoardSize, Tiles
+from pdb_core.puzzle import Tiles
 from pdb_core.ranking import PatternIndex, lexicographic_arrangements, lexicographic_cell_sets
 from pdb_core.types import BLANK, Int64s
 

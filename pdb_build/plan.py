@@ -7,12 +7,13 @@ from pathlib import Path
 from pdb_build.partial_folder import check_replaceable, held_table_bytes
 from pdb_build.word_layout import row_bytes
 from pdb_core.arguments import FilePath, as_choice, as_path, as_threads
+from pdb_core.board_size import SizeLike, as_size
 from pdb_core.encoding import DEFAULT_ENCODING, ENCODINGS, Encoding
 from pdb_core.errors import DiskFullError, InputError, MemoryLimitError
 from pdb_core.layout import jump_positions
 from pdb_core.messages import ShortRepr, format_bytes
 from pdb_core.pattern import Partition, Pattern, parse_partition
-from pdb_core.puzzle import BoardLike, SizeLike, as_goal, as_size
+from pdb_core.puzzle import BoardLike, as_goal
 from pdb_core.resources import available_disk, available_memory
 from pdb_core.schema import PAGE_BYTES, user_block_bytes
 from pdb_core.shared_tables import TableUse, shared_tables

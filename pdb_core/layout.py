@@ -16,6 +16,7 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
+from pdb_core.board_size import BoardSize
 from pdb_core.encoding import DEFAULT_COST, Cost
 from pdb_core.layout_kernels import (
     BlockArrays,
@@ -25,7 +26,7 @@ from pdb_core.layout_kernels import (
     fill_regions,
     fill_transitions,
 )
-from pdb_core.puzzle import BoardSize, Tiles
+from pdb_core.puzzle import Tiles
 from pdb_core.ranking import (
     PatternIndex,
     arrangement_ranks,

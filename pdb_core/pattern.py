@@ -13,19 +13,11 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from pdb_core.arguments import as_choice, check_kind
+from pdb_core.board_size import MAX_TABLE_SIDE, MIN_SIDE, BoardSize, check_table_size
 from pdb_core.encoding import COSTS, DEFAULT_COST, Cost
 from pdb_core.errors import GoalError, PartitionError
 from pdb_core.messages import listed, shorten
-from pdb_core.puzzle import (
-    MAX_TABLE_SIDE,
-    MIN_SIDE,
-    BoardSize,
-    Tiles,
-    blank_first,
-    blank_last,
-    check_table_size,
-    draw_grid,
-)
+from pdb_core.puzzle import Tiles, blank_first, blank_last, draw_grid
 from pdb_core.symmetry import mappings_between
 from pdb_core.types import BLANK
 

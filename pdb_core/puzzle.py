@@ -14,16 +14,9 @@ import numpy as np
 import numpy.typing as npt
 
 from pdb_core.arguments import as_count, shown
-from pdb_core.board_size import (
-    MAX_SIDE as MAX_SIDE,
-    MAX_TABLE_SIDE as MAX_TABLE_SIDE,
-    MIN_SIDE as MIN_SIDE,
-    BoardSize as BoardSize,
-    SizeLike as SizeLike,
-    as_size as as_size,
-    check_table_size as check_table_size,
-    parse_size as parse_size,
-)
+
+# BoardSize and parse_size are public here, too.
+from pdb_core.board_size import MAX_SIDE, BoardSize as BoardSize, SizeLike, as_size, parse_size as parse_size
 from pdb_core.board_text import Line, quoted, read_boards, read_line, size_of_rows, split_words
 from pdb_core.drawing import Drawing, HasPartition, board_drawing, pattern_colours
 from pdb_core.errors import BoardError, GoalError

@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pdb_core.puzzle import BoardSize, check_table_size
+from pdb_core.board_size import BoardSize, check_table_size
 from pdb_core.ranking_kernels import ArrangementRanks, CellSetRanks, rank_many
 
 INDEX_FUNCTION = "lexicographic-cell-set-then-arrangement"

@@ -12,12 +12,13 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
+from pdb_core.board_size import BoardSize
 from pdb_core.durable_files import DIGEST_DIGITS, read_signed_line, signed_line
 from pdb_core.encoding import COSTS, ENCODINGS, UNREACHED, Cost, block_bytes
 from pdb_core.errors import TableFileDamagedError, TableFileForeignError, TableFileVersionError
 from pdb_core.messages import as_typed, format_bytes, shorten
 from pdb_core.pattern import MAX_CATALOGUE_PATTERNS, Partition, Pattern
-from pdb_core.puzzle import Board, BoardSize
+from pdb_core.puzzle import Board
 from pdb_core.ranking import INDEX_FUNCTION
 from pdb_core.shared_tables import TableUse, may_share
 from pdb_core.table_spec import DatabaseSpec, TableSpec

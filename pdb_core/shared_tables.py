@@ -8,9 +8,10 @@ region is only the blank's cell, and s keeps it.
 
 from dataclasses import dataclass
 
+from pdb_core.board_size import BoardSize
 from pdb_core.encoding import Cost
 from pdb_core.pattern import Partition, Pattern
-from pdb_core.puzzle import BoardSize, Tiles
+from pdb_core.puzzle import Tiles
 from pdb_core.symmetry import symmetries
 from pdb_core.types import BLANK
 

@@ -12,8 +12,9 @@ from functools import lru_cache
 
 import numpy as np
 
+from pdb_core.board_size import BoardSize
 from pdb_core.errors import GoalError
-from pdb_core.puzzle import BoardSize, Tiles, goal_name
+from pdb_core.puzzle import Tiles, goal_name
 from pdb_core.types import BLANK
 
 

@@ -3,11 +3,12 @@
 import math
 from dataclasses import dataclass
 
+from pdb_core.board_size import BoardSize, check_table_size
 from pdb_core.encoding import DEFAULT_COST, Cost, Encoding, block_bytes
 from pdb_core.errors import InputError, PartitionError
 from pdb_core.layout import count_blocks
 from pdb_core.pattern import MAX_PATTERN_TILES, Partition, Pattern
-from pdb_core.puzzle import Board, BoardSize, Tiles, check_table_size
+from pdb_core.puzzle import Board, Tiles
 from pdb_core.ranking import MAX_STATE_BITS, state_bits
 
 

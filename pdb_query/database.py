@@ -11,23 +11,12 @@ import numpy as np
 import numpy.typing as npt
 
 from pdb_core.arguments import FilePath, as_count, as_path, as_threads, check_functions, check_kind
+from pdb_core.board_size import BoardSize, SizeLike, as_size
 from pdb_core.encoding import Cost, Encoding
 from pdb_core.errors import BoardError, InputError, TableFileDamagedError, TableMismatchError, UnsolvableError
 from pdb_core.messages import ShortRepr
 from pdb_core.pattern import Partition
-from pdb_core.puzzle import (
-    Board,
-    BoardLike,
-    BoardSize,
-    SizeLike,
-    Tiles,
-    as_array,
-    as_goal,
-    as_size,
-    format_board,
-    goal_name,
-    why_unsolvable,
-)
+from pdb_core.puzzle import Board, BoardLike, Tiles, as_array, as_goal, format_board, goal_name, why_unsolvable
 from pdb_core.ranking import PatternIndex
 from pdb_core.schema import Header, PatternHeader
 from pdb_core.shared_tables import tiles_stood_for

@@ -11,10 +11,11 @@ from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
 from pdb_core.arguments import FilePath, as_path, check_functions, refusal
+from pdb_core.board_size import BoardSize, SizeLike, as_size
 from pdb_core.board_text import split_words
 from pdb_core.errors import BoardError, GoalError, InputError, InstanceError
 from pdb_core.messages import as_typed, shorten
-from pdb_core.puzzle import Board, BoardSize, SizeLike, as_size, boards_of_text, parse_goal
+from pdb_core.puzzle import Board, boards_of_text, parse_goal
 from pdb_query.board_pickle import SUFFIXES, read_board_pickle
 
 # In a wheel the sets are beside this file; in a checkout they are in data/instances.

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from pdb_core.board_size import BoardSize
 from pdb_core.encoding import Cost
-from pdb_core.puzzle import BoardSize
 from pdb_core.types import Int64s
 from pdb_query.records import BOTH_CELLS, KEPT, MOVE_FIELDS, WORD_BITS
 

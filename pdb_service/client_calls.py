@@ -18,9 +18,10 @@ from pydantic import ValidationError
 
 from pdb_core import errors
 from pdb_core.arguments import as_count, as_number, check_functions, shown
+from pdb_core.board_size import BoardSize, SizeLike, as_size, parse_size
 from pdb_core.errors import PROBLEM_TYPE, InputError, PdbError, ServiceError, UnknownDatabaseError, UnsolvableError
 from pdb_core.messages import as_typed
-from pdb_core.puzzle import Board, BoardLike, BoardSize, SizeLike, Tiles, as_goal, as_size, format_board, parse_size
+from pdb_core.puzzle import Board, BoardLike, Tiles, as_goal, format_board
 from pdb_query.database import Probe
 from pdb_service.answers import (
     BINARY,

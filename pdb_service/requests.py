@@ -10,9 +10,9 @@ from urllib.parse import parse_qsl
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic_core import from_json
 
+from pdb_core.board_size import MAX_TABLE_SIDE
 from pdb_core.errors import ParameterError, RequestError, RequestTooLargeError
 from pdb_core.messages import as_typed
-from pdb_core.puzzle import MAX_TABLE_SIDE
 
 # No board with tables is longer.
 MAX_NUMBERS = MAX_TABLE_SIDE * MAX_TABLE_SIDE

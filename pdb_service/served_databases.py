@@ -4,10 +4,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
+from pdb_core.board_size import BoardSize
 from pdb_core.board_text import split_words
 from pdb_core.errors import BoardError, GoalError, UnknownDatabaseError
 from pdb_core.messages import shorten
-from pdb_core.puzzle import Board, BoardSize, Tiles, is_solvable, parse_goal
+from pdb_core.puzzle import Board, Tiles, is_solvable, parse_goal
 from pdb_query.database import Database
 
 

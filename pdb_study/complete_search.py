@@ -12,8 +12,9 @@ from itertools import islice
 import numpy as np
 
 from pdb_build.search import zero_aware_distances
+from pdb_core.board_size import BoardSize
 from pdb_core.pattern import Pattern
-from pdb_core.puzzle import BoardSize, Tiles, is_solvable
+from pdb_core.puzzle import Tiles, is_solvable
 from pdb_core.ranking import PatternIndex
 from pdb_core.table_spec import TableSpec
 

@@ -10,19 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 from pdb_core.arguments import FilePath, as_count, as_function, as_names, as_threads, check_functions
+from pdb_core.board_size import BoardSize, SizeLike, as_size, check_table_size
 from pdb_core.errors import InputError
 from pdb_core.messages import ShortRepr
-from pdb_core.puzzle import (
-    BoardLike,
-    Boards,
-    BoardSize,
-    SizeLike,
-    Tiles,
-    as_goal,
-    as_size,
-    check_table_size,
-    random_boards,
-)
+from pdb_core.puzzle import BoardLike, Boards, Tiles, as_goal, random_boards
 from pdb_query import Database
 from pdb_query.database import as_databases
 from pdb_study import plots

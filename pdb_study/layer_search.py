@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from pdb_core.board_size import BoardSize
 from pdb_core.errors import InputError
-from pdb_core.puzzle import Boards, BoardSize, Tiles
+from pdb_core.puzzle import Boards, Tiles
 from pdb_core.threads import thread_pool
 from pdb_core.types import BLANK
 

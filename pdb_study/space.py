@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from pdb_core.arguments import as_bytes, as_count, as_function, as_threads
+from pdb_core.board_size import BoardSize, SizeLike, as_size, check_table_size
 from pdb_core.messages import ShortRepr, format_bytes
-from pdb_core.puzzle import BoardLike, BoardSize, SizeLike, Tiles, as_goal, as_size, check_table_size
+from pdb_core.puzzle import BoardLike, Tiles, as_goal
 from pdb_core.resources import available_memory
 from pdb_study import plots
 from pdb_study.complete_search import MAX_CELLS, Progress, complete_search_bytes, search_completely

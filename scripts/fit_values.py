@@ -28,7 +28,8 @@ import numba
 import numpy as np
 import numpy.typing as npt
 
-from pdb_core.puzzle import BoardSize, blank_last, random_boards
+from pdb_core.board_size import BoardSize
+from pdb_core.puzzle import blank_last, random_boards
 from pdb_core.resources import available_cores
 from solver.approximate.suboptimal import find_from_both_ends
 from solver.beams.beam_search import find_path, new_beam

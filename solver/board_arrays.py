@@ -3,7 +3,8 @@
 import numpy as np
 import numpy.typing as npt
 
-from pdb_core.puzzle import BoardSize, Tiles
+from pdb_core.board_size import BoardSize
+from pdb_core.puzzle import Tiles
 from pdb_core.types import BLANK, DOWN, LEFT, N_MOVES, RIGHT, UP, Int64s
 
 

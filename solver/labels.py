@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from pdb_core.board_size import BoardSize
 from pdb_core.messages import ShortRepr
-from pdb_core.puzzle import BoardSize
 from pdb_core.symmetry import BoardMapping
 from pdb_core.types import BLANK, N_MOVES, Int64s
 from solver.board_arrays import neighbours_by_move

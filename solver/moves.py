@@ -3,7 +3,8 @@
 from collections.abc import Iterable
 from itertools import accumulate
 
-from pdb_core.puzzle import BoardSize, Tiles
+from pdb_core.board_size import BoardSize
+from pdb_core.puzzle import Tiles
 from pdb_core.types import BLANK
 
 

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from pdb_core.board_size import BoardSize
 from pdb_core.drawing import HasPartition, pattern_colours
 from pdb_core.errors import UnsolvableError, WrongAnswerError
 from pdb_core.messages import ShortRepr, shorten
 from pdb_core.player import Player, player_html
-from pdb_core.puzzle import Board, BoardSize, Tiles, format_board, is_solvable, why_unsolvable
+from pdb_core.puzzle import Board, Tiles, format_board, is_solvable, why_unsolvable
 from pdb_core.types import BLANK, Int64s
 from solver.progress import Iteration
 

@@ -17,9 +17,10 @@ import numpy as np
 import numpy.typing as npt
 
 from pdb_core.arguments import FilePath, as_threads, check_functions, check_kind
+from pdb_core.board_size import BoardSize
 from pdb_core.errors import InputError, UnsolvableError
 from pdb_core.jit import NotCompiledError, compiling_until
-from pdb_core.puzzle import Board, BoardLike, BoardSize, Tiles, as_goal
+from pdb_core.puzzle import Board, BoardLike, Tiles, as_goal
 from pdb_core.symmetry import BoardMapping
 from pdb_core.types import N_MOVES, Int64s
 from pdb_query import Database

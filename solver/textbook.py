@@ -13,7 +13,8 @@ from collections.abc import Callable, Collection, Iterator
 from dataclasses import replace
 
 from pdb_core.arguments import as_names, as_number, check_kind
-from pdb_core.puzzle import Board, BoardLike, SizeLike, as_goal, unchecked_board
+from pdb_core.board_size import SizeLike
+from pdb_core.puzzle import Board, BoardLike, as_goal, unchecked_board
 from pdb_core.types import BLANK
 from solver.progress import Iteration
 from solver.solution import Solution, check_solvable, replay

@@ -12,8 +12,9 @@ from typing import TypeVar
 
 from hypothesis import settings, strategies as st
 
+from pdb_core.board_size import BoardSize
 from pdb_core.errors import PdbError
-from pdb_core.puzzle import BoardSize, Tiles, format_board
+from pdb_core.puzzle import Tiles, format_board
 
 Parsed = TypeVar("Parsed")
 

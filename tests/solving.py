@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 from numba import config
 
+from pdb_core.board_size import BoardSize
 from pdb_core.encoding import DEFAULT_COST, Cost, Encoding
-from pdb_core.puzzle import BoardLike, BoardSize, Tiles, random_boards
+from pdb_core.puzzle import BoardLike, Tiles, random_boards
 from pdb_core.types import BLANK
 from pdb_query import Database, open_database, read_instances
 from solver import Iteration, Solver, replay

@@ -14,10 +14,11 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from pdb_core.board_size import BoardSize
 from pdb_core.encoding import Encoding, block_bytes
 from pdb_core.layout import pattern_blocks
 from pdb_core.pattern import Partition
-from pdb_core.puzzle import BoardSize, Tiles, blank_last
+from pdb_core.puzzle import Tiles, blank_last
 from pdb_core.ranking import PatternIndex
 from pdb_core.schema import PAGE_BYTES, Header, PatternHeader, user_block_bytes
 from pdb_core.symmetry import mappings_between

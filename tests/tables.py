@@ -15,9 +15,10 @@ import pytest
 from filelock import FileLock
 
 from pdb_build import BuildPlan, BuildProgress, build_database, plan_build
+from pdb_core.board_size import parse_size
 from pdb_core.encoding import Cost, Encoding
 from pdb_core.pattern import Pattern, parse_partition
-from pdb_core.puzzle import parse_goal, parse_size
+from pdb_core.puzzle import parse_goal
 from pdb_core.schema import user_block_bytes
 from pdb_core.table_spec import TableSpec
 from pdb_query import read_table_header

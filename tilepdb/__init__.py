@@ -59,14 +59,13 @@ if TYPE_CHECKING:
     from pdb_core import (
         __version__ as __version__,
     )
+    from pdb_core.board_size import BoardSize as BoardSize, parse_size as parse_size
     from pdb_core.errors import *  # noqa: F403
     from pdb_core.puzzle import (
         Board as Board,
         BoardLike as BoardLike,
-        BoardSize as BoardSize,
         format_board as format_board,
         parse_goal as parse_goal,
-        parse_size as parse_size,
         random_boards as random_boards,
     )
     from pdb_query import (

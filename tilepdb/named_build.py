@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pdb_core.arguments import FilePath, as_path, check_functions
+from pdb_core.board_size import BoardSize, SizeLike, as_size
 from pdb_core.encoding import DEFAULT_ENCODING, Cost, Encoding
 from pdb_core.errors import OutputError, PartitionError
 from pdb_core.pattern import Partition, default_cost, parse_partition
-from pdb_core.puzzle import BoardLike, BoardSize, SizeLike, as_goal, as_size
+from pdb_core.puzzle import BoardLike, as_goal
 
 if TYPE_CHECKING:
     from pdb_build import BuildPlan, BuildProgress, BuildResult

@@ -5,7 +5,8 @@ from functools import lru_cache
 from typing import Self
 
 from pdb_core.arguments import FilePath, as_choice, as_names, as_number, as_threads
-from pdb_core.puzzle import Board, BoardLike, BoardSize, SizeLike, as_goal, as_size, check_table_size
+from pdb_core.board_size import BoardSize, SizeLike, as_size, check_table_size
+from pdb_core.puzzle import Board, BoardLike, as_goal
 from pdb_query import open_database
 from pdb_query.table_file import LoadMode
 from solver import GraphSolver, HeuristicSolver, WorkerPool

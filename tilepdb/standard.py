@@ -4,7 +4,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from pdb_core.puzzle import BoardSize, Tiles, blank_last
+from pdb_core.board_size import BoardSize
+from pdb_core.puzzle import Tiles, blank_last
 from pdb_core.types import BLANK
 from tilepdb.progress import BuildLine
 

@@ -20,8 +20,9 @@ from typing import Any, Literal
 from pdb_cluster.solve.split_board import MOST_NODES, SplitBoard
 from pdb_cluster.solve.tasks import Task, Tasks
 from pdb_cluster.solve.worker import WorkerTables, search_boards, tables_of
+from pdb_core.board_size import BoardSize
 from pdb_core.errors import UnsolvableError
-from pdb_core.puzzle import Board, BoardSize, Tiles
+from pdb_core.puzzle import Board, Tiles
 from pdb_core.symmetry import BoardMapping
 from pdb_query import Database
 from solver.answers.read_ahead import as_they_come

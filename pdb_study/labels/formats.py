@@ -14,10 +14,11 @@ from typing import IO, Any
 import numpy as np
 import numpy.typing as npt
 
+from pdb_core.board_size import parse_size
 from pdb_core.durable_files import check_output
 from pdb_core.errors import InputError
 from pdb_core.messages import as_typed
-from pdb_core.puzzle import format_board, parse_size
+from pdb_core.puzzle import format_board
 from pdb_study.labels.sources import DIRECTIONS
 
 Columns = dict[str, npt.NDArray[Any]]

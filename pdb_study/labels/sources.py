@@ -15,7 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from pdb_core.arguments import as_all, as_count, check_kind, refusal
-from pdb_core.puzzle import BoardLike, Boards, SizeLike, as_goal, as_size, check_table_size, random_boards
+from pdb_core.board_size import SizeLike, as_size, check_table_size
+from pdb_core.puzzle import BoardLike, Boards, as_goal, random_boards
 from pdb_core.types import BLANK, N_MOVES
 from pdb_query.database import board_rows
 from solver.board_arrays import neighbours_by_move

@@ -8,8 +8,9 @@ from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+from pdb_core.board_size import BoardSize
 from pdb_core.encoding import Encoding
-from pdb_core.puzzle import BoardSize, blank_first, parse_goal
+from pdb_core.puzzle import blank_first, parse_goal
 from pdb_query import Instance, open_database, read_instances
 from solver import HeuristicSolver, Limits, Solution, Solver
 from tests import ROOT

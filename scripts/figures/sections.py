@@ -17,8 +17,9 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from pdb_core.board_size import BoardSize
 from pdb_core.pattern import named_partitions
-from pdb_core.puzzle import BoardSize, blank_last, random_boards
+from pdb_core.puzzle import blank_last, random_boards
 from pdb_core.resources import available_cores
 from pdb_query import Database, open_database, read_instances
 from pdb_study.heuristics import heuristic_values

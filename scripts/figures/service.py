@@ -7,7 +7,8 @@ import re
 import time
 from pathlib import Path
 
-from pdb_core.puzzle import BoardSize, blank_last, format_board, random_boards
+from pdb_core.board_size import BoardSize
+from pdb_core.puzzle import blank_last, format_board, random_boards
 from tests.pdb_service.server import serving
 
 BATCH = 100_000

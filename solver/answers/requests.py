@@ -5,8 +5,9 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
+from pdb_core.board_size import BoardSize
 from pdb_core.errors import MemoryLimitError, UnsolvableError
-from pdb_core.puzzle import Board, BoardSize, Tiles
+from pdb_core.puzzle import Board, Tiles
 from solver.engine.checkpoint import Checkpoint
 from solver.progress import Iteration
 from solver.solution import Solution

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import chain, groupby
 
+from pdb_core.board_size import BoardSize
 from pdb_core.errors import MemoryLimitError, UnsolvableError
-from pdb_core.puzzle import BoardSize, Tiles, is_solvable
+from pdb_core.puzzle import Tiles, is_solvable
 from solver.answers.read_ahead import in_chunks
 from solver.answers.requests import Answer, Hooks, Request, Result
 from solver.engine.checkpoint import Checkpoint

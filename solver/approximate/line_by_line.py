@@ -8,7 +8,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from pdb_core.puzzle import BoardSize
+from pdb_core.board_size import BoardSize
 from pdb_core.types import BLANK
 from solver.approximate.line_by_line_kernels import (
     CORNER_DEPTH,

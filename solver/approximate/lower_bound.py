@@ -5,7 +5,8 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from pdb_core.puzzle import MAX_TABLE_SIDE, Board, BoardSize
+from pdb_core.board_size import MAX_TABLE_SIDE, BoardSize
+from pdb_core.puzzle import Board
 from pdb_query import Database
 from solver.beams.pieces import Pieces, geometry
 from solver.beams.pieces_kernels import Geometry

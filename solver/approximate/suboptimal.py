@@ -19,7 +19,8 @@ from typing import Any
 import numpy as np
 
 from pdb_core.arguments import FilePath, as_number
-from pdb_core.puzzle import Board, BoardLike, BoardSize, SizeLike, as_goal, blank_last
+from pdb_core.board_size import BoardSize, SizeLike
+from pdb_core.puzzle import Board, BoardLike, as_goal, blank_last
 from pdb_core.resources import available_cores
 from pdb_query import Database
 from pdb_query.database import as_databases

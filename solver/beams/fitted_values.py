@@ -16,7 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
-from pdb_core.puzzle import BoardSize
+from pdb_core.board_size import BoardSize
 from pdb_core.symmetry import symmetries
 from solver.beams.fitted_values_kernels import FittedValues, Int16s, unfold
 from solver.beams.pieces import Pieces, geometry, geometry_within

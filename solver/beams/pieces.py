@@ -5,7 +5,8 @@ from functools import lru_cache
 
 import numpy as np
 
-from pdb_core.puzzle import BoardSize, Tiles
+from pdb_core.board_size import BoardSize
+from pdb_core.puzzle import Tiles
 from pdb_core.types import BLANK
 from solver.beams.pieces_kernels import Bytes, Geometry, Int32s
 from solver.board_arrays import neighbours_by_move

@@ -5,7 +5,8 @@ A path is the list of cells that the blank moves to.
 
 import numpy as np
 
-from pdb_core.puzzle import BoardSize, Tiles
+from pdb_core.board_size import BoardSize
+from pdb_core.puzzle import Tiles
 from solver.beams.beam_search import find_path
 from solver.beams.beam_search_kernels import Aim
 from solver.beams.fitted_values import LAST_SIDE, Embedding, embedding, fitted_values

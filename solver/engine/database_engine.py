@@ -6,9 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from pdb_core.board_size import BoardSize
 from pdb_core.encoding import UNREACHED
 from pdb_core.errors import TableFileDamagedError
-from pdb_core.puzzle import BoardSize
 from pdb_core.types import Int64s
 from pdb_query.lookup import probe_boards
 from solver.engine import layout as mem

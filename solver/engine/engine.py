@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from pdb_core.board_size import BoardSize
 from pdb_core.errors import LimitReachedError, PdbError, WrongAnswerError
-from pdb_core.puzzle import BoardSize, Tiles
+from pdb_core.puzzle import Tiles
 from pdb_core.types import N_MOVES, Int64s
 from pdb_query.private_memory import private_memory
 from solver.board_arrays import blank_moves

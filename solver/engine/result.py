@@ -2,7 +2,8 @@
 
 from dataclasses import dataclass
 
-from pdb_core.puzzle import Board, BoardSize
+from pdb_core.board_size import BoardSize
+from pdb_core.puzzle import Board
 from solver.progress import Iteration
 from solver.solution import Solution, check_solution
 

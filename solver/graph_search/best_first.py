@@ -12,8 +12,9 @@ from fractions import Fraction
 import numpy as np
 
 from pdb_core.arguments import as_number, refusal
+from pdb_core.board_size import BoardSize
 from pdb_core.errors import InputError, LimitReachedError
-from pdb_core.puzzle import Board, BoardSize
+from pdb_core.puzzle import Board
 from pdb_query import Database
 from solver.engine.rounds.scalar import unit_tables
 from solver.engine.sums import DatabaseSums, sums_of

@@ -14,8 +14,9 @@ from functools import partial
 from typing import Any
 
 from pdb_core.arguments import FilePath, as_bytes, as_choice
+from pdb_core.board_size import SizeLike, as_size, check_table_size
 from pdb_core.errors import InputError, MemoryLimitError, PdbError, TableFileDamagedError, WrongAnswerError
-from pdb_core.puzzle import Board, BoardLike, SizeLike, as_goal, as_size, check_table_size
+from pdb_core.puzzle import Board, BoardLike, as_goal
 from pdb_core.types import BLANK
 from pdb_query import Database
 from pdb_query.database import as_databases

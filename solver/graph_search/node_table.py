@@ -8,9 +8,10 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from pdb_core.board_size import BoardSize
 from pdb_core.errors import MemoryLimitError
 from pdb_core.messages import format_bytes
-from pdb_core.puzzle import BoardSize, Tiles
+from pdb_core.puzzle import Tiles
 from pdb_core.resources import available_memory
 from pdb_core.types import BLANK, N_MOVES, Int64s
 from solver.board_arrays import blank_moves

@@ -10,9 +10,10 @@ from collections.abc import Collection, Sequence
 import numpy as np
 
 from pdb_core.arguments import as_names
+from pdb_core.board_size import BoardSize, check_table_size
 from pdb_core.errors import InputError
 from pdb_core.messages import shorten
-from pdb_core.puzzle import BoardSize, Tiles, check_table_size
+from pdb_core.puzzle import Tiles
 from solver.algorithms import HEURISTIC_NAMES
 from solver.board_arrays import manhattan_distances
 from solver.heuristics.evaluate_kernels import HeuristicTables

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from pdb_core.puzzle import BoardSize, Tiles, check_table_size, permutation_is_odd
+from pdb_core.board_size import BoardSize, check_table_size
+from pdb_core.puzzle import Tiles, permutation_is_odd
 from pdb_core.types import N_MOVES, Int64s
 from solver.board_arrays import blank_moves
 from solver.engine.engine import (

@@ -4,8 +4,9 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
+from pdb_core.board_size import SizeLike, as_size, check_table_size
 from pdb_core.errors import GoalError
-from pdb_core.puzzle import BoardLike, SizeLike, Tiles, as_goal, as_size, check_table_size, format_board
+from pdb_core.puzzle import BoardLike, Tiles, as_goal, format_board
 from pdb_core.symmetry import BoardMapping
 from solver.heuristics.heuristic_engine import heuristic_engine
 from solver.solve import IdaStarSolver

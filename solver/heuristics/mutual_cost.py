@@ -13,8 +13,9 @@ from functools import lru_cache, reduce
 import numpy as np
 import numpy.typing as npt
 
+from pdb_core.board_size import BoardSize
 from pdb_core.errors import InputError
-from pdb_core.puzzle import BoardSize, Tiles
+from pdb_core.puzzle import Tiles
 from pdb_core.types import BLANK
 from solver.board_arrays import manhattan_distances, neighbours_by_move
 from solver.heuristics.mutual_cost_kernels import (

@@ -5,7 +5,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pdb_core.puzzle import Board, BoardLike, Boards, BoardSize, SizeLike, Tiles, as_goal, check_table_size
+from pdb_core.board_size import BoardSize, SizeLike, check_table_size
+from pdb_core.puzzle import Board, BoardLike, Boards, Tiles, as_goal
 from pdb_query.database import board_rows
 from solver.heuristics.evaluate_kernels import evaluate_many
 from solver.heuristics.heuristic import heuristic_tables

@@ -17,8 +17,9 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
+from pdb_core.board_size import BoardSize
 from pdb_core.errors import InputError
-from pdb_core.puzzle import BoardSize, Tiles
+from pdb_core.puzzle import Tiles
 from pdb_core.types import BLANK
 from solver.cache_file import cached_array
 from solver.heuristics.walking_distance_kernels import (

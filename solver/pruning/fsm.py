@@ -18,7 +18,7 @@ from functools import cached_property, lru_cache
 import numpy as np
 import numpy.typing as npt
 
-from pdb_core.puzzle import BoardSize
+from pdb_core.board_size import BoardSize
 from pdb_core.types import N_MOVES, Int64s
 from solver.cache_file import cached_array
 from solver.pruning.fsm_kernels import (

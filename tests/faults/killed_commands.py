@@ -22,7 +22,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory, mkdtemp
 from typing import Any, NamedTuple
 
-from pdb_core.puzzle import BoardSize
+from pdb_core.board_size import BoardSize
 from solver.solution import check_solution
 from tests import ROOT
 from tests.command_line import BOARD, PROGRAM, start

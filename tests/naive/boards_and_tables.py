@@ -8,7 +8,8 @@ from functools import cache, lru_cache
 from types import MappingProxyType
 from typing import TypeVar
 
-from pdb_core.puzzle import BoardSize, Tiles
+from pdb_core.board_size import BoardSize
+from pdb_core.puzzle import Tiles
 
 UNREACHED = 255
 Placement = tuple[int, ...]

@@ -4,7 +4,8 @@ import itertools
 from collections.abc import Sequence
 from functools import cache, partial
 
-from pdb_core.puzzle import BoardSize, Tiles
+from pdb_core.board_size import BoardSize
+from pdb_core.puzzle import Tiles
 from tests.naive.boards_and_tables import (
     breadth_first,
     cell_distance,

@@ -2,8 +2,9 @@
 
 from typing import Any
 
+from pdb_core.board_size import BoardSize
 from pdb_core.encoding import Cost
-from pdb_core.puzzle import BoardSize, Tiles
+from pdb_core.puzzle import Tiles
 from tests.naive.boards_and_tables import naive_pattern_distances
 from tests.naive.standard_tables import naive_every_move_distances
 

@@ -1,6 +1,7 @@
 """Naive twins of the tables of standard PDBs, in which every move counts."""
 
-from pdb_core.puzzle import BoardSize, Tiles
+from pdb_core.board_size import BoardSize
+from pdb_core.puzzle import Tiles
 from tests.naive.boards_and_tables import Placement, bits_by_block, breadth_first, naive_neighbours
 
 PlacementAndBlank = tuple[Placement, int]

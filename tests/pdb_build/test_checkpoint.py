@@ -17,9 +17,10 @@ from pdb_build import BuildPlan, BuildProgress, build_database, checkpoint, sear
 from pdb_build.checkpoint import BuildCheckpoints, refuse_checkpoint
 from pdb_build.partial_folder import PartialFolder
 from pdb_build.search import SearchPosition
+from pdb_core.board_size import parse_size
 from pdb_core.encoding import Cost, Encoding
 from pdb_core.errors import BuildRunningError, CheckpointMismatchError, OutputError
-from pdb_core.puzzle import blank_last, parse_size
+from pdb_core.puzzle import blank_last
 from tests import rows
 from tests.failing import failing
 from tests.tables import flip, small_plan, stopped

@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 
 from pdb_build.search import search_pattern
+from pdb_core.board_size import BoardSize, parse_size
 from pdb_core.encoding import UNREACHED, Cost, Encoding
 from pdb_core.pattern import Pattern
-from pdb_core.puzzle import BoardSize, Tiles, parse_goal, parse_size
+from pdb_core.puzzle import Tiles, parse_goal
 from pdb_core.table_spec import TableSpec
 from pdb_query import read_table_header
 from tests import rows

@@ -4,9 +4,10 @@ import math
 
 import pytest
 
+from pdb_core.board_size import BoardSize, parse_size
 from pdb_core.errors import PartitionError
 from pdb_core.pattern import Partition, catalogue, named_partitions, parse_partition
-from pdb_core.puzzle import BoardSize, parse_goal, parse_size
+from pdb_core.puzzle import parse_goal
 from tests import rows
 from tests.solving import S3, SIZES, goal_with_blank
 

@@ -12,12 +12,12 @@ import numpy as np
 import pytest
 from hypothesis import given
 
+from pdb_core.board_size import BoardSize, parse_size
 from pdb_core.errors import BoardError, GoalError, InputError
 from pdb_core.pattern import Partition, Pattern, parse_partition
 from pdb_core.puzzle import (
     NAMED_GOALS,
     Board,
-    BoardSize,
     Tiles,
     as_goal,
     blank_first,
@@ -26,7 +26,6 @@ from pdb_core.puzzle import (
     goal_name,
     is_solvable,
     parse_goal,
-    parse_size,
     random_boards,
     snail,
 )

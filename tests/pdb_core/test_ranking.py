@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from pdb_core.puzzle import BoardSize, parse_size
+from pdb_core.board_size import BoardSize, parse_size
 from pdb_core.ranking import PatternIndex
 from tests.naive import boards_and_tables as naive
 from tests.solving import SIZES

@@ -2,8 +2,9 @@
 
 import pytest
 
+from pdb_core.board_size import BoardSize
 from pdb_core.errors import GoalError
-from pdb_core.puzzle import Board, BoardSize, blank_last
+from pdb_core.puzzle import Board, blank_last
 from pdb_core.symmetry import mappings_between, symmetries
 from tests import rows
 from tests.naive import boards_and_tables as naive

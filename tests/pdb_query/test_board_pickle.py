@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from pdb_core.board_size import BoardSize
 from pdb_core.errors import BoardError, InstanceError
-from pdb_core.puzzle import BoardSize
 from pdb_query import read_instances
 from tests.fuzzing import outcome
 from tests.pdb_study.labels.deepcubea import NPuzzleState, deepcubea, pickled

@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from pdb_core.board_size import BoardSize, parse_size
 from pdb_core.errors import BoardError, GoalError, InstanceError, PdbError
-from pdb_core.puzzle import Board, BoardSize, is_solvable, parse_goal, parse_size
+from pdb_core.puzzle import Board, is_solvable, parse_goal
 from pdb_query import Instance, read_instances
 from tests import rows
 

@@ -8,9 +8,10 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
+from pdb_core.board_size import BoardSize, parse_size
 from pdb_core.encoding import COSTS, Cost, Encoding
 from pdb_core.errors import TableFileDamagedError
-from pdb_core.puzzle import Board, BoardSize, Tiles, format_board, parse_size
+from pdb_core.puzzle import Board, Tiles, format_board
 from pdb_query import Database, lookup, open_database
 from tests import rows
 from tests.naive import boards_and_tables as naive

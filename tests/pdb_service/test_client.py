@@ -14,7 +14,8 @@ import pytest
 from hypothesis import given, strategies as st
 
 from pdb_core import errors
-from pdb_core.puzzle import blank_first, parse_size, random_boards
+from pdb_core.board_size import parse_size
+from pdb_core.puzzle import blank_first, random_boards
 from pdb_query import Database, open_database
 from pdb_service.answers import SolveProgress
 from pdb_service.client import AsyncClient, Client

@@ -8,7 +8,7 @@ import schemathesis
 from hypothesis import given, strategies as st
 from schemathesis.specs.openapi.checks import positive_data_acceptance
 
-from pdb_core.puzzle import BoardSize
+from pdb_core.board_size import BoardSize
 from pdb_query import Database
 from pdb_service.openapi import openapi
 from pdb_service.served_databases import ServedDatabases

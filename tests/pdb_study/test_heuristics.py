@@ -6,7 +6,8 @@ import statistics
 import numpy as np
 import pytest
 
-from pdb_core.puzzle import Board, BoardSize, blank_first
+from pdb_core.board_size import BoardSize
+from pdb_core.puzzle import Board, blank_first
 from pdb_study.heuristics import heuristic_values, study_values
 from pdb_study.layer_search import all_boards
 from tests.command_line import pdb, records

@@ -5,7 +5,8 @@ from itertools import islice
 
 import pytest
 
-from pdb_core.puzzle import BoardSize, Tiles, parse_goal, parse_size
+from pdb_core.board_size import BoardSize, parse_size
+from pdb_core.puzzle import Tiles, parse_goal
 from pdb_study.space import StateSpace, explore_space
 from tests import marked_rows
 from tests.naive.boards_and_tables import naive_distances, naive_layers

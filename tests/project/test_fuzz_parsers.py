@@ -14,9 +14,10 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
+from pdb_core.board_size import parse_size
 from pdb_core.errors import PdbError
 from pdb_core.pattern import Partition, named_partitions, parse_partition
-from pdb_core.puzzle import NAMED_GOALS, Board, blank_last, format_board, goal_name, parse_goal, parse_size
+from pdb_core.puzzle import NAMED_GOALS, Board, blank_last, format_board, goal_name, parse_goal
 from pdb_query import Instance, read_instances
 from solver.heuristics import HEURISTICS, parse_heuristic
 from tests.fuzzing import SIZES, board_texts, boards, encoded, fuzz, little_memory, outcome, texts

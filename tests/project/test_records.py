@@ -3,7 +3,7 @@
 import gzip
 import json
 
-from pdb_core.puzzle import BoardSize
+from pdb_core.board_size import BoardSize
 from pdb_query import read_instances
 from solver.solution import check_solution
 from tests import ROOT

@@ -10,8 +10,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
+from pdb_core.board_size import BoardSize, parse_size
 from pdb_core.encoding import Cost, Encoding
-from pdb_core.puzzle import BoardSize, Tiles, parse_goal, parse_size, random_boards
+from pdb_core.puzzle import Tiles, parse_goal, random_boards
 from pdb_query import Database, read_instances
 from solver import GraphSolver, HeuristicSolver, Solution, Solver, find_suboptimal_solution
 from solver.engine.worker_pool import in_parallel

@@ -7,7 +7,8 @@ from functools import cache
 import numba
 import pytest
 
-from pdb_core.puzzle import BoardSize, Tiles
+from pdb_core.board_size import BoardSize
+from pdb_core.puzzle import Tiles
 from solver import Checkpoint
 from solver.engine import division, layout as mem
 from solver.engine.database_engine import CATALOGUE, SCALAR, VECTOR, WIDE

@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
+from pdb_core.board_size import BoardSize
 from pdb_core.encoding import ENCODINGS, Encoding
-from pdb_core.puzzle import BoardSize, blank_last
+from pdb_core.puzzle import blank_last
 from solver import replay
 from solver.engine.database_engine import CATALOGUE, SCALAR, VECTOR, WIDE
 from solver.engine.sums import DatabaseSums, sums_of

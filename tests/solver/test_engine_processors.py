@@ -6,7 +6,8 @@ import platform
 
 import pytest
 
-from pdb_core.puzzle import BoardSize, blank_last
+from pdb_core.board_size import BoardSize
+from pdb_core.puzzle import blank_last
 from solver import HeuristicSolver
 from tests import marked_rows
 from tests.command_line import python

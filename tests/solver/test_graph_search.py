@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
+from pdb_core.board_size import BoardSize
 from pdb_core.errors import GoalError, InputError, MemoryLimitError, TableMismatchError, UnsolvableError
-from pdb_core.puzzle import Board, BoardSize, Tiles, blank_last
+from pdb_core.puzzle import Board, Tiles, blank_last
 from pdb_core.types import N_MOVES
 from solver import GraphSolver, Iteration, Limits, Solution, textbook
 from solver.graph_search import node_table

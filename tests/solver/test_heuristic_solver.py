@@ -7,8 +7,9 @@ from functools import cache
 import numpy as np
 import pytest
 
+from pdb_core.board_size import BoardSize
 from pdb_core.errors import GoalError, InputError
-from pdb_core.puzzle import BoardSize, Tiles, blank_first, blank_last, snail
+from pdb_core.puzzle import Tiles, blank_first, blank_last, snail
 from pdb_query import read_instances
 from solver import HeuristicSolver, Limits
 from solver.engine.worker_pool import in_parallel

@@ -11,8 +11,9 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
+from pdb_core.board_size import BoardSize, parse_size
 from pdb_core.errors import InputError
-from pdb_core.puzzle import BoardSize, Tiles, blank_first, blank_last, parse_goal, parse_size, random_boards, snail
+from pdb_core.puzzle import Tiles, blank_first, blank_last, parse_goal, random_boards, snail
 from solver.heuristics import HEURISTICS, heuristic_tables, parse_heuristic
 from solver.heuristics.evaluate_kernels import evaluate, evaluate_many
 from solver.heuristics.mutual_cost import MAX_CELLS_OF_TRIPLES

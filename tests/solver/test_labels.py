@@ -5,8 +5,9 @@ import itertools
 import numpy as np
 import pytest
 
+from pdb_core.board_size import parse_size
 from pdb_core.encoding import Cost, Encoding
-from pdb_core.puzzle import blank_last, parse_goal, parse_size
+from pdb_core.puzzle import blank_last, parse_goal
 from solver import Labels, Solver
 from tests import rows
 from tests.naive.boards_and_tables import naive_distances, naive_labels, naive_moves

@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
+from pdb_core.board_size import BoardSize, parse_size
 from pdb_core.errors import BoardError, TableMismatchError, UnsolvableError
-from pdb_core.puzzle import BoardSize, Tiles, blank_last, format_board, parse_size, snail
+from pdb_core.puzzle import Tiles, blank_last, format_board, snail
 from pdb_query import open_database
 from solver import find_suboptimal_solution, replay
 from solver.approximate.lower_bound import linear_conflict_bound, manhattan_distance

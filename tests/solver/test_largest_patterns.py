@@ -7,9 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from pdb_core.board_size import parse_size
 from pdb_core.encoding import Encoding
 from pdb_core.pattern import parse_partition
-from pdb_core.puzzle import blank_last, parse_size
+from pdb_core.puzzle import blank_last
 from pdb_core.table_spec import most_pattern_tiles
 from pdb_query import open_database
 from solver import GraphSolver, Solver, replay

@@ -6,7 +6,7 @@ from itertools import islice, pairwise
 import numpy as np
 import pytest
 
-from pdb_core.puzzle import BoardSize, parse_size
+from pdb_core.board_size import BoardSize, parse_size
 from pdb_study.space import explore_space
 from solver.moves import tiles_moved
 from solver.pruning.fsm import (

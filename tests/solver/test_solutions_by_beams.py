@@ -5,8 +5,9 @@ import math
 import numba
 import pytest
 
+from pdb_core.board_size import BoardSize
 from pdb_core.errors import TableFileDamagedError
-from pdb_core.puzzle import BoardSize, as_goal
+from pdb_core.puzzle import as_goal
 from solver import Limits, Solution, Solver
 from solver.beams.solutions import find_by_beams
 from solver.solution import check_solution

@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from pdb_core.board_size import parse_size
 from pdb_core.encoding import Encoding
 from pdb_core.errors import BoardError, GoalError, TableMismatchError, UnsolvableError, WrongAnswerError
-from pdb_core.puzzle import Tiles, blank_first, blank_last, format_board, parse_goal, parse_size
+from pdb_core.puzzle import Tiles, blank_first, blank_last, format_board, parse_goal
 from pdb_query import Instance, read_instances
 from solver import HeuristicSolver, Solution, Solver, WorkerPool, replay
 from solver.engine.worker_pool import in_parallel

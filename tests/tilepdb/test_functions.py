@@ -15,8 +15,9 @@ import pytest
 
 import tilepdb
 from pdb_build import BuildProgress
+from pdb_core.board_size import parse_size
 from pdb_core.errors import BoardError, InputError, PartitionError
-from pdb_core.puzzle import parse_goal, parse_size
+from pdb_core.puzzle import parse_goal
 from solver.solution import one_move_away
 from tests import ROOT
 

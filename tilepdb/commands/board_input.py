@@ -16,7 +16,7 @@ from tilepdb.commands.output import message
 from tilepdb.commands.tile_names import TileNames
 
 if TYPE_CHECKING:
-    from pdb_core.puzzle import BoardSize
+    from pdb_core.board_size import BoardSize
     from pdb_query import Instance
 
 STDIN = "-"
@@ -65,7 +65,7 @@ def read_boards(
     The size of boards is that of --size, else that of the databases. Raises `InputError`; the iterator raises
     `BoardError`, `InstanceError`.
     """
-    from pdb_core.puzzle import parse_size
+    from pdb_core.board_size import parse_size
 
     size = None if options.size is None else parse_size(options.size)
     # Square boards imply their size. Without one, the message about a board of another size is clearer.

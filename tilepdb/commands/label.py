@@ -143,7 +143,7 @@ def _source(options: LabelBoardOptions, databases: OpenDatabases) -> "BoardSourc
         return _given_boards(options, databases)
     if is_given or options.n_boards:
         raise InputError("--random cannot be combined with other boards or --boards; leave those out")
-    from pdb_core.puzzle import BoardSize, parse_size
+    from pdb_core.board_size import BoardSize, parse_size
     from pdb_study.labels import RandomBoards, RandomWalks
 
     size = databases.given[0].size if databases.given else BoardSize(4, 4)

@@ -13,7 +13,8 @@ from tilepdb.commands.opened_tables import OpenDatabases
 from tilepdb.commands.options import AlgorithmOptions, IdaStarOptions, parse_bytes
 
 if TYPE_CHECKING:
-    from pdb_core.puzzle import BoardSize, Tiles
+    from pdb_core.board_size import BoardSize
+    from pdb_core.puzzle import Tiles
     from pdb_query import Database
     from solver import Checkpoint, Limits, Solution, WorkerPool
     from solver.answers.requests import AnswerSource, Hooks, Request

@@ -9,7 +9,8 @@ from tilepdb.commands.output import message
 from tilepdb.progress import ProgressLine
 
 if TYPE_CHECKING:
-    from pdb_core.puzzle import BoardSize, Tiles
+    from pdb_core.board_size import BoardSize
+    from pdb_core.puzzle import Tiles
     from pdb_query import Database, Instance
     from solver.answers.requests import Request
 
@@ -69,7 +70,7 @@ class OpenDatabases:
 
         Raises `TableMismatchError`, `InputError` if boards are too large for tables, and the errors of a build.
         """
-        from pdb_core.puzzle import check_table_size
+        from pdb_core.board_size import check_table_size
         from tilepdb.standard import standard_table
 
         check_table_size(size)

@@ -8,7 +8,7 @@ from tilepdb.commands.output import Record
 
 def positions_written(records: Iterable[Record], file: IO[str], word: Callable[[int], str] = str) -> Iterator[Record]:
     """Yield the records, and write the solution of each to `file`; `word` returns the name of a tile."""
-    from pdb_core.puzzle import parse_size
+    from pdb_core.board_size import parse_size
     from solver.solution import played
 
     for number, record in enumerate(records):

@@ -111,7 +111,8 @@ def serve(tables: ServedTableOptions, network: NetworkOptions, searches: SearchQ
     import faulthandler
     import logging
 
-    from pdb_core.puzzle import BoardSize, blank_last
+    from pdb_core.board_size import BoardSize
+    from pdb_core.puzzle import blank_last
     from pdb_core.resources import available_cores
     from pdb_service.app import create_app
     from pdb_service.server import notify_systemd, open_socket, serve as run

@@ -186,7 +186,8 @@ def _boards(sample: SampleOptions, databases: OpenDatabases) -> "list[Instance]"
     if sample.instances is not None:
         options = BoardOptions(instances=sample.instances, n_boards=sample.boards, size=sample.size)
         return list(read_boards(options, databases))
-    from pdb_core.puzzle import Board, check_table_size, parse_goal, parse_size, random_boards
+    from pdb_core.board_size import check_table_size, parse_size
+    from pdb_core.puzzle import Board, parse_goal, random_boards
     from pdb_query import Instance
 
     size = parse_size(sample.size or "3x3")

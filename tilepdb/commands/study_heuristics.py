@@ -53,7 +53,8 @@ def heuristics(
     standard errors (+-). Each --db is a heuristic, too.
     """
     prepare()
-    from pdb_core.puzzle import parse_goal, parse_size
+    from pdb_core.board_size import parse_size
+    from pdb_core.puzzle import parse_goal
     from pdb_study.heuristics import fitting_heuristics, study_heuristics
 
     board_size = parse_size(size)

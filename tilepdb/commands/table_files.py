@@ -87,7 +87,8 @@ def _info_record(path: Path, header: "Header") -> dict[str, Any]:
 
 
 def _info_text(record: Record) -> Iterator[str]:
-    from pdb_core.puzzle import draw_board, goal_name, parse_size
+    from pdb_core.board_size import parse_size
+    from pdb_core.puzzle import draw_board, goal_name
 
     goal, size = tuple(record["goal"]), parse_size(record["size"])
     cost = "" if record["cost"] == "additive" else ", every move counts"

@@ -8,9 +8,9 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from pdb_core.board_size import BoardSize
 from pdb_core.encoding import Cost, block_bytes
 from pdb_core.layout import pattern_blocks
-from pdb_core.puzzle import BoardSize
 from pdb_core.ranking import cell_set_ranks
 from pdb_core.types import Int64s
 from pdb_query.records import RECORD_FIELDS, TABLE_BIT

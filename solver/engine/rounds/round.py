@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from pdb_core.board_size import BoardSize
 from pdb_core.layout import Blocks
-from pdb_core.puzzle import BoardSize
 from pdb_core.ranking import label_bits_of
 from pdb_core.types import Int64s
 from pdb_query.lookup import LookupTables

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from pdb_core.puzzle import BoardSize
+from pdb_core.board_size import BoardSize
 from pdb_core.types import N_MOVES, Int64s
 from pdb_query.move_records import move_numbers, move_records
 from pdb_query.records import MOVE_FIELDS, RECORD_FIELDS, TABLE_BIT

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from pdb_core.board_size import BoardSize
 from pdb_core.layout import pattern_blocks
-from pdb_core.puzzle import BoardSize
 from pdb_core.types import N_MOVES, Int64s
 from pdb_query import records
 from solver.board_arrays import blank_moves

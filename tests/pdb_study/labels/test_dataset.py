@@ -14,8 +14,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from pdb_core.board_size import BoardSize
 from pdb_core.errors import CheckpointMismatchError, DiskFullError, InputError
-from pdb_core.puzzle import Board, BoardSize, blank_last, parse_goal
+from pdb_core.puzzle import Board, blank_last, parse_goal
 from pdb_query import Database, read_instances
 from pdb_study.labels import BoardSource, GivenBoards, RandomBoards, RandomWalks, write_labels
 from pdb_study.labels.labelling import Content

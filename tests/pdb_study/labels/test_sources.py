@@ -6,7 +6,8 @@ from functools import partial
 import numpy as np
 import pytest
 
-from pdb_core.puzzle import BoardSize, blank_last, snail
+from pdb_core.board_size import BoardSize
+from pdb_core.puzzle import blank_last, snail
 from pdb_study.labels import BoardSource, GivenBoards, RandomBoards, RandomWalks
 from pdb_study.labels.sources import BLOCK, in_chunks
 from tests.naive.boards_and_tables import naive_distances

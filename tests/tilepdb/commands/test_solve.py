@@ -13,8 +13,9 @@ from typing import Any
 
 import pytest
 
+from pdb_core.board_size import BoardSize
 from pdb_core.durable_files import written_safely
-from pdb_core.puzzle import BoardSize, blank_first, blank_last, format_board
+from pdb_core.puzzle import blank_first, blank_last, format_board
 from tests.command_line import BOARD, UNSOLVABLE, on_terminal, pdb, records, refused, start
 from tests.pdb_study.labels.deepcubea import pickled
 from tests.solving import S3, solvable_boards
