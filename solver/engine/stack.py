@@ -115,10 +115,13 @@ class Stack:
         """Put nodes (uint32[n, n_columns]) on this stack, which is empty, the first one on top. Their LINK refers to
         `links`, uint32[m], the links of the nodes above them; index 0 refers to no node.
         """
-        above = [np.zeros(1, dtype=np.int64), np.unique(nodes[:, mem.LINK] >> 2)]
-        while above[-1].any():
-            above.append(np.unique(links[above[-1]] >> 2))
-        indices = np.unique(np.concatenate(above))
+        above = {0}
+        for link in nodes[:, mem.LINK].tolist():
+            index = link >> 2
+            while index not in above:
+                above.add(index)
+                index = int(links[index]) >> 2
+        indices = np.array(sorted(above))
         while self.memory.capacity < len(nodes) + ROUND_ROOM or self.memory.link_capacity < 2 * len(indices):
             self.grow()
         of_nodes, of_above = nodes[::-1, mem.LINK], links[indices]
