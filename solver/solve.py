@@ -358,7 +358,7 @@ class Solver(IdaStarSolver):
 
         first = 0
         for found in self._ida_star.search_many(mapped[solvable], of_hard_board, pool):
-            end = int(solvable[found.board]) if found.board < len(solvable) else len(boards)
+            end = int(solvable[found.row]) if found.row < len(solvable) else len(boards)
             yield [answer(index) for index in range(first, end)]
             first = end
 

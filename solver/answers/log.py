@@ -170,18 +170,21 @@ class _LoggedCheckpoint(Checkpoint):
             values.get("solutions", 0),
             tuple(values.get("solution", ())),
         )
-        if self.subtrees(threshold, division).numbers & more.numbers:
+        if not super().finish_subtrees(threshold, division, more):
             raise ValueError("subtrees that are in an earlier line")
-        super().finish_subtrees(threshold, division, more)
 
-    def finish_subtrees(self, threshold: int, division: str, more: Subtrees) -> None:
-        super().finish_subtrees(threshold, division, more)
+    def finish_subtrees(self, threshold: int, division: str, more: Subtrees) -> bool:
+        if not super().finish_subtrees(threshold, division, more):
+            return False
         with self._lock:
+            if self._unwritten is not None and self._unwritten[:2] != (threshold, division):
+                self._write_subtrees()
             if self._unwritten is None:
                 self._unwritten = threshold, division, Subtrees()
             self._unwritten[2].add(more)
             if time.monotonic() - self._written_at >= _WRITE_S:
                 self._write_subtrees()
+        return True
 
     def finish_threshold(self, finished: tuple[Iteration, ...]) -> None:
         super().finish_threshold(finished)

@@ -21,7 +21,7 @@ class BoardsSearch:
 
     counts   int64[m, t, 2]: generated and expanded nodes of each threshold that is over
     lengths  int16[m]: of the solutions; -1 for a board that is not searched yet, BEYOND for one that has no solution up
-             to its last threshold
+             to its last threshold, or was given up
     paths    uint8[m, n]: the tiles moved
     more     results of boards whose search was continued elsewhere
     """
@@ -42,7 +42,7 @@ class BoardsSearch:
         self._seconds_per_node = np.zeros(n)
 
     @property
-    def board(self) -> int:
+    def row(self) -> int:
         """Return the index of the board that is searched; those before it are done."""
         return int(self._place[BOARD])
 
@@ -57,7 +57,7 @@ class BoardsSearch:
         TOO_DEEP means that a threshold is too far above a sum. PAUSED may also mean that a board has more thresholds
         than there is room for. Raises `Engine.wrong_end` if a search ends elsewhere than at the goal.
         """
-        roots, first = self.roots, self.board
+        roots, first = self.roots, self.row
         boards = BoardsMemory(
             self._place,
             roots.nodes,
@@ -72,7 +72,7 @@ class BoardsSearch:
         status = stack.search(n_nodes, NO_LIMIT, boards=boards)
         if (self.lengths == WRONG).any():
             raise engine.wrong_end()
-        searched = slice(first, self.board + 1)
+        searched = slice(first, self.row + 1)
         generated = self.counts[searched, :, 0].sum(axis=1)
         if status == mem.PAUSED:
             generated[-1] += stack.counters[mem.GENERATED]

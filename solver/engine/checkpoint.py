@@ -35,10 +35,11 @@ class Subtrees:
 
     def add(self, more: "Subtrees") -> None:
         """Add other subtrees of the same threshold."""
+        # Ctrl-C may come at a call: the rest, which belongs together, has none.
+        self.seconds = max(self.seconds, more.seconds)
         self.numbers |= more.numbers
         self.generated += more.generated
         self.expanded += more.expanded
-        self.seconds = max(self.seconds, more.seconds)
         self.n_solutions += more.n_solutions
         self.solution = more.solution or self.solution
 
@@ -102,7 +103,11 @@ class Checkpoint:
             subtrees.add(self._subtrees.get((threshold, division), subtrees))
         return subtrees
 
-    def finish_subtrees(self, threshold: int, division: str, more: Subtrees) -> None:
-        """Record finished subtrees."""
+    def finish_subtrees(self, threshold: int, division: str, more: Subtrees) -> bool:
+        """Record finished subtrees. Returns whether they are new: two searches at a time may finish the same."""
         with self._lock:
-            self._subtrees.setdefault((threshold, division), Subtrees()).add(more)
+            known = self._subtrees.setdefault((threshold, division), Subtrees())
+            is_new = not known.numbers & more.numbers
+            if is_new:
+                known.add(more)
+            return is_new

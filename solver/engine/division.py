@@ -92,7 +92,7 @@ def divide(stack: Stack, plan: Plan, max_nodes: int) -> tuple[Items, tuple[int, 
     engine = stack.engine
     nodes = np.empty((plan.most_nodes + N_MOVES + 1, engine.tables.n_columns), dtype=np.uint32)
     h = np.empty(len(nodes), dtype=np.int16)
-    nodes[1] = stack.columns[:, 0]
+    nodes[0], nodes[1] = 0, stack.columns[:, 0]
     stack.counters[:] = 0
     n_nodes, generated, expanded = expand_near_root(
         engine.tables, engine.round_tables, stack.memory, nodes, h, plan.least_slack, max_nodes

@@ -13,8 +13,6 @@ from solver.engine.rounds.shared_kernels import on_stack
 from solver.engine.search_kernels import round_of
 from solver.vectors import vector_kernels as v
 
-# Most children of a round.
-CHILDREN = N_MOVES * mem.BATCH
 # The h of an expanded node.
 WAS_EXPANDED = -1
 _EVERY_MOVE = (1 << N_MOVES) - 1
@@ -59,7 +57,7 @@ def expand_near_root(
     Returns the number of nodes, of generated and of expanded nodes. The first node is not used.
     """
     members = np.empty(mem.BATCH, dtype=np.int64)
-    child_places = np.empty(CHILDREN, dtype=np.int64)
+    child_places = np.empty(mem.MAX_CHILDREN, dtype=np.int64)
     node, n_nodes, generated, expanded = 1, 2, 0, 0
     while node < n_nodes:
         # Step 1. Put the next nodes on the stack.

@@ -115,12 +115,12 @@ class Frontier:
             done = Subtrees({stack.item}, generated, expanded, seconds, n_solutions, self.tiles if n_solutions else ())
             self._checkpoint.finish_subtrees(self.threshold, self._items.digest, done)
 
-    def put_back(self, stack: Stack) -> None:
-        """Keep the nodes that a pause left on a stack."""
+    def note_rest(self, stack: Stack) -> None:
+        """Note the nodes that a pause left on a stack."""
         self._paused += stack.moves_to_nodes()
 
     def paths(self) -> tuple[bytes, ...]:
-        """Return what is left when all stacks are put back: the tiles moved from the board to each node.
+        """Return what is left when the rest of all stacks is noted: the tiles moved from the board to each node.
 
         Nodes of items that were begun come first, those nearest to the root before others.
         """

@@ -1,7 +1,7 @@
 """The memory of a search: the columns of nodes and of lists of children, in 32-bit words, and what kernels get of them.
 
 A node is one word in each of some columns. First come three columns that every search has, then more slacks, the board
-(not in vector rounds), and the columns of each sum.
+(not in vector and packed rounds), and the columns of each sum.
 """
 
 from typing import NamedTuple

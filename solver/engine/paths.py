@@ -1,4 +1,5 @@
-"""Subtrees of a threshold's search tree, given by their paths: for checkpoints, and for searches on other machines.
+"""Subtrees of a threshold's search tree, given by their paths: for searches on other machines, and for the order of the
+textbook.
 
 A *path* is bytes: the tiles moved from the board's root to that of the subtree. The nodes of subtrees and of what was
 searched above them add up to those of the whole threshold.

@@ -1,4 +1,4 @@
-"""Result of a run of the engine, on a board, on subtrees, or on the upper part of a threshold's tree."""
+"""Result of a run of the engine, on a board or on subtrees."""
 
 from dataclasses import dataclass
 
@@ -13,8 +13,7 @@ class SearchResult:
     """Result of a run of the engine, in the terms of the tables.
 
     moves        the tiles moved, in order; None if no solution was found
-    thresholds   the thresholds searched: without that of the solution, if it was found by beams; one for subtrees and
-                 for the upper part of a tree
+    thresholds   the thresholds searched: without that of the solution, if it was found by beams; one for subtrees
     seconds      of the search
     h            lower bound at the root; 0 for subtrees
     n_solutions  optimal solutions found; all that exist, if all were wanted and `is_complete`

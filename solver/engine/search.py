@@ -100,7 +100,7 @@ class IdaStar:
             n_nodes = 0
         with self.stacks.borrowed() as stack:
             while (status := many.search(self.engine, stack, n_nodes)) != mem.EXHAUSTED:
-                row = many.board
+                row = many.row
                 report, checkpoint = of_hard_board(row)
                 if checkpoint is not None:
                     checkpoint.resume(many.iterations(row), int(many.roots.thresholds[row]))
@@ -150,7 +150,7 @@ class _LongSearch:
     in_order: bool
 
     def __post_init__(self) -> None:
-        self.roots, self.row, self.pace = self.many.roots, self.many.board, self.ida_star.engine.pace
+        self.roots, self.row, self.pace = self.many.roots, self.many.row, self.ida_star.engine.pace
         self.board: Tiles = tuple(self.roots.boards[self.row].tolist())
         # Seconds of earlier runs.
         self.earlier_s = 0.0
@@ -172,12 +172,12 @@ class _LongSearch:
             elif (tiles := self._found_at(threshold, finished[-1])) is not None:
                 return self._result(finished, tiles)
             else:
-                frontier = self._begun(threshold, finished, nodes_left)
+                frontier = self._frontier_of(threshold, finished, nodes_left)
             search = ThresholdSearch(self.ida_star.stacks, frontier, nodes_left, self.wanted)
             search.search(self.stack, self.clock, self.pool)
             self.earlier_s += frontier.seconds
             if self.in_order and frontier.tiles:
-                frontier = self._search_in_order(frontier)
+                frontier = self._search_in_order(frontier, nodes_left)
             finished = (*finished, frontier.iteration)
             if frontier.tiles or not frontier.is_empty:
                 return self._result(finished, frontier.tiles, frontier)
@@ -201,7 +201,7 @@ class _LongSearch:
             raise ida_star.engine.wrong_end()
         return tiles
 
-    def _begun(self, threshold: int, finished: tuple[Iteration, ...], nodes_left: int) -> Frontier:
+    def _frontier_of(self, threshold: int, finished: tuple[Iteration, ...], nodes_left: int) -> Frontier:
         """Begin a threshold: return its frontier, which is divided if that is worth it."""
         self.stack.begin(self.roots, self.row, threshold)
         frontier = Frontier(self.board, self.stack, threshold)
@@ -216,10 +216,10 @@ class _LongSearch:
             frontier.divide(items, nodes, Checkpoint() if self.checkpoint is None else self.checkpoint)
         return frontier
 
-    def _search_in_order(self, frontier: Frontier) -> Frontier:
+    def _search_in_order(self, frontier: Frontier, nodes_left: int) -> Frontier:
         """Find the first solution of a threshold in the order of the textbook. Return what was searched for it.
 
-        Its nodes are exactly those that the textbook generates up to there, unless the time limit is reached. Before
+        Its nodes are exactly those that the textbook generates up to there, unless a limit is reached. Before
         the first goal the textbook searches whole subtrees, and their nodes do not depend on the order.
         """
         engine, stacks = self.ida_star.engine, self.ida_star.stacks
@@ -230,7 +230,7 @@ class _LongSearch:
             # The nodes of the path are expanded.
             before.counts[:] = n_on_path, frontier.threshold, 0
             before.seconds = frontier.iteration.seconds
-            ThresholdSearch(stacks, before).search(self.stack, self.clock)
+            ThresholdSearch(stacks, before, nodes_left).search(self.stack, self.clock)
             if not before.tiles:
                 before.tiles, before.counts[2] = frontier.tiles, 1
                 return before

@@ -71,7 +71,7 @@ class ThresholdSearch:
         self._in_use.add(stack)
         try:
             is_offered = False
-            if self._frontier.is_empty or self._frontier.generated >= self._max_nodes:
+            if self._is_done:
                 self._end()
             while not self.is_over:
                 if self._unlisted:
@@ -83,11 +83,12 @@ class ThresholdSearch:
                         is_offered = True
                 if not self.is_over and clock.is_over(self._frontier.iteration):
                     self._end()
-            self._put_back(stack)
+            self._note_rest(stack)
         except BaseException as error:
             self._fail(error)
         finally:
             # An interrupt may have come before `_fail` was through.
+            self.is_over = True
             self._end()
             if pool is not None:
                 pool.withdraw(self)
@@ -97,6 +98,12 @@ class ThresholdSearch:
         self._raise_error()
         while self._unlisted:
             self._list_one()
+
+    @property
+    def _is_done(self) -> bool:
+        frontier = self._frontier
+        is_solved = bool(frontier.tiles) and not self._wanted.finds_all
+        return is_solved or frontier.is_empty or frontier.generated >= self._max_nodes
 
     def _raise_error(self) -> None:
         """Raise the error that ended the search, if any. It is not kept: its traceback holds this search."""
@@ -117,12 +124,13 @@ class ThresholdSearch:
             return
         with self._lock:
             if self.is_over:
+                self._stacks.give_back(stack)
                 return
             self._in_use.add(stack)
         try:
             while self._has_nodes(stack):
                 self._search_slice(stack)
-            self._put_back(stack)
+            self._note_rest(stack)
             # Before the owner may return: it raises what fails here. After an error nothing is used again.
             self._stacks.give_back(stack)
         except BaseException as error:
@@ -181,7 +189,7 @@ class ThresholdSearch:
         frontier.count(stack)
         if tiles and self._wanted.listed is not None:
             self._unlisted.append(tiles)
-        if frontier.is_empty or (tiles and not self._wanted.finds_all) or frontier.generated >= self._max_nodes:
+        if self._is_done:
             self._end()
         elif not tiles and stack.n_nodes > 1 and self._waiting:
             # Not after a solution: the nodes beside it, on top of the stack, may have ended, too.
@@ -195,11 +203,11 @@ class ThresholdSearch:
         if get_ident() != self._owner:
             self._changed.wait_for(lambda: len(self._unlisted) < _MOST_UNLISTED or self.is_over)
 
-    def _put_back(self, stack: Stack) -> None:
-        """Put the nodes that are left on a stack back into the frontier, if they are wanted."""
+    def _note_rest(self, stack: Stack) -> None:
+        """Note what a pause left on a stack, if it is wanted."""
         if self._wanted.keeps_rest:
             with self._lock:
-                self._frontier.put_back(stack)
+                self._frontier.note_rest(stack)
 
     def _leave(self, stack: Stack) -> None:
         with self._lock:

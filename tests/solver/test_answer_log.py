@@ -95,7 +95,8 @@ def test_log_returns_its_checkpoints(tmp_path: Path, monkeypatch: pytest.MonkeyP
         checkpoint.finish_subtrees(38, "old", Subtrees({1}, 1, 1, 1.0))
         checkpoint.finish_threshold(FINISHED)
         checkpoint.finish_subtrees(60, "abc", Subtrees({0, 1, 2, 7}, 100, 50, 1.5))
-        checkpoint.finish_subtrees(60, "abc", Subtrees({3}, 10, 5, 2.5))
+        for is_new in (True, False):
+            assert checkpoint.finish_subtrees(60, "abc", Subtrees({3}, 10, 5, 2.5)) is is_new
     with AnswerLog(path, METHOD) as log:
         checkpoint = log.checkpoint(REQUEST)
         assert checkpoint.finished == FINISHED

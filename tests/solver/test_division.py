@@ -5,6 +5,7 @@ import time
 from functools import cache
 
 import numba
+import numpy as np
 import pytest
 
 from pdb_core.board_size import BoardSize
@@ -63,6 +64,23 @@ def test_full_division_has_every_node_once() -> None:
             paths, _ = divided(engine, board, threshold, Plan(100, 1, 8.0))
             assert 20 < len(paths) == len(set(paths)) <= 100
             assert not any(one != other and one.startswith(other) for one in paths for other in paths)
+
+
+def test_digest_of_a_division_does_not_depend_on_what_memory_held(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A checkpoint would not find its subtrees in another process."""
+    digests = set()
+    with database_for("1,2,5/3,4,6/7,8", "3x3", encoding="bits") as database:
+        engine = engine_for([database]).engine
+        board = solvable_boards(S3, 1, 22)[0]
+        for junk in (0, 255):
+            monkeypatch.setattr(
+                division.np, "empty", lambda shape, dtype, junk=junk: np.full(shape, junk, np.uint8).astype(dtype)
+            )
+            with StackPool(engine).borrowed() as stack:
+                stack.begin(engine.roots([board]), 0, database.probe(board).h + 4)
+                digests.add(division.divide(stack, Plan(100, 1, 8.0), 1 << 40)[0].digest)
+            monkeypatch.undo()
+    assert len(digests) == 1
 
 
 @pytest.mark.parametrize(

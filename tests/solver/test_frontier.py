@@ -47,10 +47,10 @@ class CountedCheckpoint(Checkpoint):
         self.n_subtrees = 0
         self.shares: list[float] = []
 
-    def finish_subtrees(self, threshold: int, division: str, more: Subtrees) -> None:
-        super().finish_subtrees(threshold, division, more)
+    def finish_subtrees(self, threshold: int, division: str, more: Subtrees) -> bool:
         self.n_subtrees += len(more.numbers)
         self.shares.append(self.share)
+        return super().finish_subtrees(threshold, division, more)
 
 
 @pytest.mark.usefixtures("divided_early")

@@ -32,13 +32,6 @@ TILE_SHIFT = 24
 #     31         24              21                         0
 #     | distance | last position  | ... | position 0 | ...  |
 DIGIT_BITS, MAX_DIGITS, VALUE_SHIFT = 3, 8, 24
-# The index of a change of digits, here for a tile that jumps over two others, on boards of 4 columns:
-#
-#     13       13    10  9                6                 3                0
-#     | upward | ... | 1 | third position | second position | first position |
-#
-# The 1 marks the end of the digits. The tile is at the first position if it moves upward, which means to a cell with a
-# higher number, and otherwise at the last one.
 # Of a table of 32 words, by tile.
 TILES_BYTES = 4 * 32
 
@@ -181,7 +174,13 @@ def lehmer_digits(labels: Any, n_tiles: int, label_bits: int, digits: Any) -> No
 def jump_index(digits: Any, place: Any, n_jumped: Any, is_upward: Any, upward: int) -> Any:
     """Return the index of the change of digits, `place` bits up, when tiles jump over `n_jumped` others of their unit.
 
-    `upward` is the bit of an index that says so.
+    Here for a tile that jumps over two others, on boards of 4 columns, where `upward` is bit 13:
+
+        13       13    10  9                6                 3                0
+        | upward | ... | 1 | third position | second position | first position |
+
+    The 1 marks the end of the digits. The tile is at the first position if it moves upward, which means to a cell with
+    a higher number, and otherwise at the last one.
     """
     marker = v.splat(8) << (n_jumped * DIGIT_BITS)
     return ((digits >> place) & (marker - 1)) | marker | v.where(is_upward, upward, v.splat(0))
