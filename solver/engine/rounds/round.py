@@ -1,6 +1,6 @@
 """What the kinds of rounds with databases share: their interface, and what several of them arrange."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -66,6 +66,18 @@ def after_board(size: BoardSize, sums: Sequence[Sum], column: int, n_each: int) 
     """
     n_columns = [n_each * len(patterns) for _, _, patterns in sums]
     return np.cumsum([column + -(-size.n_cells // 4), *n_columns])
+
+
+def units_of(
+    tables: EngineTables, sums: Sequence[Sum], probe: Probe
+) -> Iterator[tuple[Int64s, LookupTables, int, int, Int64s, Int64s]]:
+    """Yield each unit of each sum: the row of the sum, the tables, the unit's number in the sum, its pattern, and its
+    states and distances, int64[m] each.
+    """
+    for row, (heuristic, view, patterns) in zip(tables.sums, sums, strict=True):
+        states, values = probe(heuristic, view, patterns)
+        for unit, pattern in enumerate(patterns):
+            yield row, heuristic.tables, unit, pattern, states[:, unit], values[:, unit]
 
 
 def cells_and_digits(tables: LookupTables, pattern: int, states: Int64s, n_cells: int) -> tuple[Int64s, Int64s]:

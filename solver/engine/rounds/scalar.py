@@ -15,7 +15,7 @@ from pdb_query.records import MOVE_FIELDS, RECORD_FIELDS, TABLE_BIT
 from solver.board_arrays import blank_moves
 from solver.engine.engine import KeptArrays, first_column_after_slacks, slack_rows
 from solver.engine.layout import EngineTables
-from solver.engine.rounds.round import Arranged, Bytes, Nodes, Probe, Round, after_board
+from solver.engine.rounds.round import Arranged, Bytes, Nodes, Probe, Round, after_board, units_of
 from solver.engine.rounds.scalar_kernels import FIRST_UNIT, UNIT_COLUMNS, UNITS, UnitTables
 from solver.engine.sums import Sum
 
@@ -80,12 +80,10 @@ def _arrange(size: BoardSize, sums: Sequence[Sum], _arrays: KeptArrays) -> Arran
 def _fill(
     tables: EngineTables, _round_tables: Any, sums: Sequence[Sum], _boards: Bytes, probe: Probe, nodes: Nodes
 ) -> None:
-    for row, (heuristic, view, patterns) in zip(tables.sums, sums, strict=True):
-        states, values = probe(heuristic, view, patterns)
-        for unit in range(len(patterns)):
-            column = row[FIRST_UNIT] + UNIT_COLUMNS * unit
-            nodes[:, column : column + 2] = np.ascontiguousarray(states[:, unit]).view(np.uint32).reshape(-1, 2)
-            nodes[:, column + 2] = values[:, unit]
+    for row, _, unit, _, states, values in units_of(tables, sums, probe):
+        column = row[FIRST_UNIT] + UNIT_COLUMNS * unit
+        nodes[:, column : column + 2] = np.ascontiguousarray(states).view(np.uint32).reshape(-1, 2)
+        nodes[:, column + 2] = values
 
 
 SCALAR = Round("scalar", lambda _size, _sums: True, _arrange, _fill)

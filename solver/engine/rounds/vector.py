@@ -14,7 +14,17 @@ from solver.board_arrays import blank_moves
 from solver.engine.engine import KeptArrays, first_column_after_slacks, slack_rows
 from solver.engine.layout import EngineTables
 from solver.engine.rounds import vector_kernels as kernels
-from solver.engine.rounds.round import Arranged, Bytes, Nodes, Probe, Round, cells_and_digits, first_digit, jumps
+from solver.engine.rounds.round import (
+    Arranged,
+    Bytes,
+    Nodes,
+    Probe,
+    Round,
+    cells_and_digits,
+    first_digit,
+    jumps,
+    units_of,
+)
 from solver.engine.rounds.shared_kernels import MAX_DIGITS, VALUE_SHIFT
 from solver.engine.sums import Sum
 from solver.vectors.vectors import address_of
@@ -107,14 +117,12 @@ def _cell_sets(size: BoardSize, sums: Sequence[Sum]) -> npt.NDArray[np.uint64]:
 def _fill(
     tables: EngineTables, _round_tables: Any, sums: Sequence[Sum], _boards: Bytes, probe: Probe, nodes: Nodes
 ) -> None:
-    for row, (heuristic, view, patterns) in zip(tables.sums, sums, strict=True):
-        states, values = probe(heuristic, view, patterns)
-        for unit, pattern in enumerate(patterns):
-            cells, digits = cells_and_digits(heuristic.tables, pattern, states[:, unit], tables.n_cells)
-            nodes[:, row[kernels.UNIT_DIGITS] + unit] = digits | (values[:, unit] + 1 & 3) << VALUE_SHIFT
-            if unit > 0:
-                pair, upper = divmod(unit - 1, 2)
-                nodes[:, row[kernels.CELL_SETS] + pair] |= (cells << (kernels.CELL_SET_BITS * upper)).astype(np.uint32)
+    for row, lookup_tables, unit, pattern, states, values in units_of(tables, sums, probe):
+        cells, digits = cells_and_digits(lookup_tables, pattern, states, tables.n_cells)
+        nodes[:, row[kernels.UNIT_DIGITS] + unit] = digits | (values + 1 & 3) << VALUE_SHIFT
+        if unit > 0:
+            pair, upper = divmod(unit - 1, 2)
+            nodes[:, row[kernels.CELL_SETS] + pair] |= (cells << (kernels.CELL_SET_BITS * upper)).astype(np.uint32)
 
 
 VECTOR = Round("vector", _suits, _arrange, _fill)

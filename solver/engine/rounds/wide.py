@@ -27,6 +27,7 @@ from solver.engine.rounds.round import (
     cells_and_digits,
     first_digit,
     jumps,
+    units_of,
 )
 from solver.engine.rounds.shared_kernels import MAX_DIGITS, SET_BYTES, TILES_BYTES, VALUE_SHIFT
 from solver.engine.sums import Sum
@@ -117,12 +118,10 @@ def _edges(size: BoardSize, cell_map: Int64s) -> npt.NDArray[np.uint32]:
 def _fill(
     tables: EngineTables, _round_tables: Any, sums: Sequence[Sum], _boards: Bytes, probe: Probe, nodes: Nodes
 ) -> None:
-    for row, (heuristic, view, patterns) in zip(tables.sums, sums, strict=True):
-        states, values = probe(heuristic, view, patterns)
-        for unit, pattern in enumerate(patterns):
-            column = row[wide.FIRST_UNIT] + 2 * unit
-            nodes[:, column], digits = cells_and_digits(heuristic.tables, pattern, states[:, unit], tables.n_cells)
-            nodes[:, column + 1] = digits | values[:, unit] << VALUE_SHIFT
+    for row, lookup_tables, unit, pattern, states, values in units_of(tables, sums, probe):
+        column = row[wide.FIRST_UNIT] + 2 * unit
+        nodes[:, column], digits = cells_and_digits(lookup_tables, pattern, states, tables.n_cells)
+        nodes[:, column + 1] = digits | values << VALUE_SHIFT
 
 
 WIDE = Round("wide", _suits, _arrange, _fill)
