@@ -158,12 +158,11 @@ class _LongSearch:
     def run(self) -> SearchResult:
         """Search from the threshold on that was begun on the stack."""
         threshold, finished, is_begun = self.many.threshold, self.many.iterations(self.row), True
-        if self.checkpoint is not None:
-            n_finished = len(finished)
-            finished = self.checkpoint.resume(finished, int(self.roots.thresholds[self.row]))
-            if len(finished) > n_finished:
-                self.earlier_s, is_begun = sum(iteration.seconds for iteration in finished), False
-                threshold = finished[-1].threshold + 2
+        # `search_many` has given it the thresholds that this run finished.
+        if self.checkpoint is not None and len(self.checkpoint.finished) > len(finished):
+            finished, is_begun = self.checkpoint.finished, False
+            self.earlier_s = sum(iteration.seconds for iteration in finished)
+            threshold = finished[-1].threshold + 2
         # All solutions have the same parity, and so have all sums and thresholds.
         while is_begun or threshold <= self.roots.last[self.row]:
             nodes_left = self.clock.most_nodes - sum(done.generated for done in finished)
