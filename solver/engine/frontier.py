@@ -45,8 +45,8 @@ class Frontier:
         self.counts: Int64s = np.zeros(len(_COUNTED), dtype=np.int64)
         self.tiles: tuple[int, ...] = ()
         self.seconds, self._started = 0.0, time.perf_counter()
-        self._items: Items | None = None
-        self._checkpoint = Checkpoint()
+        # Known after a division.
+        self._division: tuple[Items, Checkpoint] | None = None
         self._left: deque[int] = deque()
         self._begun = {0: _Begun()} if stack.n_nodes else {}
         # Moves to the nodes that a pause left on stacks.
@@ -54,8 +54,10 @@ class Frontier:
         stack.item = 0
 
     def divide(self, items: Items, nodes: tuple[int, int], checkpoint: Checkpoint) -> None:
-        """Replace the only item by a list. `nodes` were generated and expanded to make it. `checkpoint` knows those
-        that are finished, and is told of others.
+        """Replace the only item by a list of items.
+
+        nodes       that were generated and expanded to make the list
+        checkpoint  what is finished is taken from it, and recorded there
         """
         known = checkpoint.subtrees(self.threshold, items.digest)
         if max(known.numbers, default=0) >= len(items.nodes):
@@ -63,7 +65,7 @@ class Frontier:
         self.counts[:] = nodes[0] + known.generated, nodes[1] + known.expanded, known.n_solutions
         self.tiles, self.seconds = known.solution, known.seconds
         checkpoint.share = float(items.shares[list(known.numbers)].sum())
-        self._items, self._checkpoint = items, checkpoint
+        self._division = items, checkpoint
         self._left = deque(number for number in range(len(items.nodes)) if number not in known.numbers)
         self._begun.clear()
 
@@ -85,10 +87,11 @@ class Frontier:
         """Put the next item on an empty stack. Returns whether there is one."""
         if not self._left:
             return False
-        assert self._items is not None
+        assert self._division is not None
+        items, _ = self._division
         stack.item = self._left.popleft()
         self._begun[stack.item] = _Begun()
-        stack.load(self._items.nodes[stack.item : stack.item + 1], self._items.links)
+        stack.load(items.nodes[stack.item : stack.item + 1], items.links)
         return True
 
     def split(self, stack: Stack, other: Stack) -> None:
@@ -108,12 +111,13 @@ class Frontier:
         if begun.n_stacks:
             return
         del self._begun[stack.item]
-        if self._items is not None:
+        if self._division is not None:
+            items, checkpoint = self._division
             generated, expanded, n_solutions = begun.counts.tolist()
-            share, seconds = float(self._items.shares[stack.item]), self.iteration.seconds
-            self._checkpoint.share = min(1.0, (self._checkpoint.share or 0.0) + share)
-            done = Subtrees({stack.item}, generated, expanded, seconds, n_solutions, self.tiles if n_solutions else ())
-            self._checkpoint.finish_subtrees(self.threshold, self._items.digest, done)
+            checkpoint.share = min(1.0, (checkpoint.share or 0.0) + float(items.shares[stack.item]))
+            solution, seconds = self.tiles if n_solutions else (), self.iteration.seconds
+            done = Subtrees({stack.item}, generated, expanded, seconds, n_solutions, solution)
+            checkpoint.finish_subtrees(self.threshold, items.digest, done)
 
     def note_rest(self, stack: Stack) -> None:
         """Note the nodes that a pause left on a stack."""
@@ -125,7 +129,7 @@ class Frontier:
         Nodes of items that were begun come first, those nearest to the root before others.
         """
         moves = sorted(self._paused, key=len)
-        if self._items is not None:
-            links = self._items.nodes[list(self._left), mem.LINK].tolist()
-            moves += [moves_by(self._items.links, link) for link in links]
+        if self._division is not None:
+            items, _ = self._division
+            moves += [moves_by(items.links, link) for link in items.nodes[list(self._left), mem.LINK].tolist()]
         return tuple(bytes(tiles_moved(self.board, each, self._size)[0]) for each in moves)
