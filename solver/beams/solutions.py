@@ -51,7 +51,7 @@ def shorter(pieces: Pieces, forward: list[int] | None, backward: list[int] | Non
 
 
 def without_loops(pieces: Pieces, path: list[int]) -> list[int]:
-    """Return the path without the moves between two visits of a board."""
+    """Leave out of a path what it does between two visits of the same board."""
     cells, here = pieces.cells.astype(np.uint16), pieces.blank_cell
     boards = [hash(cells.tobytes())]
     for cell in path:

@@ -51,8 +51,11 @@ def is_long(before: Iteration, pace: float) -> bool:
 
 
 class Plan(NamedTuple):
-    """How to divide a threshold: the most nodes to keep, the least slack of nodes to expand, and the estimated ratio of
-    its nodes to those of the threshold before.
+    """How to divide a threshold.
+
+    most_nodes   nodes to keep near the root, at most
+    least_slack  nodes with less slack are not expanded
+    growth       estimated ratio of its nodes to those of the threshold before
     """
 
     most_nodes: int

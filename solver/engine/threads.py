@@ -147,7 +147,7 @@ class ThresholdSearch:
         self._wanted.listed(tiles)
 
     def _has_nodes(self, stack: Stack, timeout: float = math.inf) -> bool:
-        """Wait for nodes on a stack. Returns False if there are none in time, or the threshold is over."""
+        """Wait until a stack has nodes. Returns False if it has none in time, or if the threshold is over."""
         end = time.perf_counter() + timeout
         with self._lock:
             if not (stack.n_nodes or self.is_over or self._frontier.take(stack)):
@@ -196,7 +196,7 @@ class ThresholdSearch:
             try:
                 self._waiting[0].reserve(stack)
             except (MemoryError, OSError):
-                pass  # the other thread goes on waiting
+                pass  # that thread waits for another share
             else:
                 frontier.split(stack, self._waiting.popleft())
         self._changed.notify_all()

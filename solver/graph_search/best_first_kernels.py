@@ -186,8 +186,10 @@ def value_child(
 
 @inlined_kernel
 def best_node(at: BestFirst, capacity: int) -> tuple[int, int]:
-    """Take the best open node off its bucket. Returns its id, and whether it is CHOSEN to be expanded; else FOUND if it
-    is the goal, FINISHED if no node is open, or NO_ROOM or NO_BUCKETS if nodes or buckets must grow before.
+    """Take the best open node off its bucket. Returns its id and a status.
+
+    CHOSEN means that it is to be expanded, FOUND that it is the goal, and FINISHED that no node is open. With NO_ROOM
+    or NO_BUCKETS, nodes or buckets must grow before the next call.
     """
     packing, nodes, counters = at.packing, at.nodes, at.counters
     # A node has up to four children, and each may lie in any bucket of its g.

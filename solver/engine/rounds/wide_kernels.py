@@ -105,8 +105,9 @@ def byte_at(base: int, index: Any) -> Any:
 def units_of_children(
     round_tables: WideTables, at: StackMemory, record: Int64s, s: int, child: Any
 ) -> tuple[Any, Any, Any, Any, Any]:
-    """Return what the moves of children change in sum `s`: the unit, with STANDS if only the blank moves, its cell set
-    and digits before the move, and the cells of the blank and of the tile in its frame.
+    """Return the units that the moves of children change in sum `s`, with STANDS if only the blank moves.
+
+    Also their cell sets and digits before the moves, and the cells of the blank and of the tile in their frames.
     """
     parent, move = child & mem.PARENT_MASK, (child >> mem.MOVE_SHIFT) & 3
     first = at.batch + record[FIRST_UNIT] * mem.BATCH_COLUMN
