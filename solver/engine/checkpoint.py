@@ -94,7 +94,9 @@ class Checkpoint:
         """Record all finished thresholds; the last one is new."""
         with self._lock:
             self.finished, self.share = finished, None
-            self._subtrees.clear()
+            # A log has subtrees of later thresholds if this one took too little time for a record.
+            last = finished[-1].threshold
+            self._subtrees = {key: kept for key, kept in self._subtrees.items() if key[0] > last}
 
     def subtrees(self, threshold: int, division: str) -> Subtrees:
         """Return the finished subtrees of a threshold; `division` is the digest of the list of its subtrees."""
