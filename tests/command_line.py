@@ -72,13 +72,13 @@ def refused(result: subprocess.CompletedProcess[str], code: int, match: str) -> 
 
 @contextmanager
 def start(*arguments: str, program: Sequence[str] = PROGRAM, **options: Any) -> Iterator["subprocess.Popen[str]"]:
-    """Start the command as a process, which is killed at the end, or after two minutes.
+    """Start the command as a process, which is killed at the end, or after five minutes.
 
     Its streams are pipes if `options`, which Popen gets, name no others.
     """
     pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
     with subprocess.Popen([*program, *arguments], text=True, **(pipes | options)) as process:
-        killer = Timer(120, process.kill)
+        killer = Timer(300, process.kill)
         killer.start()
         try:
             yield process
