@@ -75,7 +75,7 @@ def distances_with_moves(
     near = boards[rows]
     near[np.arange(len(near)), blanks[rows]] = boards[rows, cells]
     near[np.arange(len(near)), cells] = BLANK
-    roots = ida_star.engine.roots(near).after(moves)
+    roots = ida_star.roots(near).after(moves)
     thresholds = np.full(len(boards), NO_LAST, dtype=np.int64)
     np.minimum.at(thresholds, rows, roots.thresholds)
     is_goal = (boards == np.array(ida_star.engine.goal, dtype=np.uint8)).all(axis=1)

@@ -11,12 +11,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from threading import Lock
-from typing import Any
+from typing import Any, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
 
-from pdb_core.arguments import FilePath, as_threads, check_functions, check_kind
+from pdb_core.arguments import FilePath, as_choice, as_threads, check_functions, check_kind
 from pdb_core.board_size import BoardSize
 from pdb_core.errors import InputError, UnsolvableError
 from pdb_core.jit import NotCompiledError, compiling_until
@@ -31,7 +31,7 @@ from solver.engine.checkpoint import Checkpoint
 from solver.engine.database_engine import database_engine
 from solver.engine.engine import Engine
 from solver.engine.result import SearchResult
-from solver.engine.search import IdaStar
+from solver.engine.search import MOST_BOARDS, IdaStar
 from solver.engine.sums import DatabaseSums
 from solver.engine.threads import Wanted
 from solver.engine.worker_pool import WorkerPool, in_parallel
@@ -40,8 +40,8 @@ from solver.progress import Iteration, LimitsLike, Report, as_limits
 from solver.pruning.fsm import PruningFsm, fsm_for
 from solver.solution import Solution, SolvedBoards, check_solvable, one_move_away, replay, unsolvable
 
-# Boards that one call searches at most: enough to keep Python out, few enough to keep all threads busy.
-MOST_BOARDS = 64
+# What searches: threads of the processor, or a graphics card.
+Device = Literal["cpu", "cuda"]
 # Nodes of the last threshold for each board of a beam: the beams then take a small part of the time of the threshold.
 _NODES_PER_BOARD, _MOST_WIDTH = 5_000, 400_000
 
@@ -57,13 +57,15 @@ class IdaStarSolver(ABC):
         *,
         plain: bool,
         operator_order: bool,
+        ida_star: type[IdaStar] = IdaStar,
     ) -> None:
         """Make the search. `engine` returns an engine with an operator pruning FSM.
 
-        For `operator_order`, see `IdaStar`.
+        For `operator_order`, see `IdaStar`. `ida_star` searches for one solution of a board.
         """
         self._size, self._goal, self._engine_goal = size, goal, goal
         self._make_engine, self._plain, self._operator_order = engine, plain, operator_order
+        self._ida_star_type = ida_star
         self._lock = Lock()
         self._all_star: IdaStar | None = None
         self._ida_star = self._make_ida_star()
@@ -207,7 +209,7 @@ class IdaStarSolver(ABC):
 
     def _make_ida_star(self, *, keeps_equals: bool = False) -> IdaStar:
         fsm = fsm_for(self._size, plain=self._plain, keeps_equals=keeps_equals)
-        return IdaStar(
+        return (IdaStar if keeps_equals else self._ida_star_type)(
             self._make_engine(fsm),
             operator_order=self._operator_order,
             find_solution=None
@@ -249,11 +251,14 @@ class Solver(IdaStarSolver):
         Whether to prune only the move that undoes the last one. Complete thresholds then have the textbook's nodes.
     reflects
         Whether to look up reflections of the board, too.
+    device
+        "cpu"; or "cuda" to search on an NVIDIA card what takes long: long thresholds of a board, and many boards of up
+        to 16 cells. All optimal solutions are still found by the processor.
 
     Raises
     ------
     InputError
-        If there is no database, or one is closed.
+        If there is no database, or one is closed. For "cuda", if there is no card or it cannot search with the tables.
     TableMismatchError
         If the databases are of different sizes.
     GoalError
@@ -273,11 +278,13 @@ class Solver(IdaStarSolver):
         goal: BoardLike | None = None,
         plain: bool = False,
         reflects: bool = True,
+        device: Device = "cpu",
     ) -> None:
+        ida_star = _ida_star_of(device)
         if not databases:
             raise InputError("no database is given; name one or more, or use HeuristicSolver")
         self.databases = opened = as_databases(databases)
-        self._options: dict[str, Any] = {"goal": goal, "plain": plain, "reflects": reflects}
+        self._options: dict[str, Any] = {"goal": goal, "plain": plain, "reflects": reflects, "device": device}
         self._database = database = opened[0]
         default_goal = as_goal(database.goal if goal is None else goal, database.size)
         self._mapping(default_goal)
@@ -293,6 +300,7 @@ class Solver(IdaStarSolver):
             lambda fsm: database_engine(database.size, heuristics, fsm, source=source),
             plain=plain,
             operator_order=False,
+            ida_star=ida_star,
         )
         self._goal = default_goal
 
@@ -396,7 +404,7 @@ class Solver(IdaStarSolver):
         n_threads = as_threads(n_threads)
         _goal, mapping, mapped, solvable = self._prepared(boards, goal)
         original = np.argsort(mapping.tile_map).astype(np.uint8)
-        chunks = _chunks(solvable, n_threads)
+        chunks = self._chunks(solvable, n_threads)
 
         def search(chunk: Int64s, report: Report, pool: WorkerPool | None) -> tuple[Int64s, BoardsSearch]:
             *_, found = self._ida_star.search_many(mapped[chunk], lambda _row: (report, None), pool)
@@ -449,13 +457,20 @@ class Solver(IdaStarSolver):
 
         distances = np.full(len(mapped), -1, dtype=np.int16)
         after = np.full((len(mapped), N_MOVES), -1, dtype=np.int16)
-        for chunk, lengths, after_moves in in_parallel(_chunks(solvable, n_threads), search, n_threads=n_threads):
+        for chunk, lengths, after_moves in in_parallel(self._chunks(solvable, n_threads), search, n_threads=n_threads):
             distances[chunk] = lengths
             if after_moves is not None:
                 after[chunk] = after_moves
         if not moves:
             return Labels(distances, None, None)
         return Labels(distances, optimal_first_moves(distances, after), after)
+
+    def _chunks(self, rows: Int64s, n_threads: int) -> list[Int64s]:
+        """Return the rows of boards in parts that one call searches each."""
+        most = self._ida_star.most_boards
+        # All threads get some, unless a card searches the boards.
+        n_chunk = most if most > MOST_BOARDS else max(1, min(most, len(rows) // (8 * n_threads)))
+        return [rows[first : first + n_chunk] for first in range(0, len(rows), n_chunk)]
 
     def _prepared(
         self, boards: npt.ArrayLike, goal: BoardLike | None
@@ -486,7 +501,19 @@ def _find_by_beams(
         return None
 
 
-def _chunks(rows: Int64s, n_threads: int) -> list[Int64s]:
-    """Return the rows of boards in parts that one call searches each."""
-    n_chunk = max(1, min(MOST_BOARDS, len(rows) // (8 * n_threads)))
-    return [rows[first : first + n_chunk] for first in range(0, len(rows), n_chunk)]
+def check_device(device: Device) -> Device:
+    """Return the device. Raises `InputError` if it is not there."""
+    if as_choice(device, "device", get_args(Device)) == "cuda":
+        from solver.cuda.card import check_card
+
+        check_card()
+    return device
+
+
+def _ida_star_of(device: Device) -> type[IdaStar]:
+    """Return the IDA* of a device. Raises `InputError` if it is not there."""
+    if check_device(device) == "cpu":
+        return IdaStar
+    from solver.cuda.search import CardIdaStar
+
+    return CardIdaStar

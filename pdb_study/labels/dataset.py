@@ -20,7 +20,7 @@ from pdb_study.labels.formats import COLUMNS, MEANING, WRITERS, Columns, check_f
 from pdb_study.labels.labelling import Content, LabelledBoards, label
 from pdb_study.labels.sources import BoardSource
 from solver.answers.journal import Journal
-from solver.solve import Solver
+from solver.solve import Device, Solver
 
 # Most characters of the command in a description, which must fit into a line of a CSV file of boards.
 _MAX_COMMAND = 1000
@@ -36,6 +36,7 @@ def write_labels(
     content: Content = "moves",
     chunk: int = 1000,
     n_threads: int | None = None,
+    device: Device = "cpu",
     command: str | None = None,
     fresh: bool = False,
     progress: Callable[[int], None] | None = None,
@@ -54,6 +55,8 @@ def write_labels(
         As in `label`.
     chunk
         Number of boards in a chunk.
+    device
+        What searches, as in `Solver`.
     command
         Text that is written into the file.
     fresh
@@ -92,7 +95,9 @@ def write_labels(
     header = describe(source, opened, content, command)
     with Journal(partial_path, _KIND, header, advice=_ADVICE, free=("command",), fresh=fresh) as journal:
         n_done = sum(len(labelled.boards) for labelled in _chunks(journal))
-        labels = label(source, Solver(*opened), first=n_done, chunk=chunk, content=content, n_threads=n_threads)
+        labels = label(
+            source, Solver(*opened, device=device), first=n_done, chunk=chunk, content=content, n_threads=n_threads
+        )
         _append(journal, labels, n_done, progress)
         columns = _joined(_chunks(journal), source, content)
         description = {name: value for name, value in journal.header.items() if name != "journal"}

@@ -41,7 +41,7 @@ def in_chunks(items: Iterable[Item], n_most: int, *, n_threads: int) -> Iterator
     Lists are shorter when few items are left, so that each of `n_threads` gets some. Raises the errors of `items`,
     after the items before.
     """
-    with _read_ahead(items) as ready:
+    with _read_ahead(items, max(_MOST_AHEAD, n_most)) as ready:
         end: _End | None = None
         while end is None:
             chunk: list[Any] = [ready.get()]
@@ -56,9 +56,9 @@ def in_chunks(items: Iterable[Item], n_most: int, *, n_threads: int) -> Iterator
 
 
 @contextmanager
-def _read_ahead(items: Iterable[Any]) -> "Iterator[Queue[Any]]":
+def _read_ahead(items: Iterable[Any], n_ahead: int = _MOST_AHEAD) -> "Iterator[Queue[Any]]":
     """Read items in a thread. The last item of the queue is an `_End`."""
-    ready: Queue[Any] = Queue(_MOST_AHEAD)
+    ready: Queue[Any] = Queue(n_ahead)
     is_over = Event()
 
     def read() -> None:

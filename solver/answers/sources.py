@@ -12,10 +12,11 @@ from pdb_core.puzzle import Tiles, is_solvable
 from solver.answers.read_ahead import in_chunks
 from solver.answers.requests import Answer, Hooks, Request, Result
 from solver.engine.checkpoint import Checkpoint
+from solver.engine.search import MOST_BOARDS
 from solver.engine.worker_pool import WorkerPool, stream_in_parallel
 from solver.progress import Iteration, Report
 from solver.solution import Solution, check_solvable, unsolvable
-from solver.solve import MOST_BOARDS, Solver
+from solver.solve import Solver
 
 # Searches a board. It calls the report several times a second; the workers of the pool may help.
 Search = Callable[[Request, Report, WorkerPool | None, Checkpoint], Solution]
@@ -40,7 +41,10 @@ class _ThreadedSource(ABC):
 
         With the hook `known`, a board that comes again is searched once.
         """
-        chunks = in_chunks(self._jobs(requests), self._n_most(), n_threads=self.n_threads)
+        n_most = self._n_most()
+        # A card shares the boards of a call itself.
+        n_shares = self.n_threads if n_most <= MOST_BOARDS else 1
+        chunks = in_chunks(self._jobs(requests), n_most, n_threads=n_shares)
         for request, found in stream_in_parallel(chunks, self._search_chunk, n_threads=self.n_threads):
             # Of equal boards, the first one has been answered.
             result = self.hooks.known(request) if found is None and self.hooks.known is not None else found
@@ -126,13 +130,15 @@ class SingleAnswers(_ThreadedSource):
 class BatchAnswers(_ThreadedSource):
     """Source that searches many boards by one call: IDA* with tables, without limits.
 
-    `solver_for` returns the solver for a size and a goal; threads call it at the same time.
+    `solver_for` returns the solver for a size and a goal; threads call it at the same time. A call gets up to `n_most`
+    boards, more than MOST_BOARDS for a card.
     """
 
     solver_for: Callable[[BoardSize, Tiles], Solver]
+    n_most: int = MOST_BOARDS
 
     def _n_most(self) -> int:
-        return MOST_BOARDS
+        return self.n_most
 
     def _results(
         self, requests: list[Request], report: _IndexedReport, pool: WorkerPool | None, checkpoints: _Checkpoints

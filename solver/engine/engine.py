@@ -66,7 +66,7 @@ class Roots:
         `last` must have the parity of the solutions. A root whose h exceeds it is not searched.
         """
         thresholds = np.maximum(self.thresholds[rows], last)
-        return Roots(self.boards[rows], self.nodes[rows], self.sums[rows], self.h[rows], thresholds, last)
+        return type(self)(self.boards[rows], self.nodes[rows], self.sums[rows], self.h[rows], thresholds, last)
 
 
 @dataclass(frozen=True)
@@ -187,12 +187,12 @@ def engine_tables(
         goal=goal,
         legal=arrays.address(legal),
         steps=arrays.address(steps.astype(np.uint32)),
-        successors=arrays.address(_successors(fsm)),
+        successors=arrays.address(successor_words(fsm)),
         permutations=arrays.address(compress_permutations()),
     )
 
 
-def _successors(fsm: PruningFsm) -> npt.NDArray[np.uint32]:
+def successor_words(fsm: PruningFsm) -> npt.NDArray[np.uint32]:
     """Return the state after each state and move, with the moves it allows above; 0 for a pruned move.
 
     Raises `ValueError` if the FSM has more states than a node can name.

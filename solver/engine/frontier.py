@@ -37,7 +37,10 @@ class Frontier:
     counts   int64[3]: generated and expanded nodes, and solutions, of all that was searched, in all runs
     tiles    a solution; empty if none is known
     seconds  of earlier runs
+    nodes_before  generated in the threshold before
     """
+
+    nodes_before = 0
 
     def __init__(self, board: Tiles, stack: Stack, threshold: int) -> None:
         """The stack holds all nodes that are left."""
@@ -94,6 +97,23 @@ class Frontier:
         stack.load(items.nodes[stack.item : stack.item + 1], items.links)
         return True
 
+    def take_all(self, stack: Stack) -> tuple[list[int], list[list[int]]]:
+        """Take all that is left, also from the stack that holds it before a division.
+
+        Return the items in their order, and the moves to each. Those of the stack are one item.
+        """
+        if self._division is None:
+            moves = stack.moves_to_nodes()
+            self.count(stack)
+            stack.counters[mem.TOP] = 0
+            self._begun[0].n_stacks = len(moves)
+            return [0] * len(moves), moves
+        items, _ = self._division
+        numbers = list(self._left)
+        self._left.clear()
+        self._begun |= {number: _Begun() for number in numbers}
+        return numbers, [moves_by(items.links, link) for link in items.nodes[numbers, mem.LINK].tolist()]
+
     def split(self, stack: Stack, other: Stack) -> None:
         """Move every second node of a stack to another one, which is empty and has the room."""
         stack.split(other)
@@ -104,19 +124,23 @@ class Frontier:
         """Count what was searched on a stack. If no stack has nodes of its item, that is finished."""
         counts = stack.counters[_COUNTED]
         stack.counters[_COUNTED] = 0
+        self.count_item(stack.item, counts, is_over=stack.n_nodes == 0)
+
+    def count_item(self, number: int, counts: Int64s, *, is_over: bool) -> None:
+        """Count what was searched of an item, int64[3]; `is_over`: one of the stacks that have nodes of it is empty."""
         self.counts += counts
-        begun = self._begun[stack.item]
+        begun = self._begun[number]
         begun.counts += counts
-        begun.n_stacks -= stack.n_nodes == 0
+        begun.n_stacks -= is_over
         if begun.n_stacks:
             return
-        del self._begun[stack.item]
+        del self._begun[number]
         if self._division is not None:
             items, checkpoint = self._division
             generated, expanded, n_solutions = begun.counts.tolist()
-            checkpoint.share = min(1.0, (checkpoint.share or 0.0) + float(items.shares[stack.item]))
+            checkpoint.share = min(1.0, (checkpoint.share or 0.0) + float(items.shares[number]))
             solution, seconds = self.tiles if n_solutions else (), self.iteration.seconds
-            done = Subtrees({stack.item}, generated, expanded, seconds, n_solutions, solution)
+            done = Subtrees({number}, generated, expanded, seconds, n_solutions, solution)
             checkpoint.finish_subtrees(self.threshold, items.digest, done)
 
     def note_rest(self, stack: Stack) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pdb_core.puzzle import Tiles
-from pdb_core.types import BLANK
+from pdb_core.types import BLANK, Int64s
 from solver.engine import layout as mem
 from solver.engine.engine import Engine
 from solver.engine.frontier import Frontier
@@ -36,6 +36,27 @@ def board_after(engine: Engine, board: Tiles, path: bytes) -> tuple[Tiles, int, 
         places[tile], places[BLANK] = places[BLANK], places[tile]
         state = int(engine.fsm.successors[state, moves[-1]])
     return tuple(sorted(places, key=places.__getitem__)), state, moves
+
+
+def play_all(
+    engine: Engine, boards: npt.NDArray[np.uint8], moves: npt.NDArray[np.integer], lengths: Int64s
+) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.uint8], Int64s]:
+    """Play the first `lengths`, int64[m], of the blank's moves, [m, n], on boards, uint8[m, n_cells].
+
+    Return the tiles moved, uint8[m, n], the boards after that, and the states of the operator pruning FSM, int64[m].
+    """
+    boards, rows, tiles = boards.copy(), np.arange(len(boards)), np.zeros(moves.shape, dtype=np.uint8)
+    states, blanks = np.full(len(boards), START, dtype=np.int64), boards.argmin(axis=1)
+    steps = np.array(blank_steps(engine.size))
+    for i, at_depth in enumerate(moves.T):
+        rows = rows[lengths[rows] > i]
+        cells = blanks[rows] + steps[at_depth[rows]]
+        tiles[rows, i] = boards[rows, cells]
+        boards[rows, blanks[rows]] = tiles[rows, i]
+        boards[rows, cells] = BLANK
+        blanks[rows] = cells
+        states[rows] = engine.fsm.successors[states[rows], at_depth[rows]]
+    return tiles, boards, states
 
 
 def paths_before(engine: Engine, board: Tiles, path: bytes) -> tuple[list[bytes], int]:

@@ -24,6 +24,8 @@ from solver.engine.threads import ONE_SOLUTION, ThresholdSearch, Wanted
 from solver.engine.worker_pool import WorkerPool
 from solver.progress import WARM_UP_LIMITS, Clock, Iteration, Limits, Report
 
+# Boards that one call searches at most: enough to keep Python out, few enough to keep all threads busy.
+MOST_BOARDS = 64
 # Looks for a solution without IDA*, and returns None if it finds none. Its arguments are the board, the most moves of
 # the solution, the nodes of the last threshold at a pace of 1 (it should take a small part of their time), the time at
 # which it must end, and the report, which it calls every fraction of a second.
@@ -35,13 +37,16 @@ OfHardBoard = Callable[[int], tuple[Report | None, Checkpoint | None]]
 class IdaStar:
     """IDA* with an engine, for its goal. Thread-safe."""
 
+    # That one call of `search_many` should get.
+    most_boards = MOST_BOARDS
+
     def __init__(
         self, engine: Engine, *, operator_order: bool = False, find_solution: FindSolution | None = None
     ) -> None:
         """`operator_order`: without a pool, search in the order of the textbook. `find_solution`: called after a long
         threshold; if it finds a solution of the next one, that is not searched.
         """
-        self.engine, self.stacks = engine, StackPool(engine)
+        self.engine, self.stacks, self.pace = engine, StackPool(engine), engine.pace
         self.operator_order, self.find_solution = operator_order, find_solution
 
     def search(
@@ -90,7 +95,7 @@ class IdaStar:
         its finished thresholds when the search is yielded; with `continues` it had some before.
         """
         start = time.perf_counter()
-        many = BoardsSearch(boards if isinstance(boards, Roots) else self.engine.roots(boards), start)
+        many = BoardsSearch(boards if isinstance(boards, Roots) else self.roots(boards), start)
         limits = limits or Limits()
         in_order = self.operator_order and pool is None and not wanted.finds_all
         n_nodes = self.stacks.slice_nodes
@@ -113,6 +118,16 @@ class IdaStar:
                 many.note(row, search.run())
                 stack.counters[:] = 0
         yield many
+
+    def roots(self, boards: npt.ArrayLike) -> Roots:
+        """Evaluate boards for `search_many`. Raises what `Engine.roots` raises."""
+        return self.engine.roots(boards)
+
+    def search_threshold(
+        self, frontier: Frontier, stack: Stack, max_nodes: int, clock: Clock, pool: WorkerPool | None, wanted: Wanted
+    ) -> None:
+        """Search a frontier, which began on the stack, to its end or a limit. Raises what `ThresholdSearch` raises."""
+        ThresholdSearch(self.stacks, frontier, max_nodes, wanted).search(stack, clock, pool)
 
     def load_kernels(self, board: Tiles) -> None:
         """Load or compile all kernels of searches, also those of threads, on a board one move from the goal.
@@ -150,7 +165,7 @@ class _LongSearch:
     in_order: bool
 
     def __post_init__(self) -> None:
-        self.roots, self.row, self.pace = self.many.roots, self.many.row, self.ida_star.engine.pace
+        self.roots, self.row, self.pace = self.many.roots, self.many.row, self.ida_star.pace
         self.board: Tiles = tuple(self.roots.boards[self.row].tolist())
         # Seconds of earlier runs.
         self.earlier_s = 0.0
@@ -172,8 +187,8 @@ class _LongSearch:
                 return self._result(finished, tiles)
             else:
                 frontier = self._frontier_of(threshold, finished, nodes_left)
-            search = ThresholdSearch(self.ida_star.stacks, frontier, nodes_left, self.wanted)
-            search.search(self.stack, self.clock, self.pool)
+            frontier.nodes_before = finished[-1].generated if finished else 0
+            self.ida_star.search_threshold(frontier, self.stack, nodes_left, self.clock, self.pool, self.wanted)
             self.earlier_s += frontier.seconds
             if self.in_order and frontier.tiles:
                 frontier = self._search_in_order(frontier, nodes_left)

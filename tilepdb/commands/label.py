@@ -15,11 +15,13 @@ from tilepdb.commands.board_input import parse_shard, read_boards
 from tilepdb.commands.opened_tables import OpenDatabases
 from tilepdb.commands.options import (
     BoardOptions,
+    DeviceOption,
     FreshOption,
     SeedOption,
     ShardOption,
     TableOptions,
     ThreadsOption,
+    check_device,
     option_group,
 )
 from tilepdb.commands.output import message, plural, prepare
@@ -29,7 +31,7 @@ if TYPE_CHECKING:
     from pdb_study.labels import BoardSource
 
 _SMALL_CELLS = 16
-_SMALL_CHUNK, _LARGE_CHUNK = 1000, 16
+_SMALL_CHUNK, _CARD_CHUNK, _LARGE_CHUNK = 1000, 250_000, 16
 _MOST_LENGTHS = 100_000
 # Of the names of files in a description.
 _MOST_CHARACTERS = 300
@@ -81,7 +83,7 @@ class DatasetOptions:
             max=1_000_000,
             metavar="N",
             help="Number of boards between two checkpoints, from which the same command continues. The default is "
-            "1000, and 16 for boards of more than 16 cells.",
+            "1000, 250000 with --device cuda, and 16 for boards of more than 16 cells.",
             show_default=False,
         ),
     ] = None
@@ -93,6 +95,7 @@ def label(
     dataset: DatasetOptions,
     tables: TableOptions,
     threads: ThreadsOption = None,
+    device: DeviceOption = "cpu",
 ) -> None:
     """Write a dataset of boards and their exact distances.
 
@@ -100,6 +103,7 @@ def label(
     command line, from files (also of DeepCubeA) or from sets. All boards have one size and one goal. The same command
     continues after Ctrl-C or a crash. docs/how-to/numpy.md describes the columns.
     """
+    check_device(device)
     prepare()
     from pdb_study.labels import write_labels
     from pdb_study.labels.formats import check_format
@@ -114,7 +118,8 @@ def label(
         # Before standard tables are built.
         check_format(dataset.out)
         databases = opened.databases_for(source.size, source.goal)
-        chunk = dataset.chunk or (_SMALL_CHUNK if source.size.n_cells <= _SMALL_CELLS else _LARGE_CHUNK)
+        small_chunk = _SMALL_CHUNK if device == "cpu" else _CARD_CHUNK
+        chunk = dataset.chunk or (small_chunk if source.size.n_cells <= _SMALL_CELLS else _LARGE_CHUNK)
         display = stack.enter_context(LabelDisplay(dataset.out.name, source.n_boards))
         n_unsolvable = write_labels(
             dataset.out,
@@ -123,6 +128,7 @@ def label(
             content=content,
             chunk=chunk,
             n_threads=threads,
+            device=device,
             command=shlex.join(["pdb", *sys.argv[1:]]),
             fresh=dataset.fresh,
             progress=display.show_labels,

@@ -12,7 +12,14 @@ import typer
 from pdb_core.errors import InputError, WrongAnswerError
 from tilepdb.commands import completion
 from tilepdb.commands.opened_tables import open_file
-from tilepdb.commands.options import EncodingOption, FormatOption, LoadOption, SeedOption
+from tilepdb.commands.options import (
+    DeviceOption,
+    EncodingOption,
+    FormatOption,
+    LoadOption,
+    SeedOption,
+    check_device,
+)
 from tilepdb.commands.output import Record, message, prepare, write_records
 
 if TYPE_CHECKING:
@@ -59,6 +66,7 @@ def _checks(program: Any) -> Iterator[tuple[str, Any]]:
     from pdb_core import __version__, jit
     from pdb_core.messages import format_bytes
     from pdb_core.resources import available_cores, available_disk, available_memory
+    from solver.cuda.card import describe_card
 
     yield "tile-pdb", __version__
     yield "python", f"{platform.python_version()} on {platform.system()} {platform.machine()}"
@@ -75,6 +83,7 @@ def _checks(program: Any) -> Iterator[tuple[str, Any]]:
         "kept on disk" if jit.keeps_compiled_kernels() else "not kept: compiled anew in every run",
     )
     yield "huge pages", _huge_pages()
+    yield "graphics card", describe_card()
     yield "self-test", _self_test()
     if program is not None:
         from tilepdb.commands.warm_up import warm_up
@@ -145,13 +154,16 @@ def bench(
     ] = None,
     encoding: EncodingOption = "bits",
     load: LoadOption = "huge",
+    device: DeviceOption = "cpu",
     output: FormatOption = "text",
 ) -> None:
     """Measure builds and searches on this machine.
 
     Build each partition as a whole process, then solve random boards and sets of boards on one thread. Print the median
-    time of the builds, and the nodes and nodes/s of the searches.
+    time of the builds, and the nodes and nodes/s of the searches. With --device cuda, the random boards are also solved
+    together.
     """
+    check_device(device)
     prepare()
     import tempfile
 
@@ -166,10 +178,12 @@ def bench(
             name = f"{partition} {encoding}"
             yield _measure_build(partition, encoding, path, repeats)
             with open_file(path, load, verify=False) as database:
-                solver, plain = Solver(database), Solver(database, plain=True)
+                solver, plain = Solver(database, device=device), Solver(database, plain=True)
                 random = [(board, None) for board in random_boards(database.size, database.goal, boards, seed)]
                 yield _measure_searches(f"{name}: {boards} random boards, --plain", plain, random)
                 yield _measure_searches(f"{name}: {boards} random boards", solver, random)
+                if device == "cuda":
+                    yield _measure_together(f"{name}: {boards} random boards together", solver, random)
                 for set_name, instances in of_size.items():
                     yield _measure_searches(f"{name}: {set_name}", solver, instances)
 
@@ -247,6 +261,26 @@ def _measure_searches(name: str, solver: "Solver", boards: "Sequence[tuple[Tiles
         "mean_generated": generated / len(solutions),
         "generated": generated,
         "expanded": sum(solution.expanded for solution in solutions),
+        "nodes_per_second": generated / seconds,
+    }
+
+
+def _measure_together(name: str, solver: "Solver", boards: "Sequence[tuple[Tiles, Tiles | None]]") -> dict[str, Any]:
+    rows = [board for board, _ in boards]
+    solver.solve_many(rows)  # compiles the kernels
+    start = time.perf_counter()
+    solved = solver.solve_many(rows)
+    seconds, generated = time.perf_counter() - start, int(solved.generated.sum())
+    return {
+        "measurement": name,
+        "boards": len(rows),
+        "seconds": seconds,
+        "mean_ms": 1000 * seconds / len(rows),
+        "mean_h": float(solved.h.mean()),
+        "mean_length": float(solved.lengths.mean()),
+        "mean_generated": generated / len(rows),
+        "generated": generated,
+        "expanded": int(solved.expanded.sum()),
         "nodes_per_second": generated / seconds,
     }
 

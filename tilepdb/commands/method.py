@@ -19,12 +19,15 @@ if TYPE_CHECKING:
     from solver import Checkpoint, Limits, Solution, WorkerPool
     from solver.answers.requests import AnswerSource, Hooks, Request
     from solver.progress import Report
+    from solver.solve import Device
 
     ListSolutions = Callable[[str, tuple[int, ...]], None]
 
 APPROXIMATE = "approximate"
 DATABASES = "db"
 _DEFAULT_HEURISTIC = "manhattan"
+# Boards that one call gives a card at most.
+_MOST_ON_CARD = 100_000
 
 
 @dataclass(frozen=True)
@@ -38,6 +41,7 @@ class Method:
     memory_limit_bytes: int | None = None
     plain: bool = False
     all_solutions: bool = False
+    device: "Device" = "cpu"
 
     @property
     def heuristic(self) -> str | None:
@@ -116,12 +120,14 @@ def search_source(
     `listed` gets all optimal solutions of each board, with its id.
     """
     from solver.answers.sources import BatchAnswers, SingleAnswers
+    from solver.engine.search import MOST_BOARDS
 
     is_limited = limits.time_limit is not None or limits.max_nodes is not None
     is_ida_star = method.algorithm == IDA_STAR
     solver_for = _solvers(method, databases, n_at_a_time=n_threads)
     if is_ida_star and method.uses_databases and not (method.all_solutions or is_limited):
-        return BatchAnswers(solver_for, n_threads=n_threads, hooks=hooks)
+        n_most = _MOST_ON_CARD if method.device == "cuda" else MOST_BOARDS
+        return BatchAnswers(solver_for, n_threads=n_threads, hooks=hooks, n_most=n_most)
 
     def search(request: "Request", report: "Report", pool: "WorkerPool | None", checkpoint: "Checkpoint") -> "Solution":
         if method.algorithm == APPROXIMATE:
@@ -161,7 +167,7 @@ def _solvers(method: Method, databases: OpenDatabases, *, n_at_a_time: int) -> "
     @functools.cache
     def of_tables(*tables: "Database") -> Solver:
         """Return the solver for tables, which serve several goals."""
-        return Solver(*tables, plain=method.plain)
+        return Solver(*tables, plain=method.plain, device=method.device)
 
     @functools.cache
     def make(size: "BoardSize", goal: "Tiles") -> Any:

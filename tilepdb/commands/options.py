@@ -67,6 +67,13 @@ ThreadsOption = Annotated[
     int | None,
     typer.Option(min=1, max=1024, metavar="N", help="Number of threads; all cores by default.", show_default=False),
 ]
+DeviceOption = Annotated[
+    Literal["cpu", "cuda"],
+    typer.Option(
+        "--device",
+        help="cuda: search on an NVIDIA card what takes long. It needs the extra cuda; pdb doctor says if it is there.",
+    ),
+]
 EncodingOption = Annotated[
     Literal["bits", "bytes"],
     typer.Option(
@@ -212,6 +219,14 @@ class LimitOptions:
         int | None,
         typer.Option(min=1, metavar="N", help="Limit of generated nodes for each board. The default is none."),
     ] = None
+
+
+def check_device(device: str) -> None:
+    """Raise `InputError` if a card is chosen and there is none."""
+    if device == "cuda":
+        from solver.cuda.card import check_card
+
+        check_card()
 
 
 @option_group

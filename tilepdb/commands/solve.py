@@ -17,12 +17,14 @@ from tilepdb.commands.opened_tables import OpenDatabases
 from tilepdb.commands.options import (
     AlgorithmOptions,
     AnswerOptions,
+    DeviceOption,
     IdaStarOptions,
     LimitOptions,
     LoggedAnswerOptions,
     SolveBoardOptions,
     SolveClusterOptions,
     TableOptions,
+    check_device,
 )
 from tilepdb.commands.output import message, plural, prepare
 from tilepdb.commands.progress import ClusterDisplay, SearchDisplay
@@ -40,6 +42,7 @@ def solve(
     ida_star: IdaStarOptions,
     cluster: SolveClusterOptions,
     output: LoggedAnswerOptions,
+    device: DeviceOption = "cpu",
 ) -> None:
     """Find optimal solutions of boards with pattern databases.
 
@@ -55,7 +58,11 @@ def solve(
             "a cluster finds one optimal solution, and --all counts all of them; "
             "leave out --scheduler to solve on this machine, with all its cores"
         )
-    _answer_boards(Method(all_solutions=ida_star.all_solutions), boards, tables, limits, output, ida_star, cluster)
+    check_device(device)
+    if cluster.scheduler is not None and device != "cpu":
+        raise InputError("the workers of a cluster search on processors; leave out --device or --scheduler")
+    method = Method(all_solutions=ida_star.all_solutions, device=device)
+    _answer_boards(method, boards, tables, limits, output, ida_star, cluster)
 
 
 def search(

@@ -1,0 +1,45 @@
+"""The graphics card: is there one, and what is missing if not. Importing this module imports no CUDA."""
+
+import os
+from importlib.util import find_spec
+
+from pdb_core.errors import InputError
+from pdb_core.messages import format_bytes
+
+
+def check_card() -> None:
+    """Raise `InputError` if no card can be used: the package, the driver or the card is missing."""
+    # The simulator of tests is part of numba.
+    if os.environ.get("NUMBA_ENABLE_CUDASIM", "0") not in ("", "0"):
+        return
+    if find_spec("numba_cuda") is None:
+        raise InputError(
+            "a card needs numba-cuda, which is not installed; run pip install 'tile-pdb[cuda]', or use the processor"
+        )
+    from numba.cuda.cudadrv.error import CudaSupportError
+
+    from solver.cuda.dialect import cuda
+
+    try:
+        n_cards = len(cuda.gpus)
+    except CudaSupportError:
+        raise InputError("the driver of NVIDIA cards was not found; install it, or use the processor") from None
+    if not n_cards:
+        raise InputError("no NVIDIA card was found; look at CUDA_VISIBLE_DEVICES, or use the processor")
+
+
+def describe_card() -> str:
+    """Return the card that would be used, in words, or what is missing."""
+    try:
+        check_card()
+    except InputError as error:
+        return str(error).partition(";")[0]
+    from solver.cuda.dialect import IS_SIMULATED, cuda
+
+    if IS_SIMULATED:
+        return "the simulator of numba"
+    free, total = cuda.current_context().get_memory_info()
+    version = ".".join(map(str, cuda.runtime.get_version()))
+    name = cuda.get_current_device().name
+    name = name.decode() if isinstance(name, bytes) else name
+    return f"{name}, {format_bytes(free)} of {format_bytes(total)} free, CUDA {version}"

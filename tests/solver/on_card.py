@@ -1,0 +1,179 @@
+"""Searches on a card have the lengths and counts of the processor. `test_cuda` runs this file in numba's simulator.
+
+`scripts/test-cuda` runs it on a card.
+"""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from pdb_core.board_size import parse_size
+from pdb_core.errors import InputError, TableFileDamagedError
+from pdb_core.puzzle import random_boards
+from pdb_query import Database
+from solver import Checkpoint, Limits, Solver
+from solver.cuda import launches as launches_module, search as search_module
+from solver.cuda.device_units import MAX_UNITS
+from solver.cuda.search import CardIdaStar
+from solver.cuda.tables import CardTables
+from solver.engine.rounds.catalogue import distinct_units
+from solver.progress import Iteration
+from tests import rows
+from tests.command_line import pdb, records
+from tests.pdb_query.test_lookup import with_table_bytes
+from tests.solving import database_for, divide_early, engine_for, walked
+
+PAIRS_OF_24 = "/".join(f"{tile},{tile + 1}" for tile in range(1, 25, 2))
+TRIPLES_OF_24 = "/".join(f"{tile},{tile + 1},{tile + 2}" for tile in range(1, 25, 3))
+THREE_PARTITIONS = "1,2,3,4/5,6,7,8+1,2,3,4/5,6/7,8+1,4,7/2,3,5/6,8"
+
+
+@pytest.fixture(autouse=True)
+def card_searches_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No board is too easy for the card, and no item too small to be written back."""
+    monkeypatch.setattr(search_module, "_LEAST_BOARDS", 1)
+    monkeypatch.setattr(search_module, "_MOST_CELLS", 99)
+    monkeypatch.setattr(search_module, "_LEAST_NODES", 1)
+    monkeypatch.setattr(launches_module, "_SHARES", ((1, 8), (float("inf"), 20)))
+
+
+def databases(names: str, size: str, goal: str = "blank-last") -> list[Database]:
+    named = {"pairs": PAIRS_OF_24, "triples": TRIPLES_OF_24, "three": THREE_PARTITIONS}
+    return [database_for(named.get(name, name), size, goal, "bits", "additive") for name in names.split()]
+
+
+def near_boards(database: Database, n: int, n_moves: int) -> np.ndarray:
+    """Return boards some random moves from the goal, and the goal."""
+    generator, size = np.random.default_rng(1), database.size
+    boards = [walked(database.goal, size, int(generator.integers(n_moves + 1)), generator) for _ in range(n - 1)]
+    return np.array([database.goal, *boards], dtype=np.uint8)
+
+
+def nodes(thresholds: tuple[Iteration, ...]) -> list[tuple[int, int, int]]:
+    return [(at.threshold, at.generated, at.expanded) for at in thresholds]
+
+
+# Tables | size | goal | boards | the longest walk.
+MANY = """
+1,2,3/4,5 | 2x3 | blank-last | 4 | 30
+8 | 3x3 | blank-last | 4 | 60
+1,2,5/3,4,6/7,8 | 3x3 | snail | 4 | 20
+three 1,2,3,4/5,6,7,8 1,2/3,6/4,7/5,8 | 3x3 | blank-last | 2 | 14
+1,2,5,6,9,10/3,4,7,8,11 | 4x3 | blank-last | 4 | 20
+555 | 4x4 | blank-first | 4 | 20
+78 | 4x4 | blank-last | 5 | 22
+78 | 4x4 | blank-first | 3 | 20
+pairs triples | 5x5 | blank-last | 4 | 16
+"""
+
+
+@pytest.mark.parametrize(("names", "size", "goal", "n", "n_moves"), rows(MANY))
+def test_boards_together_have_the_counts_of_the_processor(
+    names: str, size: str, goal: str, n: str, n_moves: str
+) -> None:
+    """Each solution was replayed. The list of items outgrows the card's memory in the simulator."""
+    opened = databases(names, size, goal)
+    boards = near_boards(opened[0], int(n), int(n_moves))
+    processor, card = Solver(*opened).ida_star, Solver(*opened, device="cuda").ida_star
+    *_, expected = processor.search_many(boards)
+    *_, found = card.search_many(boards)
+    assert found.lengths.tolist() == expected.lengths.tolist()
+    for row in range(len(boards)):
+        assert nodes(found.iterations(row)[:-1]) == nodes(expected.iterations(row)[:-1])
+        assert len(found.result(row).moves or ()) == expected.lengths[row]
+
+
+def test_more_than_32_units_are_searched() -> None:
+    units = distinct_units(Solver(*databases("pairs triples", "5x5")).ida_star.engine.sums)
+    assert 32 < len(units) <= MAX_UNITS
+
+
+@pytest.mark.parametrize(("names", "size", "n_moves"), rows("555 | 4x4 | 30\n1,2,5/3,4,6/7,8 | 3x3 | 60"))
+def test_hard_board_continues_on_the_card_from_a_checkpoint(
+    names: str, size: str, n_moves: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A threshold that is begun on the processor, divided or not, has the same nodes, however often it is paused."""
+    divide_early(monkeypatch, 50, 5_000, 0.3)
+    monkeypatch.setattr(search_module, "_LEAST_BOARDS", 2)
+    monkeypatch.setattr("solver.engine.stack._SLICE_NODES", 200)
+    monkeypatch.setattr(search_module, "_PACE", 1)
+    monkeypatch.setattr(search_module, "_LOOK_S", 0.0)
+    opened = databases(names, size)
+    board = walked(opened[0].goal, parse_size(size), int(n_moves), np.random.default_rng(2))
+    processor, card = Solver(*opened), Solver(*opened, device="cuda")
+    expected, checkpoint, n_runs = processor.solve(board), Checkpoint(), 0
+    found = card.solve(board)
+    assert (found.length, nodes(found.thresholds[:-1])) == (expected.length, nodes(expected.thresholds[:-1]))
+    while True:
+        n_runs += 1
+        generated = sum(at.generated for at in checkpoint.finished)
+        found = card.solve(board, limits=Limits(max_nodes=generated + 120 * n_runs), checkpoint=checkpoint)
+        if found.optimal:
+            break
+    assert n_runs > 1
+    assert (found.length, nodes(found.thresholds[:-1])) == (expected.length, nodes(expected.thresholds[:-1]))
+
+
+def test_labels_are_those_of_the_processor() -> None:
+    (database,) = databases("1,2,5/3,4,6/7,8", "3x3")
+    boards = random_boards("3x3", n_boards=3, seed=5)
+    boards[2, [0, 1]] = boards[2, [1, 0]]  # cannot be solved
+    expected, found = Solver(database).label(boards), Solver(database, device="cuda").label(boards)
+    for name in ("distances", "first_moves", "after"):
+        np.testing.assert_array_equal(getattr(found, name), getattr(expected, name))
+
+
+def test_board_that_is_too_hard_for_many_is_searched_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(search_module, "_MOST_NODES", 100)
+    (database,) = databases("1,2,5/3,4,6/7,8", "3x3")
+    boards = random_boards("3x3", n_boards=3, seed=5)
+    expected, found = (Solver(database, device=device).solve_many(boards, moves=True) for device in ("cpu", "cuda"))
+    np.testing.assert_array_equal(found.lengths, expected.lengths)
+    assert found.moves is not None
+    assert found.moves.shape[1] == expected.lengths.max()
+
+
+def test_distances_of_units_are_those_of_the_processor() -> None:
+    for names, size, n_moves in (("555", "4x4", 200), ("triples", "5x5", 200), ("1,2,3/4,5", "2x3", 30)):
+        (database,) = databases(names, size)
+        engine = Solver(database).ida_star.engine
+        boards = near_boards(database, 4, n_moves)
+        values = database.probe_batch(boards).values
+        units = distinct_units(engine.sums).values()
+        expected = np.stack([values[:, unit.view, unit.pattern] for unit in units], axis=1)
+        np.testing.assert_array_equal(CardTables(engine).distances(boards), expected)
+
+
+def test_damaged_table_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Walks that end nowhere, and a search that ends elsewhere than at the goal."""
+    monkeypatch.setattr(launches_module, "_SHARES", ((float("inf"), 1 << 20),))
+    with database_for("1,2,5/3,4,6/7,8", "3x3", encoding="bits") as sound:
+        boards = near_boards(sound, 12, 12)
+        roots = CardIdaStar(engine_for([sound]).engine).roots(boards)
+        content = np.zeros_like(sound.lookup_tables.memory)
+        with with_table_bytes(sound, content) as database:
+            damaged = CardIdaStar(engine_for([database]).engine)
+            with pytest.raises(TableFileDamagedError):
+                damaged.roots(boards[-1:])
+            with pytest.raises(TableFileDamagedError):
+                list(damaged.search_many(roots.within(np.array([11]), roots.thresholds[[11]])))
+
+
+def test_tables_that_a_card_cannot_search_are_refused() -> None:
+    with pytest.raises(InputError, match=r"additive tables in bits .* use the processor"):
+        Solver(database_for("555", "4x4", encoding="bytes"), device="cuda")
+
+
+def test_command_solves_and_labels_on_the_card(tmp_path: Path) -> None:
+    (database,) = databases("1,2,5/3,4,6/7,8", "3x3")
+    board = "1 2 3/4 0 6/7 5 8"
+    (answer,) = records("solve", "--db", str(database.path), "--device", "cuda", board)
+    assert (answer["length"], answer["moves"], answer["optimal"]) == (2, [5, 8], True)
+    contents = []
+    for device in ("cpu", "cuda"):
+        out = tmp_path / f"{device}.npz"
+        pdb("label", "--db", str(database.path), "--device", device, "--random", "3", "--out", str(out))
+        with np.load(out) as arrays:
+            contents.append({name: arrays[name].tolist() for name in arrays if arrays[name].dtype.kind in "iu"})
+    assert contents[0] == contents[1]
