@@ -16,8 +16,6 @@ MAX_UNITS, MAX_SUMS, MAX_CELLS, MAX_TILES = 64, 32, 26, 8
 TILES_OF_WORD, TILE_BITS, REST_SHIFT = 12, 5, 32
 SUMS_OF_WORD = 8
 WORDS_OF_BOARD = 2
-# The bytes of a slack that are 0: the highest bit of each is set by the first two masks, and moved to the lowest byte.
-_LOW_BITS, _GATHER = 0x7F7F7F7F7F7F7F7F, 0x0102040810204080
 # Of a record of a cell set: the first block, then four bits a cell, ten of them in its first word.
 _BLOCK_BITS, _REGION_BITS, _CELLS_OF_WORD = 24, 4, 10
 
@@ -64,7 +62,7 @@ class UnitTables(NamedTuple):
     small    uint8: the tiles of each unit, 8 each; its frame, 32 each; the unit of each tile in each sum, 32 each; the
              goal, 32; the number of tiles of each unit
     masks    uint64[32]: the units that a move of each tile changes
-    spreads  uint64[u, 4]: 1 in the byte of each sum that a unit belongs to
+    sums     uint32[u]: the sums that a unit belongs to, as a mask
     places   uint32[u, 4]: bits of a block; where its low and high parts of ranks and its records begin
     starts   uint64[u]: where its table begins, in bits
     low, high  int32: parts of the ranks of cell sets
@@ -74,20 +72,13 @@ class UnitTables(NamedTuple):
 
     small: Any
     masks: Any
-    spreads: Any
+    sums: Any
     places: Any
     starts: Any
     low: Any
     high: Any
     records: Any
     table: Any
-
-
-@device_function
-def without_slack(slacks: Any) -> Any:
-    """Return a bit for each byte of a word that is 0."""
-    zeros = ~(((slacks & uint64(_LOW_BITS)) + uint64(_LOW_BITS)) | slacks | uint64(_LOW_BITS))
-    return uint32(((zeros >> uint64(7)) * uint64(_GATHER)) >> uint64(56))
 
 
 @device_function
@@ -153,52 +144,35 @@ def bit_of(places: Any, starts: Any, tables: Any, unit: Any, row: Any, digits: A
 @lru_cache(maxsize=8)
 def unit_kind(shape: UnitShape) -> Kind:
     """Return the device functions for tables of a shape."""
-    n_cells, n_units, _n_sums, n_tiles, low_bits, high_bits, block = shape
+    n_cells, n_units, n_sums, n_tiles, low_bits, high_bits, block = shape
     frames, units, goal, sizes, n_small = shape.starts
     mask_type, highest = (uint32, highest_of_32) if n_units <= 32 else (uint64, highest_of_64)
-    planes, n_slacks = HEAD + WORDS_OF_BOARD, shape.n_slack_words
-    slacks = planes + shape.n_plane_words
+    planes, n_slack_words = HEAD + WORDS_OF_BOARD, shape.n_slack_words
+    first_slack = planes + shape.n_plane_words
 
     @device_function
     def prepare(tables):
         small = cuda.shared.array(n_small, uint8)
         masks = cuda.shared.array(32, mask_type)
-        spreads = cuda.shared.array((n_units, n_slacks), uint64)
         places = cuda.shared.array((n_units, 4), uint32)
         starts = cuda.shared.array(n_units, uint64)
-        touched = cuda.shared.array(n_units, uint32)
+        sums = cuda.shared.array(n_units, uint32)
         board = cuda.shared.array((n_cells, block), uint8)
         cells = cuda.shared.array((n_cells, block), uint8)
+        slacks = cuda.shared.array((n_sums, block), uint8)
         for i in range(cuda.threadIdx.x, n_small, cuda.blockDim.x):
             small[i] = tables.small[i]
         for i in range(cuda.threadIdx.x, 32, cuda.blockDim.x):
             masks[i] = mask_type(tables.masks[i])
         for u in range(cuda.threadIdx.x, n_units, cuda.blockDim.x):
-            starts[u] = tables.starts[u]
-            sums = uint32(0)
-            for w in range(n_slacks):
-                spread = tables.spreads[u, w]
-                spreads[u, w] = spread
-                sums |= without_slack(~(spread * uint64(255))) << uint32(SUMS_OF_WORD * w)
-            touched[u] = sums
+            starts[u], sums[u] = tables.starts[u], tables.sums[u]
             for i in range(4):
                 places[u, i] = tables.places[u, i]
-        return small, masks, spreads, places, starts, touched, board, cells
-
-    @device_function
-    def sums_without_slack(s0, s1, s2, s3):
-        full = without_slack(s0)
-        if n_slacks > 1:
-            full |= without_slack(s1) << uint32(8)
-        if n_slacks > 2:
-            full |= without_slack(s2) << uint32(16)
-        if n_slacks > 3:
-            full |= without_slack(s3) << uint32(24)
-        return full
+        return small, masks, places, starts, sums, board, cells, slacks
 
     @device_function
     def load(at, items, row):
-        board, cells, me = at[6], at[7], cuda.threadIdx.x
+        board, cells, slacks, me = at[5], at[6], at[7], cuda.threadIdx.x
         for c in range(n_cells):
             if c < WORDS_OF_BOARD * TILES_OF_WORD:
                 word = items[row, HEAD + c // TILES_OF_WORD] >> uint64(TILE_BITS * (c % TILES_OF_WORD))
@@ -212,18 +186,16 @@ def unit_kind(shape: UnitShape) -> Kind:
             bit_1 = mask_type(items[row, planes] >> uint64(32))
         else:
             bit_0, bit_1 = mask_type(items[row, planes]), mask_type(items[row, planes + 1])
-        s0, s1, s2, s3 = items[row, slacks], uint64(0), uint64(0), uint64(0)
-        if n_slacks > 1:
-            s1 = items[row, slacks + 1]
-        if n_slacks > 2:
-            s2 = items[row, slacks + 2]
-        if n_slacks > 3:
-            s3 = items[row, slacks + 3]
-        return bit_0, bit_1, s0, s1, s2, s3, sums_without_slack(s0, s1, s2, s3)
+        full = uint32(0)
+        for s in range(n_sums):
+            word = items[row, first_slack + s // SUMS_OF_WORD] >> uint64(8 * (s % SUMS_OF_WORD))
+            slacks[s, me] = uint8(word & uint64(255))
+            full |= uint32(slacks[s, me] == uint8(0)) << uint32(s)
+        return bit_0, bit_1, full
 
     @device_function
     def store(at, state, items, row):
-        board, me = at[6], cuda.threadIdx.x
+        board, slacks, me = at[5], at[7], cuda.threadIdx.x
         for w in range(WORDS_OF_BOARD):
             word = uint64(0)
             for i in range(TILES_OF_WORD):
@@ -237,27 +209,25 @@ def unit_kind(shape: UnitShape) -> Kind:
             items[row, planes] = uint64(state[0]) | (uint64(state[1]) << uint64(32))
         else:
             items[row, planes], items[row, planes + 1] = uint64(state[0]), uint64(state[1])
-        items[row, slacks] = state[2]
-        if n_slacks > 1:
-            items[row, slacks + 1] = state[3]
-        if n_slacks > 2:
-            items[row, slacks + 2] = state[4]
-        if n_slacks > 3:
-            items[row, slacks + 3] = state[5]
+        for w in range(n_slack_words):
+            word = uint64(0)
+            for i in range(min(SUMS_OF_WORD, n_sums - SUMS_OF_WORD * w)):
+                word |= uint64(slacks[SUMS_OF_WORD * w + i, me]) << uint64(8 * i)
+            items[row, first_slack + w] = word
 
     @device_function
     def begin(at, state, cell):
-        tile = int32(at[6][cell, cuda.threadIdx.x])
+        tile = int32(at[5][cell, cuda.threadIdx.x])
         todo = at[1][tile]
-        if state[6] != uint32(0):
-            unit = int32(at[0][units + 32 * highest_of_32(state[6]) + tile])
+        if state[2] != uint32(0):
+            unit = int32(at[0][units + 32 * highest_of_32(state[2]) + tile])
         else:
             unit = highest(todo)
         return tile, unit, todo, mask_type(0)
 
     @device_function
     def look_up(at, tables, state, child, blank, cell):
-        small, cells, me = at[0], at[7], cuda.threadIdx.x
+        small, cells, me = at[0], at[6], cuda.threadIdx.x
         tile, unit, todo, rose = child
         # Step 1. The cell set, and the Lehmer digits of the arrangement: how many smaller labels are behind each.
         k = int32(n_tiles) if n_tiles else int32(small[sizes + unit])
@@ -267,15 +237,15 @@ def unit_kind(shape: UnitShape) -> Kind:
             place = blank if of_unit == tile else int32(cells[of_unit, me])
             occupied, digits = with_tile(occupied, digits, i, small[frames + 32 * unit + place])
         # Step 2. Bit 1 of its distance: the distance rose if it is that of one more.
-        row = row_of_set(at[3], tables, unit, occupied, low_bits, high_bits)
+        row = row_of_set(at[2], tables, unit, occupied, low_bits, high_bits)
         in_frame = uint32(small[frames + 32 * unit + cell])
-        bit = mask_type(bit_of(at[3], at[4], tables, unit, row, digits, k, in_frame))
+        bit = mask_type(bit_of(at[2], at[3], tables, unit, row, digits, k, in_frame))
         one_more = ((state[0] ^ state[1]) >> mask_type(unit)) & mask_type(1)
         has_risen = mask_type(1) ^ bit ^ one_more
         todo &= ~(mask_type(1) << mask_type(unit))
         rose |= has_risen << mask_type(unit)
         status = int32(PENDING)
-        if has_risen != mask_type(0) and (at[5][unit] & state[6]) != uint32(0):
+        if has_risen != mask_type(0) and (at[4][unit] & state[2]) != uint32(0):
             status = int32(DROPPED)
         elif todo == mask_type(0):
             status = int32(KEPT)
@@ -284,25 +254,25 @@ def unit_kind(shape: UnitShape) -> Kind:
         return status, (tile, unit, todo, rose)
 
     @device_function
-    def changed(at, state, rose, sign):
-        """Return the slacks and the sums without one; `sign` is -1 or 1, as an unsigned number."""
-        spreads = at[2]
-        s0, s1, s2, s3 = state[2], state[3], state[4], state[5]
+    def changed(at, full, rose, change):
+        """Add `change` to the slacks of the sums that rose. Return the sums without one."""
+        slacks, me = at[7], cuda.threadIdx.x
         while rose != mask_type(0):
             unit = highest(rose)
             rose ^= mask_type(1) << mask_type(unit)
-            s0 += sign * spreads[unit, 0]
-            if n_slacks > 1:
-                s1 += sign * spreads[unit, 1]
-            if n_slacks > 2:
-                s2 += sign * spreads[unit, 2]
-            if n_slacks > 3:
-                s3 += sign * spreads[unit, 3]
-        return s0, s1, s2, s3, sums_without_slack(s0, s1, s2, s3)
+            sums = at[4][unit]
+            while sums != uint32(0):
+                s = highest_of_32(sums)
+                one = uint32(1) << uint32(s)
+                sums ^= one
+                slack = int32(slacks[s, me]) + change
+                slacks[s, me] = uint8(slack)
+                full = full | one if slack == int32(0) else full & ~one
+        return full
 
     @device_function
     def move_tile(at, tile, source, target):
-        board, cells, me = at[6], at[7], cuda.threadIdx.x
+        board, cells, me = at[5], at[6], cuda.threadIdx.x
         board[target, me] = uint8(tile)
         board[source, me] = uint8(0)
         cells[tile, me] = uint8(target)
@@ -313,21 +283,19 @@ def unit_kind(shape: UnitShape) -> Kind:
         move_tile(at, tile, cell, blank)
         bit_0 = state[0] ^ mask
         bit_1 = (state[1] & ~mask) | (~(rose ^ state[0] ^ state[1]) & mask)
-        s0, s1, s2, s3, full = changed(at, state, rose, uint64(0xFFFFFFFFFFFFFFFF))
-        return (bit_0, bit_1, s0, s1, s2, s3, full), rose
+        return (bit_0, bit_1, changed(at, state[2], rose, int32(-1))), rose
 
     @device_function
     def pop(at, state, rose, blank, before):
-        tile = int32(at[6][before, cuda.threadIdx.x])
+        tile = int32(at[5][before, cuda.threadIdx.x])
         mask = at[1][tile]
         move_tile(at, tile, before, blank)
         bit_1 = state[1] ^ ((rose ^ state[0]) & mask)
-        s0, s1, s2, s3, full = changed(at, state, rose, uint64(1))
-        return state[0] ^ mask, bit_1, s0, s1, s2, s3, full
+        return state[0] ^ mask, bit_1, changed(at, state[2], rose, int32(1))
 
     @device_function
     def is_goal(at, tables, state, blank):
-        small, board, me = at[0], at[6], cuda.threadIdx.x
+        small, board, me = at[0], at[5], cuda.threadIdx.x
         for c in range(n_cells):
             if board[c, me] != small[goal + c]:
                 return False

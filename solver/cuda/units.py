@@ -56,7 +56,7 @@ def unit_tables(engine: DatabaseEngine) -> kernels.UnitTables:
     sets = [cell_set_records(pattern_blocks(size, k)).view(np.uint64) for k in sizes]
     frames, of_sums, at_goal, n_tiles, n_small = shape_of(engine, 1).starts
     small = np.zeros(n_small, dtype=np.uint8)
-    masks, spreads = np.zeros(32, dtype=np.uint64), np.zeros((n_units, 4), dtype=np.uint64)
+    masks, in_sums = np.zeros(32, dtype=np.uint64), np.zeros(n_units, dtype=np.uint32)
     places, starts = np.zeros((n_units, 4), dtype=np.uint32), np.zeros(n_units, dtype=np.uint64)
     table, first_bits = _copied(engine)
     small[at_goal : at_goal + size.n_cells] = engine.goal
@@ -78,9 +78,9 @@ def unit_tables(engine: DatabaseEngine) -> kernels.UnitTables:
         for pattern in patterns:
             u = keys.index(unit_key(heuristic, view, pattern))
             small[of_sums + 32 * s + np.array(keys[u][1])] = u
-            spreads[u, s // kernels.SUMS_OF_WORD] |= np.uint64(1 << 8 * (s % kernels.SUMS_OF_WORD))
+            in_sums[u] |= np.uint32(1 << s)
     on_host: list[Any] = [
-        small, masks, spreads, places, starts,
+        small, masks, in_sums, places, starts,
         np.concatenate([each.low for each in ranks]),
         np.concatenate([each.high for each in ranks]),
         np.concatenate(sets),
