@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from pdb_core.errors import InputError
-from pdb_core.messages import as_typed
+from pdb_core.messages import as_typed, did_you_mean
 
 FilePath = str | os.PathLike[str]
 # Kernels count in words of 64 bits.
@@ -83,7 +83,7 @@ def as_path(path: Any, name: str = "path") -> Path:
 def as_choice(value: Any, name: str, choices: Iterable[str]) -> Any:
     """Return one of some words. Raises `InputError`."""
     if not isinstance(value, str) or value not in choices:
-        raise refusal(value, name, f"one of {', '.join(choices)}")
+        raise refusal(value, name, f"one of {', '.join(choices)}{did_you_mean(value, choices)}")
     return value
 
 

@@ -1,6 +1,7 @@
 """Text of messages: quoted input, shortened and on one line; lists; sizes."""
 
-from collections.abc import Sequence
+import difflib
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 _SHOWN_CHARACTERS = 80
@@ -58,6 +59,16 @@ def listed(numbers: Sequence[int]) -> str:
     '1, 2, 3'
     """
     return ", ".join(map(str, numbers[:_SHOWN_NUMBERS])) + (", ..." if len(numbers) > _SHOWN_NUMBERS else "")
+
+
+def did_you_mean(name: object, known: Iterable[str]) -> str:
+    """Return a question with the nearest known name, to follow a message; nothing if none is near.
+
+    >>> did_you_mean("snial", ["blank-last", "snail"])
+    '; did you mean snail?'
+    """
+    near = difflib.get_close_matches(name[:40], known, n=1) if isinstance(name, str) else []
+    return f"; did you mean {near[0]}?" if near else ""
 
 
 def format_bytes(n_bytes: float) -> str:

@@ -16,7 +16,7 @@ from pdb_core.arguments import as_choice, check_kind
 from pdb_core.board_size import MAX_TABLE_SIDE, MIN_SIDE, BoardSize, check_table_size
 from pdb_core.encoding import COSTS, DEFAULT_COST, Cost
 from pdb_core.errors import GoalError, PartitionError
-from pdb_core.messages import listed, shorten
+from pdb_core.messages import did_you_mean, listed, shorten
 from pdb_core.puzzle import Tiles, blank_first, blank_last, draw_grid
 from pdb_core.symmetry import mappings_between
 from pdb_core.types import BLANK
@@ -262,6 +262,8 @@ def parse_partition(
         parts = [parse_partition(part, size, goal, cost) for part in text.split("+")]
         name = "+".join(part.name for part in parts)
         return catalogue(name if len(name) <= _LONGEST_NAME else f"{len(parts)} partitions", parts)
+    # Papers write 6-6-3 for 663.
+    text = text.replace("-", "") if re.fullmatch("[0-9](-[0-9])+", text) else text
     cost = cost or default_cost(text)
     if text in _NAMED:
         return _named_partition(text, size, goal, cost)
@@ -274,7 +276,7 @@ def parse_partition(
         named = ", ".join(f"{name} ({published.size})" for name, published in _NAMED.items())
         raise PartitionError(
             f"partition {shorten(text)!r} is neither a name ({named}; {AUTOMATIC} for any size) nor written out "
-            "like 1,2,5/3,4,6/7,8"
+            f"like 1,2,5/3,4,6/7,8{did_you_mean(text, (*_NAMED, AUTOMATIC))}"
         )
     # Python reads no number of thousands of digits; the first 20 are no tile either.
     patterns = tuple(

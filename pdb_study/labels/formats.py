@@ -38,7 +38,9 @@ def check_format(out: Path) -> None:
     """Raise `InputError`, `OutputError` if no dataset can be written to `out`: before hours are spent on it."""
     suffix = out.suffix.lower()
     if suffix not in WRITERS:
-        raise InputError(f"{as_typed(str(out))} has no known suffix; choose a file that ends in {', '.join(WRITERS)}")
+        raise InputError(
+            f"{as_typed(str(out))}: unknown suffix {as_typed(suffix) or '(none)'}; choose one of {', '.join(WRITERS)}"
+        )
     if suffix == ".parquet" and importlib.util.find_spec("pyarrow") is None:
         raise InputError("pyarrow is not installed; run pip install 'tile-pdb[parquet]', or write .npz")
     check_output(out)

@@ -12,7 +12,7 @@ import numpy as np
 from pdb_core.arguments import as_names
 from pdb_core.board_size import BoardSize, check_table_size
 from pdb_core.errors import InputError
-from pdb_core.messages import shorten
+from pdb_core.messages import did_you_mean, shorten
 from pdb_core.puzzle import Tiles
 from solver.algorithms import HEURISTIC_NAMES
 from solver.board_arrays import manhattan_distances
@@ -42,7 +42,7 @@ def _check_known(name: str, also: Collection[str] = ()) -> None:
     if name not in HEURISTICS and name not in also:
         raise InputError(
             f"heuristic {shorten(name, 40)!r} is not known; give one of {', '.join((*HEURISTICS, *also))}, or "
-            "max(a,b) of several"
+            f"max(a,b) of several{did_you_mean(name, (*HEURISTICS, *also))}"
         )
 
 

@@ -42,6 +42,8 @@ REFUSED = """
 auto | | auto is made for the size of a board; give a size
 1,2,3,4/5,6,7,8+ | 3x3 | neither a name
 fringe+78 | | count different moves
+7-9 | | neither a name
+24-smal | | did you mean 24-small
 """
 
 
@@ -73,6 +75,10 @@ def test_automatic_partition_covers_every_goal(size: BoardSize) -> None:
 def test_published_shapes_are_drawn_on_the_goal(name: str, goal: str, drawing: str) -> None:
     of = parse_goal(goal, named_partitions()[name])
     assert parse_partition(name, None, of).draw(of).replace("\n", "/") == drawing
+
+
+def test_names_may_be_written_as_in_papers() -> None:
+    assert parse_partition("6-6-3+7-8", None) == parse_partition("663+78", None)
 
 
 def test_catalogue_has_each_pattern_once() -> None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pdb_core.arguments import as_choice
 from pdb_core.errors import InputError
 from solver.algorithms import ALGORITHMS, DEFAULT_WEIGHT, IDA_STAR, WEIGHTED_A_STAR
 from tilepdb.commands.opened_tables import OpenDatabases
@@ -63,9 +64,7 @@ class Method:
 
 def parse_method(options: AlgorithmOptions, db: list[Path] | None, ida_star: IdaStarOptions) -> Method:
     """Return the method of these options. Raises `InputError` if they do not fit together."""
-    algorithm = options.algorithm
-    if algorithm not in ALGORITHMS:
-        raise InputError(f"algorithm {algorithm!r} is not known; give one of {', '.join(ALGORITHMS)}")
+    algorithm = as_choice(options.algorithm, "--algorithm", ALGORITHMS)
     no_heuristic = f"--algorithm {algorithm} uses no heuristic"
     only_ida_star = f"it needs --algorithm {IDA_STAR}"
     is_ida_star = algorithm == IDA_STAR

@@ -15,6 +15,7 @@ import typer
 from typer.core import TyperCommand
 
 from pdb_core.errors import InputError
+from pdb_core.messages import did_you_mean
 from solver.algorithms import ALGORITHMS, HEURISTIC_NAMES, IDA_STAR
 from tilepdb.commands import completion
 from tilepdb.commands.output import message, plural
@@ -388,6 +389,15 @@ def _option(field: "Field[Any]", title: str) -> inspect.Parameter:
 
 class GroupedCommand(TyperCommand):
     """Command whose help lists options by group, then examples."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Read the command line. The message for a value that is none of the choices names the nearest one."""
+        try:
+            return super().parse_args(ctx, args)
+        except typer.BadParameter as error:
+            given, *choices = re.findall("'([^']*)'", error.message) or [""]
+            error.message = error.message.removeprefix("Value error, ").rstrip(".") + did_you_mean(given, choices)
+            raise
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
         """Return the parts of the usage line: `[BOARD]...` for optional, `FILE...` for required arguments."""

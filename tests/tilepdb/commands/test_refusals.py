@@ -45,9 +45,9 @@ REFUSALS = rows("""
 2 | approximate --from "1 2/0 3" | are only valid together
 2 | approximate --from "1 2/0 3" --to "1 2/3 0" "1 2/0 3" | cannot be combined with other boards
 2 | approximate --tiles letters "a b/_ c" | needs --goal
-2 | approximate --tiles words "1 2/0 3" | 'words' is not one of 'numbers', 'letters'
+2 | approximate --tiles leters "1 2/0 3" | 'leters' is not one of 'numbers', 'letters'; did you mean letters?
 
-2 | search "1 2/3 0" --algorithm depth-first | is not known; give one of ida-star, a-star
+2 | search "1 2/3 0" --algorithm breadth-fist | give one of ida-star, a-star...did you mean breadth-first?
 2 | search "1 2/3 0" --algorithm bidirectional --heuristic manhattan | uses no heuristic
 2 | search "1 2/3 0" --algorithm a-star --plain | needs --algorithm ida-star
 2 | search "1 2/3 0" --algorithm a-star --all | needs --algorithm ida-star
@@ -55,11 +55,12 @@ REFUSALS = rows("""
 2 | search "1 2/3 0" --memory-limit 1G | IDA* stores no nodes
 2 | search "1 2/3 0" --algorithm a-star --memory-limit much | is not a number of bytes
 2 | search "1 2/3 0" --algorithm weighted-a-star --weight 0.5 | a suboptimality bound from 1
-2 | search "1 2/3 0" --heuristic euclid | is not known; give one of misplaced
+2 | search "1 2/3 0" --heuristic manhatan | is not known; give one of misplaced...did you mean manhattan?
 2 | search "1 2/3 0" --heuristic max(db,manhattan) | give --algorithm a-star
 2 | search "1 2/3 0" --heuristic manhattan --db d.h5 | does not use the tables of --db
 
 2 | build 999 | neither a name
+2 | build 24-smal | did you mean 24-small?
 2 | build auto | give a size
 2 | build 663 --size 3x3 | one of a 4x4 board
 2 | build auto --size 9x9 | go to boards of 6x6
@@ -88,7 +89,7 @@ REFUSALS = rows("""
 2 | label --db d.h5 --out a.npz --random 0 | --random
 2 | label --db d.h5 --out a.npz --random 3 --walks x | such as 10,20,50 or 1-100
 2 | label --db d.h5 --out a.npz --random 3 --seed -1 | --seed
-2 | label --db d.h5 --out a.txt --random 3 | no known suffix
+2 | label --db d.h5 --out a.txt --random 3 | unknown suffix .txt; choose one of .npz
 2 | label --db d.h5 --out a.npz --random 3 --shard 4/3 | shard 4/3 does not exist
 2 | label --db d.h5 --out none/a.npz --random 3 | cannot write none/a.npz
 2 | label --db d.h5 --out a.npz "1 2 3/4 5 6/7 8 0" "1 2/3 0" | board 2 is 2x2, boards before it are 3x3
