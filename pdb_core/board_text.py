@@ -1,36 +1,90 @@
-"""Text as boards: the one rule for files, arguments of commands, Python strings and HTTP (docs/files.md).
+"""Text as boards: the one parser for files, arguments of commands, Python strings and HTTP.
 
-The numbers and the lines decide together. A board is one line, with `/` between its rows or as a list; or lines that
-are its rows; or a column of single numbers, which is a list; or one of these after a line with its size. Lines belong
-to one board until an empty line, or until they hold each number from 0 on once and the next line repeats one.
+docs/files.md has the table of spellings, and the rules by which lines are boards. `split_lines` reads each line as rows
+of numbers, whatever signs are around them. `read_boards` then decides by the numbers and the lines together.
 """
 
 import re
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import lru_cache
+from itertools import chain
 
-from pdb_core.board_size import MAX_SIDE, MIN_SIDE, BoardSize, square_size
+from pdb_core.board_size import MAX_SIDE, MIN_SIDE, BoardSize, parse_size, square_size
 from pdb_core.errors import BoardError, InputError, InstanceError
 from pdb_core.messages import listed, shorten
 
-# A line: its place for messages, and its words.
-Line = tuple[str, list[str]]
+# Numbers, and words that are none.
+Words = list[int | str]
+# A line: its place for messages, and its rows: several if they are separated, none if it is empty.
+Line = tuple[str, list[Words]]
 # Where a board begins, its numbers, which are not checked, and its size.
 Read = tuple[str, tuple[int, ...], BoardSize]
 
-_NUMBER = re.compile(r"[0-9]{1,4}")
+# A tile that is named by a word.
+TILE_WORD = re.compile(r"[^\s,/]+")
 _MOST_CELLS = MAX_SIDE * MAX_SIDE
+_PLAIN = re.compile(r"[0-9\s/,;]*")
+_BLANKS = ("_", ".", "x", "X", "-", "--", "-1", "None", "none", "null")
+# The number of each word, with and without leading zeros.
+_NUMBERS = {f"{n:0{width}}": n for width in (1, 2, 3) for n in range(_MOST_CELLS)} | dict.fromkeys(_BLANKS, 0)
+_DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
+# Signs around numbers, and what is read instead, in this order.
+_SIGNS = (
+    (r"#.*", ""),
+    (r'^[\s[]*\{(?!.*"board".*"board").*?"board"\s*:\s*("[^"]*"|[][\w\s,-]*\]).*', r"\1"),  # an object in JSON
+    ("[│┃║]", "|"),
+    (r"^(?=.*([+=─-╿]|---))[-+=|\s─-╿]+$", ""),  # a border in a drawing
+    (r"^\s*\||[|,;]\s*$", ""),
+    (r"^\s*(\d+[xX]\d+)\s*:", r"\1\n"),
+    (r"(?<![\w.])[A-Za-z][\w.]*(?=\()|[\"']", ""),  # such as array(...) and Board('...')
+    (r"[])}]{2}[\s,]*[\[({]{2}", "\n"),
+    (r"\\n|[])}][\s,]*[\[({]", "/"),
+    (r"[][(){}]", " "),
+)
 
 
-def split_words(line: str) -> list[str]:
-    """Return the words of a line, `/` among them, without its comment."""
-    return line.partition("#")[0].replace("/", " / ").replace(",", " ").split()
+def split_lines(lines: Iterable[tuple[str, str]]) -> Iterator[Line]:
+    """Yield the rows of each line, which is given with its place. A line of nothing but signs is left out."""
+    for where, line in lines:
+        text = line
+        if not _PLAIN.fullmatch(line):
+            for pattern, instead in _SIGNS:
+                text = re.sub(pattern, instead, text)
+            # A comment ends a board, as an empty line does.
+            if not text.strip() and "#" not in line:
+                continue
+        for part in text.split("\n"):
+            rows = _split_rows(part)
+            # A list of lists may be a list of boards.
+            for board in [[row] for row in rows] if len(rows) > 1 and all(map(_is_numbering, rows)) else [rows]:
+                yield where, board
 
 
-def read_line(line: str, size: BoardSize | None) -> tuple[tuple[int, ...], BoardSize]:
-    """Return the numbers of a board in one line, and its size: `size`, if it is given. Raises `BoardError`."""
-    return _read_rows(_split_rows(split_words(line)), size, None)
+def _split_rows(text: str) -> list[Words]:
+    """Return the rows of a line. Separators other than / are between rows if each row has several numbers."""
+    for separator in "/|;,":
+        if separator in text:
+            rows = list(map(_split_words, text.split(separator)))
+            if separator == "/" or all(len(row) > 1 for row in rows):
+                return rows
+            if separator == "|":
+                return [[word for row in rows for word in row or [0]]]
+    words = _split_words(text)
+    return [words] if words else []
+
+
+def _split_words(text: str) -> Words:
+    words = text.replace(",", " ").replace(";", " ").split()
+    if len(words) == 1 and len(words[0]) > 3:
+        words = _split_digits(words[0])
+    return [_NUMBERS.get(word, word) for word in words]
+
+
+def _split_digits(word: str) -> list[str]:
+    """Return the numbers of a board that is a string of digits, such as 812043765 or 1853AC4F6B0D92E7."""
+    digits = re.sub("[_.x-]" if len(word) <= _DIGITS.index("x") else "[_.-]", "0", word.lower())
+    return [str(int(digit, 36)) for digit in digits] if sorted(digits) == list(_DIGITS[: len(digits)]) else [word]
 
 
 def read_boards(lines: Iterator[Line], size: BoardSize | None, *, waits: bool = False) -> Iterator[Read]:
@@ -41,23 +95,37 @@ def read_boards(lines: Iterator[Line], size: BoardSize | None, *, waits: bool = 
     Raises `BoardError`, whose message begins with the place of the board's first line, and the errors of `lines`.
     """
     ahead = _Ahead(lines)
+    counted, n_left = "", 0
     while (line := ahead.take()) is not None:
-        where, words = line
-        if not words:
-            continue
+        where, rows = line
         try:
-            rows, declared = _next_board(words, ahead, size, waits=waits)
-            tiles, its_size = _read_rows(rows, size, declared)
+            if not rows:
+                continue
+            found = _next_board(rows, ahead, size, waits=waits)
+            if isinstance(found, int):
+                counted = f"{where} was read as a number of boards, {found}" if found else counted
+                n_left = max(n_left, 0) + found
+                continue
+            n_left -= 1
+            board, declared = found
+            if declared is not None:
+                where += f" was read as size {declared}"
+            tiles, its_size = read_rows(board, size, declared)
         except InstanceError:
             raise
         except InputError as error:
             raise BoardError(f"{where}: {error}") from None
         yield where, tiles, its_size
-        if waits and rows == [words] and len(ahead.peek()) == len(words) and not _repeats(ahead.peek(), words):
+        words = rows[0]
+        if waits and board == [words] and len(ahead.words()) == len(words) and not _repeats(ahead.words(), words):
             raise BoardError(
                 f"{where}: the line is a {its_size} board, and with the next line it is part of a board "
                 f"{len(words)} wide; write the size of the board on a line before it"
             )
+    if n_left > 0:
+        raise BoardError(
+            f"{counted}; missing at the end: {n_left}; correct it, or write the rows and columns of a board there"
+        )
 
 
 class _Ahead:
@@ -67,8 +135,8 @@ class _Ahead:
         self._lines = lines
         self._ahead: deque[Line] = deque()
 
-    def peek(self, n: int = 0) -> list[str]:
-        """Return the words of the line `n` lines ahead; none at the end of the text."""
+    def rows(self, n: int = 0) -> list[Words]:
+        """Return the rows of the line `n` lines ahead; none at the end of the text."""
         while len(self._ahead) <= n:
             line = next(self._lines, None)
             if line is None:
@@ -76,154 +144,174 @@ class _Ahead:
             self._ahead.append(line)
         return self._ahead[n][1]
 
+    def words(self, n: int = 0) -> Words:
+        """Return the words of the line `n` lines ahead; none if it has several rows, or none."""
+        rows = self.rows(n)
+        return rows[0] if len(rows) == 1 else []
+
     def take(self) -> Line | None:
         """Return the next line; None at the end of the text."""
-        self.peek()
+        self.rows()
         return self._ahead.popleft() if self._ahead else None
 
 
-# The lines of a board: its rows as words, and the rows and columns that a line before them declares
+# The lines of a board: its rows, and the size that a line before them declares
 
 
 def _next_board(
-    words: list[str], ahead: _Ahead, size: BoardSize | None, *, waits: bool
-) -> tuple[list[list[str]], tuple[int, int] | None]:
-    """Return the rows of the board that begins with these words, and its declared size. Raises `InputError`."""
-    if "/" in words:
-        while words[-1] == "/" and ahead.peek():
-            words += ahead.peek()
+    rows: list[Words], ahead: _Ahead, size: BoardSize | None, *, waits: bool
+) -> tuple[list[Words], BoardSize | None] | int:
+    """Return the rows of the board that begins with these, and its declared size; or a number of boards that follow.
+
+    Raises `InputError`.
+    """
+    words = rows[0]
+    if len(rows) > 1:
+        while not rows[-1] and (following := ahead.rows()):
+            rows[-1:] = following
             ahead.take()
-        return _split_rows(words), None
+        return rows, None
     if len(words) < 3 and not _is_numbered(words, ahead):
-        return _declared_board(words, ahead)
-    rows, numbers = [words], list(words)
+        return _announced_board(words, ahead, size, waits=waits)
     if waits and _is_answered(words, size):
         return rows, None
-    while _continues(ahead.peek(), rows, numbers, size):
-        rows.append(ahead.peek())
-        numbers += ahead.peek()
+    while _continues(ahead.words(), rows, size):
+        rows = [*rows, ahead.words()]
         ahead.take()
-    return ([numbers] if len(words) == 1 else rows), None
+    return _row_of_column(rows), None
 
 
-def _continues(following: list[str], rows: list[list[str]], numbers: list[str], size: BoardSize | None) -> bool:
+def _row_of_column(rows: list[Words]) -> list[Words]:
+    return [list(chain(*rows))] if all(len(row) == 1 for row in rows) else rows
+
+
+def _continues(following: Words, rows: list[Words], size: BoardSize | None) -> bool:
     """Return whether a line belongs to the board with these rows."""
-    if not following or "/" in following or (len(following) == 1) != (len(rows[0]) == 1):
+    numbers = list(chain(*rows))
+    if not following or (len(following) == 1) != (len(rows[0]) == 1):
         return False
     is_board = _is_whole(numbers, size) or _is_whole(following, size)
     return len(numbers) <= _MOST_CELLS and not (is_board and _repeats(following, numbers))
 
 
-def _is_numbered(words: list[str], ahead: _Ahead) -> bool:
+def _is_numbered(words: Words, ahead: _Ahead) -> bool:
     """Return whether the lines of as many words hold each number from 0 on once. Otherwise the words are a size."""
-    seen: set[str] = set()
-    n = 0
-    following = words
-    while len(following) == len(words) and len(seen) <= _MOST_CELLS:
-        n_before = len(seen)
-        seen.update(following)
+    seen, n = set(words), 0
+    while len(following := ahead.words(n)) == len(words) and len(seen) <= _MOST_CELLS:
         # Stop here: otherwise the time would be quadratic in the number of boards.
-        if len(seen) < n_before + len(words):
+        if not seen.isdisjoint(following):
             return False
-        following, n = ahead.peek(n), n + 1
-    return _is_numbering(list(seen))
+        seen.update(following)
+        n += 1
+    return _is_numbering(seen)
 
 
-def _is_numbering(words: list[str]) -> bool:
+def _is_numbering(words: Collection[int | str]) -> bool:
     """Return whether the words are the numbers from 0 on, each once, and enough for a board."""
-    if not 3 < len(words) <= _MOST_CELLS:
-        return False
-    wanted = _numbers(len(words))
-    return wanted == set(words) or wanted == {word.lstrip("0") or "0" for word in words}
+    return 3 < len(words) <= _MOST_CELLS and _numbers(len(words)) == set(words)
 
 
 @lru_cache
-def _numbers(n: int) -> frozenset[str]:
-    return frozenset(map(str, range(n)))
+def _numbers(n: int) -> frozenset[int]:
+    return frozenset(range(n))
 
 
-def _is_whole(words: list[str], size: BoardSize | None) -> bool:
+def _is_whole(words: Words, size: BoardSize | None) -> bool:
     """Return whether the numbers are those of a whole board."""
     return _is_numbering(words) or (size is not None and len(words) == size.n_cells)
 
 
-def _is_answered(words: list[str], size: BoardSize | None) -> bool:
+def _is_answered(words: Words, size: BoardSize | None) -> bool:
     """Return whether a line is a board by itself. Four numbers are not: they may be the first row of a larger board."""
     if size is not None:
         return len(words) == size.n_cells
     return len(words) > 4 and square_size(len(words)) is not None and _is_numbering(words)
 
 
-def _repeats(following: list[str], numbers: list[str]) -> bool:
-    if not set(numbers).isdisjoint(following):
-        return True
-    return not {word.lstrip("0") for word in numbers}.isdisjoint(word.lstrip("0") for word in following)
+def _repeats(following: Words, numbers: Words) -> bool:
+    return not set(numbers).isdisjoint(following)
 
 
-def _declared_board(words: list[str], ahead: _Ahead) -> tuple[list[list[str]], tuple[int, int]]:
-    """Return the rows after a line with their size, rows, or rows and columns, and the size. Raises `InputError`."""
-    if not all(map(_NUMBER.fullmatch, words)):
-        raise BoardError(f"{shorten(' '.join(words), 40)!r} is not a board size, such as 4, or 3 4")
-    is_column = len(words) == len(ahead.peek()) == 1
-    otherwise = ", and as a column the lines do not hold each number from 0 on once" if is_column else ""
-    height, width = int(words[0]), int(words[-1])
+def _announced_board(
+    words: Words, ahead: _Ahead, size: BoardSize | None, *, waits: bool
+) -> tuple[list[Words], BoardSize | None] | int:
+    """Return the rows after a line with their size, and the size; or the number of boards that the line announces.
+
+    The size is that of rows, or of rows and columns. Raises `InputError`.
+    """
+    first, last, following, otherwise = words[0], words[-1], ahead.words(), ""
+    if len(words) == len(following) == 1:
+        if re.fullmatch("[UDLRudlr]+", str(*following)):
+            ahead.take()
+            return 0
+        otherwise = ", and as a column the lines do not hold each number from 0 on once"
+    if len(words) == 1 and isinstance(first, int) and first and _is_count(first, ahead, size, waits=waits):
+        return first
+    rows: list[Words] = []
+    n_numbers = 0
     try:
-        n_cells = BoardSize(width, height).n_cells
+        if isinstance(first, int) and isinstance(last, int):
+            declared = BoardSize(last, first)
+        else:
+            declared = parse_size(" ".join(map(str, words)))
+        while n_numbers < declared.n_cells and (line := ahead.take()) is not None:
+            rows += filter(None, line[1])
+            n_numbers = sum(map(len, rows))
+        if n_numbers != declared.n_cells:
+            raise BoardError(
+                f"{n_numbers} numbers follow; a board of {declared.height} rows and {declared.width} columns has "
+                f"{declared.n_cells}"
+            )
     except InputError as error:
         raise BoardError(f"{error}{otherwise}") from None
-    rows: list[list[str]] = []
-    n_numbers = 0
-    while n_numbers < n_cells and (line := ahead.take()) is not None:
-        more = list(filter(None, _split_rows(line[1])))
-        rows += more
-        n_numbers += sum(map(len, more))
-    if n_numbers != n_cells:
+    return _row_of_column(rows), declared
+
+
+def _is_count(number: int, ahead: _Ahead, size: BoardSize | None, *, waits: bool) -> bool:
+    """Return whether a number is one of boards: the lines after it are of another size. Raises `BoardError`."""
+    while not ahead.rows() and ahead.take():
+        pass
+    following = list(chain(*ahead.rows()))
+    if size is not None:
+        return size.n_cells != number * number
+    if len(following) != number * number or not _is_numbering(following):
+        return len(following) not in (0, 1, number)
+    if not waits and len(ahead.words(1)) == len(following) and not _repeats(ahead.words(1), following):
         raise BoardError(
-            f"{n_numbers} numbers follow; a board of {height} rows and {width} columns has {n_cells}{otherwise}"
+            f"{number} may be a size, {number}x{number}, or a number of boards with rows of {len(following)}; "
+            "leave it out, or write rows and columns of the boards"
         )
-    if all(len(row) == 1 for row in rows):
-        rows = [[word for row in rows for word in row]]
-    return rows, (height, width)
-
-
-def _split_rows(words: list[str]) -> list[list[str]]:
-    """Return the rows of a line of words, which `/` separates."""
-    rows: list[list[str]] = [[]]
-    for word in words:
-        if word == "/":
-            rows.append([])
-        else:
-            rows[-1].append(word)
-    return rows
+    return False
 
 
 # Numbers and size
 
 
-def _read_rows(
-    rows: list[list[str]], expected: BoardSize | None, declared: tuple[int, int] | None
+def read_rows(
+    rows: list[Words], expected: BoardSize | None, declared: BoardSize | None = None
 ) -> tuple[tuple[int, ...], BoardSize]:
-    """Return the numbers and the size of rows of words. Raises `InputError`."""
-    words = [word for row in rows for word in row]
-    shown = "/".join(map(" ".join, rows))
-    if not (all(rows) and all(map(_NUMBER.fullmatch, words))):
-        odd = next((word for word in words if not _NUMBER.fullmatch(word)), None)
-        what = "a number is missing" if odd is None else f"{shorten(odd, 40)!r} is not a number"
+    """Return the numbers and the size of the rows of a board. Raises `InputError`."""
+    tiles = tuple(word for row in rows for word in row if isinstance(word, int))
+    if not (rows and all(rows) and len(tiles) == sum(map(len, rows))):
+        odd = next((word for row in rows for word in row if isinstance(word, str)), None)
+        what = "a number is missing"
+        if odd is not None:
+            what = f"{shorten(odd, 40)!r} is not a number up to {_MOST_CELLS - 1}, and does not hold each digit once"
         raise BoardError(
-            f"board {quoted(shown)}: {what}; a board is written like 1 2 3/4 5 6/7 8 0, with 0 for the blank"
+            f"board {quoted(rows)}: {what}; a board is written like 1 2 3/4 5 6/7 8 0, with 0 for the blank"
         )
     lengths = list(map(len, rows))
     if declared is not None:
-        height, width = declared
         # Some courses write the width first; the rows decide.
-        size = BoardSize(height, width) if lengths == [height] * width else BoardSize(width, height)
-        if expected not in (None, size):
-            raise BoardError(f"a {expected} board is expected, this one is {size}")
-        expected = size
-    return tuple(map(int, words)), size_of_rows(lengths, expected, shown)
+        if lengths == [declared.height] * declared.width:
+            declared = BoardSize(declared.height, declared.width)
+        if expected not in (None, declared):
+            raise BoardError(f"a {expected} board is expected, this one is {declared}")
+        expected = declared
+    return tiles, size_of_rows(lengths, expected, rows)
 
 
-def size_of_rows(lengths: list[int], expected: BoardSize | None, text: str) -> BoardSize:
+def size_of_rows(lengths: list[int], expected: BoardSize | None, rows: Sequence[Sequence[object]]) -> BoardSize:
     """Return the board size for rows of these lengths. A single row may hold the whole board. Raises `BoardError`."""
     width, height = lengths[0], len(lengths)
     is_grid = lengths == [width] * height
@@ -231,31 +319,30 @@ def size_of_rows(lengths: list[int], expected: BoardSize | None, text: str) -> B
         of_rows = (
             f"is {width}x{height} by its rows, and" if is_grid else f"has rows of [{listed(lengths)}] numbers where"
         )
-        raise BoardError(f"board {quoted(text)} {of_rows} a {expected} board is expected")
+        raise BoardError(f"board {quoted(rows)} {of_rows} a {expected} board is expected")
     if expected is not None:
         return expected
     if not is_grid:
-        raise BoardError(f"board {quoted(text)} has rows of different lengths: [{listed(lengths)}]")
+        raise BoardError(f"board {quoted(rows)} has rows of different lengths: [{listed(lengths)}]")
     if height > 1:
         try:
             return BoardSize(width, height)
         except InputError as error:
-            raise BoardError(f"board {quoted(text)}: {error}") from None
+            raise BoardError(f"board {quoted(rows)}: {error}") from None
     size = square_size(width)
     if size is None:
-        sides = [
-            side
-            for side in range(MIN_SIDE, MAX_SIDE + 1)
+        others = " or ".join(
+            f"{side}x{width // side}"
+            for side in range(MAX_SIDE, MIN_SIDE - 1, -1)
             if width % side == 0 and MIN_SIDE <= width // side <= MAX_SIDE
-        ]
-        others = " or ".join(f"{side}x{width // side}" for side in reversed(sides))
+        )
         raise BoardError(
-            f"board {quoted(text)} has {width} numbers, which is no square from {MIN_SIDE}x{MIN_SIDE} to "
-            f"{MAX_SIDE}x{MAX_SIDE}{others and f', but may be {others}'}; mark the rows with /, or name the size"
+            f"board {quoted(rows)} is not square: it has {width} numbers, and a square board has 4, 9, 16, ... numbers"
+            f"{others and f'; it may be {others}'}; mark the rows with /, or name the size"
         )
     return size
 
 
-def quoted(text: str) -> str:
+def quoted(rows: Sequence[Sequence[object]]) -> str:
     """Return a board for a message."""
-    return repr(shorten(" ".join(text.split())))
+    return repr(shorten("/".join(" ".join(map(str, row)) for row in rows)))

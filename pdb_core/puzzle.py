@@ -17,16 +17,16 @@ from pdb_core.arguments import as_count, shown
 
 # BoardSize and parse_size are public here, too.
 from pdb_core.board_size import MAX_SIDE, BoardSize as BoardSize, SizeLike, as_size, parse_size as parse_size
-from pdb_core.board_text import Line, quoted, read_boards, read_line, size_of_rows, split_words
+from pdb_core.board_text import Line, quoted, read_boards, read_rows, size_of_rows, split_lines
 from pdb_core.drawing import Drawing, HasPartition, board_drawing, pattern_colours
 from pdb_core.errors import BoardError, GoalError
-from pdb_core.messages import listed, shorten
+from pdb_core.messages import did_you_mean, listed, shorten
 from pdb_core.types import BLANK
 
 # A board: the tile on each cell, row by row.
 Tiles = tuple[int, ...]
 # What users may give for a board: see `Board`.
-BoardLike = str | Sequence[int] | Sequence[Sequence[int]] | npt.NDArray[np.integer]
+BoardLike = str | Sequence[int | None] | Sequence[Sequence[int | None]] | npt.NDArray[np.integer]
 Boards = npt.NDArray[np.uint8]
 Seed = int | np.random.SeedSequence
 Item = TypeVar("Item")
@@ -41,8 +41,8 @@ class Board(tuple[int, ...]):
     Parameters
     ----------
     board
-        A text, read as a file is: numbers separated by whitespace or commas, rows by `/` or line breaks; a sequence of
-        numbers, or of rows; or an array of one or two dimensions.
+        A text in any spelling that a file may have, such as numbers separated by whitespace or commas, with `/` or line
+        breaks between rows; a sequence of numbers, or of rows, in which None or -1 may be the blank; or such an array.
     size
         Such as "4x3", 4 or (4, 3). Without it the rows give the size; without rows the board is square.
 
@@ -76,13 +76,14 @@ class Board(tuple[int, ...]):
 
     @classmethod
     def _read(cls, text: str, size: BoardSize | None) -> Self:
-        if "\n" not in text.strip():
-            return cls._checked(*read_line(text, size))
-        lines = ((f"line {n}", split_words(line)) for n, line in enumerate(text.split("\n"), start=1))
-        found = list(islice(boards_of_text(lines, size), 2))
+        lines = list(split_lines((f"line {n}", line) for n, line in enumerate(text.split("\n"), start=1)))
+        rows = [rows for _, rows in lines if rows]
+        if len(rows) < 2:
+            return cls._checked(*read_rows(rows[0] if rows else [], size))
+        found = list(islice(boards_of_text(iter(lines), size), 2))
         if len(found) != 1:
             boards = " and ".join(f"a {board.size} board" for board in found) or "no board"
-            raise BoardError(f"the lines {quoted(text)} hold {boards}; give the lines of one board")
+            raise BoardError(f"the lines {shown(text)} hold {boards}; give the lines of one board")
         return cls._checked(found[0], found[0].size)
 
     def __getnewargs__(self) -> tuple[Tiles, BoardSize]:
@@ -92,15 +93,19 @@ class Board(tuple[int, ...]):
     def _checked(cls, tiles: Tiles, size: BoardSize) -> Self:
         if len(tiles) != size.n_cells:
             raise BoardError(
-                f"board {quoted(format_board(tiles))} has {len(tiles)} numbers where a {size} board has {size.n_cells}"
+                f"board {quoted([tiles])} has {len(tiles)} numbers where a {size} board has {size.n_cells}"
             )
         missing = set(range(size.n_cells)).difference(tiles)
         if missing:
-            times = Counter(tiles)
-            wrong = sorted(tile for tile in times if times[tile] > 1 or not 0 <= tile < size.n_cells)
+            if missing == {BLANK} and -1 in tiles:
+                return cls._checked(tuple(BLANK if tile == -1 else tile for tile in tiles), size)
+            twice = [tile for tile, times in Counter(tiles).items() if times > 1]
+            outside = [tile for tile in tiles if not 0 <= tile < size.n_cells]
+            wrong = f"{twice[0]} appears twice" if twice else f"{outside[0]} is out of range"
+            hint = f"; if {size.n_cells} is the blank, write 0 for it" if outside == [size.n_cells] else ""
             raise BoardError(
-                f"board {quoted(format_board(tiles))} must hold each number from 0 to {size.n_cells - 1} once: "
-                f"missing {listed(sorted(missing))}, twice or out of range {listed(wrong)}"
+                f"board {quoted([tiles])} must hold each number from 0 to {size.n_cells - 1} once: "
+                f"{wrong}, missing {listed(sorted(missing))}{hint}"
             )
         self = super().__new__(cls, tiles)
         self.size = size
@@ -162,7 +167,10 @@ def as_goal(goal: BoardLike, size: BoardSize) -> Board:
     try:
         return Board(goal, size)
     except BoardError as error:
-        raise GoalError(f"goal is neither one of {', '.join(NAMED_GOALS)} nor a {size} board: {error}") from None
+        raise GoalError(
+            f"goal is neither one of {', '.join(NAMED_GOALS)} nor a {size} board: {error}"
+            f"{did_you_mean(goal, NAMED_GOALS)}"
+        ) from None
 
 
 def as_seed(seed: Seed) -> Seed:
@@ -189,11 +197,11 @@ def as_array(given: Any) -> npt.NDArray[Any]:
     return cells
 
 
-def _read_sequence(
-    board: Sequence[int] | Sequence[Sequence[int]] | npt.NDArray[np.integer], size: BoardSize | None
-) -> tuple[Tiles, BoardSize]:
+def _read_sequence(board: BoardLike, size: BoardSize | None) -> tuple[Tiles, BoardSize]:
     try:
         cells = as_array(board)
+        if cells.dtype == object:  # with None for the blank
+            cells = as_array(np.where(cells == None, BLANK, cells).tolist())  # noqa: E711 (of each cell)
         if cells.ndim not in (1, 2) or (cells.size and cells.dtype.kind not in "iu"):
             raise ValueError
     except (TypeError, ValueError):  # also of NumPy, for rows of different lengths
@@ -206,7 +214,7 @@ def _read_sequence(
     if size is not None and cells.ndim == 1:
         return tiles, size
     lengths = [len(row) for row in np.atleast_2d(cells)]
-    return tiles, size_of_rows(lengths, size, format_board(tiles))
+    return tiles, size_of_rows(lengths, size, [tiles])
 
 
 def format_board(board: Sequence[int], size: SizeLike | None = None) -> str:
@@ -333,8 +341,8 @@ def why_unsolvable(board: Tiles, goal: Tiles, size: BoardSize) -> str:
     """Return a sentence with the reason why `board` cannot be solved for `goal`."""
     permutation, moves = ("odd" if parity else "even" for parity in _parities(board, goal, size))
     return (
-        f"to reach the goal {shorten(goal_name(goal, size))}, the {size.n_cells} pieces need an {permutation} "
-        f"permutation, but taking the blank to its place takes an {moves} number of moves, each of which is one swap"
+        f"to reach the goal {shorten(goal_name(goal, size))}, an {permutation} number of swaps is needed, but taking "
+        f"the blank to its place takes an {moves} number of moves, each of which is one swap"
     )
 
 

@@ -1,7 +1,8 @@
 """Boards to query and to solve, read from a named set, a file, or standard input: the one reader of board files."""
 
+import codecs
 import csv
-import difflib
+import re
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -12,9 +13,9 @@ from typing import BinaryIO, NamedTuple
 
 from pdb_core.arguments import FilePath, as_path, check_functions, refusal
 from pdb_core.board_size import BoardSize, SizeLike, as_size
-from pdb_core.board_text import split_words
+from pdb_core.board_text import TILE_WORD, split_lines
 from pdb_core.errors import BoardError, GoalError, InputError, InstanceError
-from pdb_core.messages import as_typed, shorten
+from pdb_core.messages import as_typed, did_you_mean, shorten
 from pdb_core.puzzle import Board, boards_of_text, parse_goal
 from pdb_query.board_pickle import SUFFIXES, read_board_pickle
 
@@ -130,8 +131,10 @@ def _read_file(path: Path, source: str, size: BoardSize | None, tile_number: Til
             else:
                 yield from _parse(_lines(file, shown), size, tile_number)
     except FileNotFoundError:
+        sets = instance_sets()
         raise InstanceError(
-            f"there is no file and no instance set {shorten(source)!r}; {_known_sets(source)}"
+            f"there is no file and no instance set {shorten(source)!r}; the sets are {', '.join(sets)}"
+            f"{did_you_mean(source, sets)}"
         ) from None
     except (OSError, ValueError) as error:
         if isinstance(error, InputError):
@@ -149,20 +152,19 @@ def _standard_input() -> BinaryIO:
         raise InstanceError("there is no standard input; name a file or a set of boards instead of -") from None
 
 
-def _known_sets(source: str) -> str:
-    near = difflib.get_close_matches(source, instance_sets(), n=1)
-    guess = f"did you mean {near[0]}? " if near else ""
-    return f"{guess}the sets are {', '.join(instance_sets())}"
-
-
 def _lines(file: BinaryIO, name: str) -> Iterator[_Line]:
     """Yield the lines of a text file as soon as they are read."""
     number = 0
+    decoder = None
     while line := file.readline(_MAX_LINE + 2):  # the longest line, its end, and one more to notice
         number += 1
         where = f"{name} line {number}"
+        if decoder is None:  # PowerShell writes UTF-16
+            is_utf16 = line.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+            decoder = codecs.getincrementaldecoder("utf-16" if is_utf16 else "utf-8-sig")()
         try:
-            text = line.decode("utf-8-sig" if number == 1 else "utf-8")
+            # Of UTF-16, the second byte of a line's end may come with the next line.
+            text = decoder.decode(line)
         except UnicodeDecodeError:
             raise InstanceError(f"{where} is not text in UTF-8; name a text file of boards") from None
         if len(line.rstrip(b"\r\n")) > _MAX_LINE:
@@ -175,12 +177,12 @@ def _parse(
 ) -> Iterator[Instance]:
     for first in lines:
         if first.text and not first.text.startswith("#"):
-            columns = _parse_header(first)
+            columns = _parse_header(first, tile_number)
             if columns is not None:
                 yield from _parse_rows(lines, columns, size, tile_number)
             else:
-                words = ((line.where, _words(line, tile_number)) for line in chain([first], lines))
-                boards = boards_of_text(words, size, waits=waits)
+                numbered = ((line.where, _numbered(line, tile_number)) for line in chain([first], lines))
+                boards = boards_of_text(split_lines(numbered), size, waits=waits)
                 yield from (Instance(str(number), board) for number, board in enumerate(boards, start=1))
 
 
@@ -192,13 +194,19 @@ def _fields(line: str) -> list[str]:
     return [field.strip() for field in next(csv.reader([line], strict=True), [])]
 
 
-def _parse_header(line: _Line) -> list[str] | None:
-    """Return the names of the columns, or None if `line` is not a header."""
+def _parse_header(line: _Line, tile_number: TileNumber | None) -> list[str] | None:
+    """Return the names of the columns, or None if `line` is not a header. Raises `InstanceError`."""
     try:
         columns = [field.lower() for field in _fields(line.text)]
     except csv.Error:
         return None
-    return columns if "board" in columns else None
+    if "board" in columns:
+        return columns
+    if tile_number is None and all(re.fullmatch("[a-z_]{2,}", column) for column in columns):
+        raise InstanceError(
+            f"{line.where}: no column of {as_typed(line.text)!r} is named board; name that of the boards"
+        )
+    return None
 
 
 def _parse_rows(
@@ -215,10 +223,8 @@ def _parse_rows(
                 f"{where} has {len(fields)} fields where the header has {len(columns)}; quote boards with commas"
             )
         row = dict(zip(columns, fields, strict=True))
-        board = row["board"]
-        if tile_number is not None:
-            board = " ".join(_words(_Line(where, board), tile_number))
-        yield _instance(row, str(number), _board(board, where, size), where)
+        board = _board(_numbered(_Line(where, row["board"]), tile_number), where, size)
+        yield _instance(row, str(number), board, where)
 
 
 def _length(row: dict[str, str], column: str, where: str) -> int | None:
@@ -248,12 +254,11 @@ def _board(board: "str | list[int]", where: str, size: BoardSize | None) -> Boar
         raise BoardError(f"{where}: {error}") from None
 
 
-def _words(line: _Line, tile_number: TileNumber | None) -> list[str]:
-    """Return the words of a line, `/` among them, without its comment. Raises `InstanceError`."""
-    words = split_words(line.text)
+def _numbered(line: _Line, tile_number: TileNumber | None) -> str:
+    """Return a line with numbers for words. Raises `InstanceError`."""
     if tile_number is None:
-        return words
+        return line.text
     try:
-        return [word if word == "/" else tile_number(word) for word in words]
+        return TILE_WORD.sub(lambda word: tile_number(word[0]), line.text.partition("#")[0])
     except BoardError as error:
         raise InstanceError(f"{line.where}: {error}") from None

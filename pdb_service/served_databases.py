@@ -1,13 +1,13 @@
 """The open databases of a service, by id, and the choice of the one that serves a board."""
 
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
 from pdb_core.board_size import BoardSize
-from pdb_core.board_text import split_words
 from pdb_core.errors import BoardError, GoalError, UnknownDatabaseError
-from pdb_core.messages import shorten
+from pdb_core.messages import did_you_mean, shorten
 from pdb_core.puzzle import Board, Tiles, is_solvable, parse_goal
 from pdb_query.database import Database
 
@@ -74,12 +74,16 @@ class ServedDatabases:
         try:
             given = Board(board, size)
         except BoardError:
-            # A list has the size of the databases with as many cells, if all of them have the same one.
-            n_cells = len(split_words(board) if isinstance(board, str) else board)
-            sizes = {known.size for known in self._databases.values() if known.size.n_cells == n_cells}
-            if size is not None or len(sizes) != 1:
+            if size is not None:
                 raise
-            given = Board(board, sizes.pop())
+            # A list may have the size of any database, if it can have that of no other.
+            found = list[Board]()
+            for known in {known.size for known in self._databases.values()}:
+                with suppress(BoardError):
+                    found.append(Board(board, known))
+            if len(found) != 1:
+                raise
+            given = found[0]
         return given, self.choose(given.size, goal, name)
 
     def _choose(self, size: BoardSize | None, goal_text: str | None, name: str | None) -> Served:
@@ -113,5 +117,8 @@ class ServedDatabases:
 
     def _named(self, name: str) -> Database:
         if name not in self._databases:
-            raise UnknownDatabaseError(f"there is no database {shorten(name, 40)!r}; /v1/databases lists them")
+            raise UnknownDatabaseError(
+                f"there is no database {shorten(name, 40)!r}; /v1/databases lists them"
+                f"{did_you_mean(name, self._databases)}"
+            )
         return self._databases[name]

@@ -72,7 +72,14 @@ def test_board_is_parsed_in_every_form(text: str) -> None:
 
 @pytest.mark.parametrize(
     "given",
-    ["1 2 3/4 0 5", [[1, 2, 3], [4, 0, 5]], [np.array([1, 2, 3]), (4, 0, 5)], np.array([[1, 2, 3], [4, 0, 5]], "u1")],
+    [
+        "1 2 3/4 0 5",
+        [[1, 2, 3], [4, 0, 5]],
+        [np.array([1, 2, 3]), (4, 0, 5)],
+        np.array([[1, 2, 3], [4, 0, 5]], "u1"),
+        [[1, 2, 3], (4, None, 5)],
+        np.array([[1, 2, 3], [4, -1, 5]]),
+    ],
 )
 def test_rows_give_the_size(given: Any) -> None:
     board = Board(given)
@@ -87,11 +94,13 @@ def test_rows_give_the_size(given: Any) -> None:
     ("text", "message"),
     {
         "1 2 3/4 5 6/7 8 0/": "a number is missing",
-        "1 2 3": "has 3 numbers, which is no square",
-        "1 1 3 4 5 6 7 8 0": "missing 2, twice or out of range 1",
-        "1 2 3 4 5 6 7 8 -1": "'-1' is not a number",
+        "1 2 3": "is not square: it has 3 numbers, and a square board has 4, 9, 16, ... numbers; mark",
+        "1 1 3 4 5 6 7 8 0": "1 appears twice, missing 2",
+        "1 2 3 4 5 6 7 8 9": "9 is out of range, missing 0; if 9 is the blank, write 0 for it",
+        "1 2 3 4 5 6 7 x -1": "0 appears twice, missing 8",
+        "812043766": "'812043766' is not a number up to 1023, and does not hold each digit once",
         "1 2 3 4 5 6 7 8 " + "9" * 5000: r"'9{17}\.\.\.9{20}' is not a number",
-        "1 2 3 4 5 6 7 8 1000": "missing 0, twice or out of range 1000",
+        "1 2 3 4 5 6 7 8 1000": "1000 is out of range, missing 0",
         "\u0661 2 3 4 5 6 7 8 0": "'\u0661' is not a number",
         "1 2 3 4 5 6 7 1_0 0": "'1_0' is not a number",
         "1 2 3/4 5/6 7 8 0": "different lengths",
@@ -112,7 +121,7 @@ def test_bad_text_is_refused(text: str, message: str) -> None:
         ([[1, 2], [3]], None, "rows of different lengths"),
         ([1.0, 2.0, 3.0, 0.0], S22, r"board \[1.0, 2.0, 3.0, 0.0\] must be 4 integers, 0 for the blank"),
         (100, None, "board 100 must be integers, 0 for the blank"),
-        ([1, 2, 3, -4], None, "out of range -4"),
+        ([1, 2, 3, -4], None, "-4 is out of range, missing 0"),
         *((other, None, "must be integers, 0 for the blank, in a sequence or an array") for other in NO_SEQUENCES),
         *((booleans, S22, "must be 4 integers") for booleans in BOOLEANS),
     ],

@@ -49,8 +49,8 @@ def test_files_of_numpy_1_are_read(protocol: int, tmp_path: Path) -> None:
 
 
 def test_boards_that_are_none_are_named(tmp_path: Path) -> None:
-    with pytest.raises(BoardError, match=r"data_0.pkl board 2: board '-1 1"):
-        boards_in(pickled([B3[0], [-1, *range(1, 9)]], "i1"), tmp_path)
+    with pytest.raises(BoardError, match=r"data_0.pkl board 2: board '-2 1"):
+        boards_in(pickled([B3[0], [-2, *range(1, 9)]], "i1"), tmp_path)
     assert boards_in(pickled([[*range(6)]]), tmp_path, BoardSize(3, 2)) == [[*range(6)]]
 
 

@@ -97,9 +97,10 @@ def test_standard_input_is_read_as_it_comes() -> None:
             "standard input line 3: goal is neither one of blank-last",
         ),
         ("board,goal\n1 2 3 0,1 2 3/4 0 5\n", GoalError, "line 2: goal .* is 3x2 by its rows, and a 2x2 board is"),
-        ("id,goal\na,b\n", BoardError, "line 1: 'id goal' is not a board size"),
+        ("id,goal\na,b\n", InstanceError, "line 1: no column of 'id,goal' is named board; name that of the boards"),
+        ("hello there\n1 2 3 0", BoardError, "line 1: board size 'hello there' is not of the form WIDTHxHEIGHT"),
         ("3\n1 2 3\n4 0 5\n7 8", BoardError, "line 1: 8 numbers follow; a board of 3 rows and 3 columns has 9"),
-        ("33\n1 2 3", BoardError, "line 1: board size 33x33 is not supported"),
+        ("33 33\n1 2 3", BoardError, "line 1: board size 33x33 is not supported"),
         ("1 2 3\n4 0\n7 8 6", BoardError, "line 1: .*different lengths"),
         ("\n1 2 3\n4 a 5\n7 8 6", BoardError, "line 2: .*'a' is not a number"),
     ],
@@ -154,7 +155,7 @@ def test_board_is_read_in_every_form(text: str) -> None:
         ("2\n1 2\n3 0\n3\n1 2 3\n4 0 5\n7 8 6\n2 2\n0 1\n2 3", ["2x2", "3x3", "2x2"]),
         # A line with each number from 0 on once is a board, or the first row of a board of 4 columns.
         ("1 2 3 0\n0 1 2 3\n\n1 2 3 4 5 6 7 8 0\n0 1 2 3 4 5 6 7 8", ["2x2", "2x2", "3x3", "3x3"]),
-        ("0 1 2 3\n4 5 6 7\n\n4 5 6 7\n0 1 2 3\n", ["4x2", "4x2"]),
+        ("0 1 2 3\n4 5 6 7\n# another\n4 5 6 7\n0 1 2 3\n", ["4x2", "4x2"]),
         ("2\n1 2 3 0\n3\n1 2 3 4 0 5 7 8 6\n3\n1\n2\n3\n4\n0\n5\n7\n8\n6\n2\n1\n2\n3\n0", ["2x2", "3x3", "3x3", "2x2"]),
     ],
 )
@@ -190,12 +191,20 @@ def test_text_has_the_same_size_in_a_file_and_in_python(tmp_path: Path, text: st
 # A text, a size that is expected, and what is wrong with it.
 CONTRADICTIONS = [
     (EIGHT_WIDE, "4x4", "is 8x2 by its rows, and a 4x4 board is expected"),
-    (f"4\n{EIGHT_WIDE}", None, "is 8x2 by its rows, and a 4x4 board is expected"),
+    (f"4\n{EIGHT_WIDE}", None, "line 1 was read as a number of boards, 4; missing at the end: 3; correct it"),
     ("0 1 2 3\n4 5 6 7\n8 9 10 11\n12 13 14 15", "4x2", "is 4x4 by its rows, and a 4x2 board is expected"),
     ("1 2 3 4 5 6\n7 8 0", "3x3", r"has rows of \[6, 3\] numbers where a 3x3 board is expected"),
-    ("3\n1 2 3 4 5 6\n7 8 0", None, r"has rows of \[6, 3\] numbers where a 3x3 board is expected"),
-    ("1 2 3 4 5 6 7 0", None, "no square from 2x2 to 32x32, but may be 4x2 or 2x4; mark the rows with /, or name the"),
-    ("1\n2\n3\n4\n5\n6\n7\n0", None, "no square from 2x2 to 32x32, but may be 4x2 or 2x4"),
+    (
+        "3 3\n1 2 3 4 5 6\n7 8 0",
+        None,
+        r"read as size 3x3: .*has rows of \[6, 3\] numbers where a 3x3 board is expected",
+    ),
+    (
+        "1 2 3 4 5 6 7 0",
+        None,
+        "not square: it has 8 numbers, .*; it may be 4x2 or 2x4; mark the rows with /, or name the",
+    ),
+    ("1\n2\n3\n4\n5\n6\n7\n0", None, "not square: it has 8 numbers, .*; it may be 4x2 or 2x4"),
     ("1\n2\n3\n4\n5\n6\n7\n8\n8", None, "board size 1x1 is not supported: .*, and as a column the lines do not"),
     (
         "4\n3\n3\n0\n1",

@@ -118,7 +118,7 @@ def parse_words(text: str) -> TileNames:
 def are_words(names: TileNames) -> bool:
     tiles = re.findall(r"\d+", names.goal)  # of a goal of one word the blank alone: commands refuse it for its size
     words = " ".join(names.word(int(tile)) for tile in reversed(tiles))
-    return bool(words.encode()) and names.numbered(words).split() == tiles[::-1] and names.goal.isascii()
+    return bool(words.encode()) and names.numbered(words).split() == tiles[::-1] and "".join(tiles).isascii()
 
 
 # All parsers
@@ -165,6 +165,9 @@ LONG_TEXTS = {
     "boards": "1 2 3 0\n" * (LONG // 8),
     "sizes": "2 2\n1 2\n3 0\n" * (LONG // 12),
     "quotes": '"' * LONG,
+    "brackets": "[1," * (LONG // 3),
+    "borders": "+-" * (LONG // 2) + "x",
+    "rows that continue": "1 2/\n" * (LONG // 5),
     "nested": "max(" * (LONG // 4) + ")" * 100,
 }
 

@@ -62,4 +62,4 @@ def test_public_name_is_documented(name: str) -> None:
 def test_program_of_a_user_runs(tmp_path: Path) -> None:
     """It prints this at its end."""
     ran = python(PROGRAM.read_text(), cwd=tmp_path, env=os.environ | {"PYTHONPATH": str(ROOT)})
-    assert "3 numbers, which is no square" in ran.stdout, ran.stderr
+    assert "is not square: it has 3 numbers" in ran.stdout, ran.stderr

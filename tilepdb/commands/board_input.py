@@ -80,8 +80,10 @@ def _all_boards(options: BoardOptions, size: "BoardSize | None", names: TileName
 
     arguments = options.boards or []
     texts = [text for text in arguments if isinstance(text, str)]
-    # No board is one number: it is a board typed without quotes.
-    if len(texts) > 1 and any(text.isdigit() for text in texts) and all(re.fullmatch(r"[\d,/]+", t) for t in texts):
+    if texts == [STDIN]:
+        raise InputError("- is no board; give --instances - to read boards from standard input")
+    # No board is one short number: it is a board typed without quotes.
+    if any(re.fullmatch(r"\d{1,3}", text) for text in texts) and all(re.fullmatch(r"[\d,/;|xX_.-]+", t) for t in texts):
         texts = [" ".join(texts)]
     boards = [Board(text if names is None else names.numbered(text), size) for text in texts]
     tile_number = None if names is None else names.number

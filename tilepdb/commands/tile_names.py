@@ -3,6 +3,7 @@
 from collections import Counter
 from typing import Any
 
+from pdb_core.board_text import TILE_WORD
 from pdb_core.errors import BoardError, GoalError
 from pdb_core.messages import as_typed, shorten
 from tilepdb.commands.output import Record
@@ -25,7 +26,7 @@ class TileNames:
         shown = as_typed(" ".join(goal.split()))
         if goal.encode(errors="ignore").decode() != goal:
             raise GoalError(f"goal {shown!r} is not text in UTF-8; give each tile a word that can be written")
-        words = [word for row in goal.split("/") for word in _words(row)]
+        words: list[str] = TILE_WORD.findall(goal)
         blanks = [word for word in words if word in _BLANKS]
         if len(blanks) != 1:
             raise GoalError(
@@ -47,8 +48,7 @@ class TileNames:
 
     def numbered(self, board: str) -> str:
         """Return a board of words as numbers. Raises `BoardError` if a word is not one of the goal."""
-        lines = (line.split("/") for line in board.split("\n"))
-        return "\n".join("/".join(" ".join(map(self.number, _words(row))) for row in rows) for rows in lines)
+        return TILE_WORD.sub(lambda word: self.number(word[0]), board)
 
     def word(self, tile: int) -> str:
         """Return the word of a tile, or of the blank."""
@@ -58,7 +58,3 @@ class TileNames:
         """Return a board's record with words for tiles."""
         lists = {key: record[key] for key in ("board", "goal", "moves") if record.get(key) is not None}
         return {**record} | {key: list(map(self.word, tiles)) for key, tiles in lists.items()}
-
-
-def _words(row: str) -> list[str]:
-    return row.replace(",", " ").split()

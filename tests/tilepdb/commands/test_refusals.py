@@ -12,8 +12,8 @@ from tests.tables import table_file
 
 # Exit code | command | a part of the message, in which ... is any text.
 REFUSALS = rows("""
-2 | solve --db d.h5 "1 2 3/4 5 6/7 8 8" | missing 0, twice or out of range 8
-2 | query --db d.h5 "1 2 3/4 5 6/7 8 8" | missing 0, twice or out of range 8
+2 | solve --db d.h5 "1 2 3/4 5 6/7 8 8" | 8 appears twice, missing 0
+2 | query --db d.h5 "1 2 3/4 5 6/7 8 8" | 8 appears twice, missing 0
 2 | solve --db d.h5 --instances snake.csv | snake.csv line 2: goal is neither one of
 2 | query --db d.h5 --instances snake.csv | snake.csv line 2: goal is neither one of
 2 | query --db d.h5 --instances hardest8 | did you mean hardest80
@@ -33,19 +33,21 @@ REFUSALS = rows("""
 1 | solve --db d.h5 --scheduler tls://host:8786 "1 2 3/4 5 6/7 8 0" | names no certificates for TLS
 2 | solve --instances - --shard 0/3 | shard 0/3 does not exist; give --shard I/N with I from 1 to N
 2 | solve --instances - --shard 1/\u0663 | is not of the form I/N; give one such as 2/8
-2 | solve --tiles letters --goal _ _ | which is no square from 2x2 to 32x32
+2 | solve --tiles letters --goal _ _ | is not square: it has 1 numbers
 2 | solve --tiles letters --goal "a b/a _" "a b/a _" | tile 'a' twice
 2 | solve --tiles letters --goal "a b/c d" "a b/c d" | 0 blanks
 2 | solve --tiles letters --goal "a _/b ." "a _/b ." | 2 blanks
 2 | solve --tiles letters --goal "a b/c _" "b d/a _" | 'd' is no tile of the goal
 2 | solve --tiles letters --goal "a b/c _" words.dat | words.dat line 3: 'zebra' is no tile
-2 | solve 8 6 7 2 5 4 3 0 | board '8 6 7 2 5 4 3 0' has 8 numbers
+2 | solve 8 6 7 2 5 4 3 0 | board '8 6 7 2 5 4 3 0' is not square: it has 8 numbers
 2 | solve 8 6 7/2 5 4/3 0 | board '8 6 7/2 5 4/3 0'
-2 | approximate "1 2 3" | no square from 2x2 to 32x32
+2 | approximate "1 2 3" | a square board has 4, 9, 16, ... numbers
 2 | approximate --from "1 2/0 3" | are only valid together
 2 | approximate --from "1 2/0 3" --to "1 2/3 0" "1 2/0 3" | cannot be combined with other boards
 2 | approximate --tiles letters "a b/_ c" | needs --goal
 2 | approximate --tiles leters "1 2/0 3" | 'leters' is not one of 'numbers', 'letters'; did you mean letters?
+2 | approximate - | give --instances - to read boards from standard input
+2 | approximate "1 2/3 0" --goal snial | did you mean snail?
 
 2 | search "1 2/3 0" --algorithm breadth-fist | give one of ida-star, a-star...did you mean breadth-first?
 2 | search "1 2/3 0" --algorithm bidirectional --heuristic manhattan | uses no heuristic

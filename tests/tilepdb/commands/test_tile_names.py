@@ -21,7 +21,7 @@ LETTERS = "a b c/d e f/g h _"
 def test_words_become_the_numbers_of_the_goal_and_words_again(blank: str) -> None:
     names = TileNames(f"one two/three {blank}")
     assert names.goal == "1 2/3 0"
-    assert [names.numbered(f"two, one/{other} three") for other in ("_", "0", ".")] == ["2 1/0 3"] * 3
+    assert [names.numbered(f"two, one/{other} three") for other in ("_", "0", ".")] == ["2, 1/0 3"] * 3
     assert [names.word(tile) for tile in range(4)] == [blank, "one", "two", "three"]
     record = {"id": "1", "board": [2, 1, 0, 3], "goal": [1, 2, 3, 0], "moves": None}
     assert names.named(record) == {
