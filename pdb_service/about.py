@@ -10,7 +10,7 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.staticfiles import StaticFiles
 
 from pdb_core.errors import InstanceError
-from pdb_core.messages import shorten
+from pdb_core.messages import did_you_mean, shorten
 from pdb_query.instances import instance_sets, read_instances
 from pdb_service.answers import DatabasesAnswer, InstanceInfo, Instances, InstanceSet, InstanceSets
 from pdb_service.openapi import ApiRoute, Routes
@@ -91,5 +91,8 @@ def _sets() -> bytes:
 def _instances(name: str) -> bytes:
     """Return an instance set in JSON. Raises `InstanceError` if there is none."""
     if name not in instance_sets():
-        raise InstanceError(f"there is no instance set {shorten(name, 40)!r}; /v1/instances lists them")
+        raise InstanceError(
+            f"there is no instance set {shorten(name, 40)!r}; /v1/instances lists them"
+            f"{did_you_mean(name, instance_sets())}"
+        )
     return Instances(name=name, instances=tuple(map(InstanceInfo.of, read_instances(name)))).to_json()

@@ -1,18 +1,17 @@
 """Pydantic models of requests, query parameters and JSON bodies: the source of the OpenAPI document."""
 
-import difflib
 from collections import Counter
 from collections.abc import Sequence
 from itertools import chain
 from typing import Annotated, Any, TypeVar
 from urllib.parse import parse_qsl
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter, ValidationError, WithJsonSchema
 from pydantic_core import from_json
 
 from pdb_core.board_size import MAX_TABLE_SIDE
 from pdb_core.errors import ParameterError, RequestError, RequestTooLargeError
-from pdb_core.messages import as_typed
+from pdb_core.messages import as_typed, did_you_mean
 
 # No board with tables is longer.
 MAX_NUMBERS = MAX_TABLE_SIDE * MAX_TABLE_SIDE
@@ -36,8 +35,14 @@ _BoardText = Annotated[
         examples=["15 14 13 12/11 10 9 8/7 6 5 4/3 1 2 0"],
     ),
 ]
-# Lists end at their first error: the errors of a large body would take 250 times its memory.
-_AnyBoard = _BoardText | Annotated[list[int], Field(max_length=MAX_NUMBERS, fail_fast=True)]
+_Cells = Annotated[list[int | None], Field(max_length=MAX_NUMBERS)]
+# A list is read as its text.
+_AnyBoard = Annotated[
+    Text,
+    BeforeValidator(lambda given: str(given) if isinstance(given, list) else given),
+    WithJsonSchema(TypeAdapter(_BoardText | _Cells | list[_Cells]).json_schema()),
+]
+_AnyGoal = Annotated[_AnyBoard | None, Field(description="the goal: `blank-last`, `blank-first`, `snail` or a board")]
 
 
 class Names(BaseModel):
@@ -84,7 +89,8 @@ class SolveBody(SearchLimits):
     """The body of a solve in JSON."""
 
     model_config = ConfigDict(strict=True)
-    board: Annotated[_AnyBoard, Field(description="the board, a text or a list of integers")]
+    board: Annotated[_AnyBoard, Field(description="the board, a text or a list of integers or of rows")]
+    goal: _AnyGoal = None
 
 
 class BatchQuery(Names):
@@ -99,12 +105,14 @@ class BatchBody(BatchQuery):
     """The body of a batch in JSON."""
 
     model_config = ConfigDict(strict=True)
+    goal: _AnyGoal = None
     boards: Annotated[
         list[_AnyBoard],
+        # The errors of a large body would take 250 times its memory.
         Field(
             fail_fast=True,
             examples=[["1 2 3/4 5 6/7 8 0", [1, 2, 3, 4, 5, 6, 0, 7, 8]]],
-            description="the boards, each a text or a list of integers",
+            description="the boards, each a text or a list of integers or of rows",
         ),
     ]
 
@@ -168,8 +176,10 @@ def _check_shape(body: bytes, max_boards: int) -> None:
     if body.count(b":") > _MOST_COLONS:
         raise ParameterError("the body has too many fields; /openapi.json lists those that are known")
     n_lists_and_texts = body.count(b"[") + body.count(b"{") + body.count(b'"') // 2
-    if n_lists_and_texts > max_boards + _MOST_OTHERS:
-        raise RequestTooLargeError(f"the body has too many lists or texts; the most boards here are {max_boards:,}")
+    if max(n_lists_and_texts, body.count(b"null")) > max_boards + _MOST_OTHERS:
+        raise RequestTooLargeError(
+            f"the body has too many lists or texts, or nulls; the most boards without rows are {max_boards:,}"
+        )
     if body.count(b",") > n_lists_and_texts * (MAX_NUMBERS + 1):
         raise RequestTooLargeError(f"the body has lists of more than {MAX_NUMBERS} numbers, the most of a board")
     if len(body) > _MANY_NUMBERS_BYTES and body.count(b"-") + body.translate(_ZEROS).count(b"000") > max_boards:
@@ -184,8 +194,10 @@ def _validated(model: type[Model], given: dict[str, Any]) -> Model:
     for found in errors:
         if found["type"] == "extra_forbidden":
             name = str(found["loc"][0])[:40]
-            near = difflib.get_close_matches(name, model.model_fields, n=1) or model.model_fields
-            raise ParameterError(f"{as_typed(name)} is not known; did you mean {' or '.join(near)}?")
+            known = model.model_fields
+            raise ParameterError(
+                f"unknown parameter {as_typed(name)}; known are {', '.join(known)}{did_you_mean(name, known)}"
+            )
     raise ParameterError(clearest_error(errors))
 
 

@@ -52,6 +52,7 @@ REQUESTS = rows("""
 GET /v1/lookup/ | 404 | /openapi.json
 PUT /v1/lookup | 405 | /openapi.json
 GET /v1/instances/none | 404 | 'none'
+GET /v1/instances/korf10 | 404 | did you mean korf100?
 
 GET /v1/lookup?board=1+2 | 422 | '1 2'
 GET /v1/lookup?BOARD&goal=nowhere | 422 | goal
@@ -59,18 +60,19 @@ GET /v1/lookup?BOARD&goal=1+2+3/4+0+5/6+7+8 | 422 | pdb build
 GET /v1/lookup?BOARD&db=../x | 404 | '../x'
 
 GET /v1/moves?BOARD&time_limit=nan | 422 | time_limit
-POST /v1/solve | 422 | board.0 | b'{"board": [true]}'
+POST /v1/solve | 422 | 'True' is not a number | b'{"board": [true]}'
+POST /v1/solve | 422 | board: | b'{"board": 1}'
 POST /v1/solve | 422 | time_limit | b'{"board": %s, "time_limit": "5"}' % GOOD
 POST /v1/solve | 400 | JSON | b'{"board": %s' % GOOD
 
-GET /v1/lookup?BOARD&gaol=snail | 422 | gaol is not known; did you mean goal
+GET /v1/lookup?BOARD&gaol=snail | 422 | unknown parameter gaol; known are goal, db, board; did you mean goal?
 GET /v1/moves?BOARD&BOARD | 422 | board is given 2 times
 GET /v1/solve?PADDING | 422 | 4,000 bytes
 POST /v1/solve?PADDING | 422 | 4,000 bytes | b"{}"
 POST /v1/lookup?PADDING | 422 | 4,000 bytes | b"{}"
 GET /v1/solve | 422 | board
-POST /v1/solve | 422 | did you mean time_limit | b'{"board": %s, "timelimit": 5}' % GOOD
-POST /v1/solve | 422 | did you mean goal or db or | b'{"state": %s}' % GOOD
+POST /v1/solve | 422 | did you mean time_limit? | b'{"board": %s, "timelimit": 5}' % GOOD
+POST /v1/solve | 422 | unknown parameter timeout; known are goal, db, time_limit, | b'{"timeout": %s}' % GOOD
 POST /v1/solve | 422 | too many fields | b"{" + b'"x":0,' * 2000 + b'"board": %s}' % GOOD
 POST /v1/solve | 413 | lists or texts | b'{"board": [' + b"[]," * 20_000 + b"[]]}"
 POST /v1/solve | 413 | lists or texts | b'{"board": [' + b'"",' * 20_000 + b'""]}'

@@ -50,6 +50,16 @@ def test_all_forms_equal_the_database(database: Database, app: Starlette) -> Non
         assert (single["h"], [at["h"] for at in single["sums"]]) == (answer["h"], answer.get("sums", []))
 
 
+def test_lists_may_have_rows_and_null_for_the_blank_and_goals_may_be_lists(app: Starlette) -> None:
+    board, goal = [[1, 2, 3], [4, None, 6], [7, 5, 8]], [1, 2, 3, 4, 5, 6, 7, 8, None]
+    spelled = [board, [1, 2, 3, 4, None, 6, 7, 5, 8], "1234_6758", "1 2 3;4 x 6;7 5 8"]
+    assert answers(app, spelled) == [{"h": 2, "sums": [2, 2]}] * 4
+    for given in (goal, [goal[:3], goal[3:6], goal[6:]], GOAL):
+        body = json.dumps({"board": board, "goal": given}).encode()
+        assert ask(app, "/v1/solve", body=body).json["moves"] == [5, 8]
+        assert ask(app, "/v1/lookup?size=3x3", body=body.replace(b"board", b"boards")).json["goal"] == list(GOAL)
+
+
 @pytest.mark.parametrize(("n_boards", "status"), [(MAX_BOARDS, 200), (MAX_BOARDS + 1, 413)])
 def test_batch_has_at_most_the_boards_of_the_limit(app: Starlette, n_boards: int, status: int) -> None:
     lists, texts = (json.dumps({"boards": [board] * n_boards}).encode() for board in (GOAL, "1 2 3/4 5 6/7 8 0"))

@@ -152,7 +152,7 @@ def test_hostile_requests_cause_no_error_and_no_leak(server: Server, n_requests:
     [
         (b'{"boards": [' + b"[]," * 2_000_000 + b"[]]}", 413),
         (b'{"boards": [' + b'"",' * 5_000_000 + b'""]}', 413),
-        (b'{"boards": [[null' + (b",null" * 35 + b"],[null") * 40_000 + b"]]}", 422),
+        (b'{"boards": [[null' + (b",null" * 35 + b"],[null") * 40_000 + b"]]}", 413),
         (b'{"boards": [[300' + (b",300" * 35 + b"],[300") * 90_000 + b"]]}", 413),
         (b'{"boards": [[-9' + (b",-9" * 35 + b"],[-9") * 90_000 + b"]]}", 413),
     ],
