@@ -26,7 +26,7 @@ from solver.engine.search import IdaStar, OfHardBoard
 from solver.engine.stack import Stack
 from solver.engine.threads import ONE_SOLUTION, Wanted
 from solver.engine.worker_pool import WorkerPool
-from solver.progress import Clock, Limits
+from solver.progress import Clock, Iteration, Limits
 
 # Nodes of a threshold, after which a card searches the next one.
 _LEAST_NODES = 1_000_000
@@ -80,7 +80,8 @@ class CardIdaStar(IdaStar):
         if isinstance(roots, CardRoots):
             many = BoardsSearch(roots, start)
             # Whoever evaluates boards before, as labels do, needs no moves.
-            rows = self._search_together(many, has_moves=not isinstance(boards, Roots))
+            clock = Clock(Limits(), of_hard_board(0)[0], start)
+            rows = self._search_together(many, clock, has_moves=not isinstance(boards, Roots))
             seconds = time.perf_counter() - start
         if len(rows):
             alone = super().search_many(
@@ -103,10 +104,10 @@ class CardIdaStar(IdaStar):
         chosen.nodes[:, mem.STATE] = roots.nodes[rows, mem.STATE]
         return replace(chosen, thresholds=roots.thresholds[rows], last=roots.last[rows])
 
-    def _search_together(self, many: BoardsSearch, *, has_moves: bool) -> Int64s:
+    def _search_together(self, many: BoardsSearch, clock: Clock, *, has_moves: bool) -> Int64s:
         """Search boards together, threshold by threshold. Return the rows of those that have too many nodes.
 
-        Without moves, only some solutions of each threshold are replayed.
+        Without moves, only some solutions of each threshold are replayed. Raises what the report of the clock raises.
         """
         roots: Roots = many.roots
         is_goal = (roots.boards == np.array(self.engine.goal, dtype=np.uint8)).all(axis=1)
@@ -125,6 +126,7 @@ class CardIdaStar(IdaStar):
                 launches.add(items_of(self._card, roots.within(rows, left), left, launches.n_path))
                 while launches.n_items:
                     launches.launch()
+                    clock.is_over(Iteration(int(left.max()), 0, 0, clock.seconds))
                 counts, _ = launches.counts()
                 found = np.flatnonzero(launches.is_found())
                 shown = found if has_moves else found[:_REPLAYED]

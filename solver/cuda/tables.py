@@ -66,7 +66,7 @@ class CardTables:
 
     def distances(self, boards: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
         """Return the distances of all units of boards, uint8[m, n_units]. Raises `Engine.wrong_end`."""
-        found = cuda.device_array((len(boards), len(self.units.starts)), dtype=np.uint8)
+        found = cuda.device_array((len(boards), self.units.starts.shape[0]), dtype=np.uint8)
         self._descend[self.grid, self.launch.block](cuda.to_device(boards), found, self.units)
         distances: npt.NDArray[np.uint8] = found.copy_to_host()
         if (distances == UNREACHED).any():
