@@ -28,6 +28,7 @@ from pdb_core.puzzle import (
     parse_goal,
     random_boards,
     snail,
+    why_unsolvable,
 )
 from pdb_core.ranking import PatternIndex
 from pdb_study.space import explore_space
@@ -198,6 +199,16 @@ def test_solvable_is_what_breadth_first_search_reaches(size: BoardSize) -> None:
         reached = naive.naive_distances(size, goal)
         for board in itertools.permutations(range(size.n_cells)):
             assert is_solvable(board, goal, size) == (board in reached)
+
+
+# No usual goal has a solution for it.
+NO_GOAL = Board("2 1/3 4/5 0")
+
+
+def test_unsolvable_board_is_told_a_goal_for_which_it_has_a_solution() -> None:
+    for board, ending in ((Board("1 2 3/8 0 4/7 6 5"), "; it can be solved for snail"), (NO_GOAL, "is one swap")):
+        assert why_unsolvable(board, blank_last(board.size), board.size).endswith(ending)
+    assert "for blank-first" in why_unsolvable(tuple(range(16)), blank_last(S44), S44)
 
 
 # Random boards, and the largest sizes: boards up to 32x32, tables and optimal searches up to 6x6
