@@ -35,6 +35,10 @@ class GoalError(InputError):
     """A goal is not a board, or a table cannot serve it."""
 
 
+class MovesError(InputError):
+    """Moves are not written in the notation that is given."""
+
+
 class PartitionError(InputError):
     """A partition is unknown, or its patterns overlap or leave tiles out."""
 

@@ -1,16 +1,96 @@
-"""Moves of the blank, in Python: what each adds to its cell, and the tiles that it moves."""
+"""Moves as numbers of tiles and as directions, read, played and written; what each move of the blank adds to its cell.
 
-from collections.abc import Iterable
+The blank and the tile that it swaps with move in opposite directions: a notation says which of both is meant.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate
+from typing import Literal, get_args
 
+from pdb_core.arguments import as_choice, as_count, check_kind
 from pdb_core.board_size import BoardSize
+from pdb_core.errors import MovesError
+from pdb_core.messages import as_typed
 from pdb_core.puzzle import Tiles
 from pdb_core.types import BLANK
+
+# How moves are written: the numbers of the tiles, directions of the blank, or directions of the tiles.
+Notation = Literal["tiles", "blank", "tile-directions"]
+NOTATIONS: tuple[Notation, ...] = get_args(Notation)
+# What users may give for moves.
+MovesLike = str | Iterable[int | str]
+# In the order of `blank_steps`, in which opposite directions are equally far from the ends.
+_LETTERS = "ULRD"
+_OPPOSITE = str.maketrans(_LETTERS, _LETTERS[::-1])
+# What may stand between two moves, as in `12, 11 -> 10`, `U-R-D` or `['U', 'R']`.
+_BETWEEN = r"""[\s,;|/>()\[\]'"]|-(?!\d)"""
+_TILE = re.compile(rf"(?a)(?<!\d)(\d{{1,4}})(?!\d)|{_BETWEEN}")
+# A direction, and how often: no board has room for a hundred moves.
+_DIRECTION = re.compile(rf"(?ai)(up|down|left|right|[udlr])([1-9]\d?)?(?!\d)|{_BETWEEN}")
 
 
 def blank_steps(size: BoardSize) -> tuple[int, int, int, int]:
     """Return what the blank's moves add to its cell: 0 up, 1 left, 2 right, 3 down."""
     return -size.width, -1, 1, size.width
+
+
+def as_moves(moves: MovesLike | int) -> str | int:
+    """Return moves as a text, or their number if only that is given. Raises `InputError` for another kind."""
+    if isinstance(moves, int):
+        return as_count(moves, "moves")
+    check_kind(moves, Iterable, "moves", "a text, or a sequence of tiles or directions")
+    return moves if isinstance(moves, str) else " ".join(map(str, moves))
+
+
+def parse_moves(moves: str, notation: Notation = "tiles") -> list[int | str]:
+    """Return moves as numbers of tiles, or as the letters U, L, R and D of the blank's directions, for `play`.
+
+    Directions are letters or words in either case, and may be runs, such as `R3U2`.
+
+    Raises
+    ------
+    MovesError
+        If the moves are not written in this notation.
+    InputError
+        If the notation is unknown.
+    """
+    as_choice(notation, "notation", NOTATIONS)
+    pattern = _TILE if notation == "tiles" else _DIRECTION
+    if odd := pattern.sub("", moves):
+        raise MovesError(
+            f"moves {as_typed(moves)!r}: {as_typed(odd, 40)!r} is no move in the notation {notation}; write tiles as "
+            "12 11 (tiles), or directions as R U, in which the blank moves (blank) or the tile (tile-directions)"
+        )
+    found = pattern.findall(moves)
+    if notation == "tiles":
+        return [int(tile) for tile in found if tile]
+    letters = "".join(word[:1].upper() * int(times or 1) for word, times in found)
+    return list(letters if notation == "blank" else letters.translate(_OPPOSITE))
+
+
+def play(board: Sequence[int], moves: Iterable[int | str], size: BoardSize) -> Iterator[tuple[str, list[int]]]:
+    """Yield the blank's direction and the board after each move, until a move is illegal.
+
+    Moves are numbers of tiles, or directions of the blank. The board is one list that changes.
+    """
+    cells, blank = list(board), board.index(BLANK)
+    letters = dict(zip(blank_steps(size), _LETTERS, strict=True))
+    for move in moves:
+        before = blank
+        for cell in size.neighbours[before]:
+            if move in (cells[cell], letters[cell - before]):
+                blank = cell
+        if blank == before:
+            return
+        cells[before], cells[blank] = cells[blank], BLANK
+        yield letters[blank - before], cells
+
+
+def directions(board: Sequence[int], tiles: Iterable[int], of: str, size: BoardSize) -> str:
+    """Return the directions of the blank, or of the tiles, as letters. Raises `InputError` for another `of`."""
+    letters = "".join(letter for letter, _ in play(board, tiles, size))
+    return letters if as_choice(of, "of", ("blank", "tile")) == "blank" else letters.translate(_OPPOSITE)
 
 
 def tiles_on_path(board: Tiles, path: Iterable[int]) -> tuple[tuple[int, ...], Tiles]:

@@ -14,6 +14,7 @@ from pdb_core.messages import ShortRepr, shorten
 from pdb_core.player import Player, player_html
 from pdb_core.puzzle import Board, Tiles, format_board, is_solvable, why_unsolvable
 from pdb_core.types import BLANK, Int64s
+from solver.moves import directions, play
 from solver.progress import Iteration
 
 
@@ -97,6 +98,20 @@ class Solution:
             return ()
         size = self.board.size
         return tuple(Board(board, size) for board in replay(self.board, self.moves, self.goal, size))
+
+    def directions(self, of: str = "blank") -> str | None:
+        """Return `moves` as letters U, D, L, R: directions of the blank, or with of="tile" of the tiles.
+
+        Raises `InputError` for another `of`.
+
+        Examples
+        --------
+        >>> from solver import HeuristicSolver
+        >>> solution = HeuristicSolver(3).solve("1 2 3/4 0 6/7 5 8")
+        >>> solution.moves, solution.directions(), solution.directions(of="tile")
+        ((5, 8), 'DR', 'UL')
+        """
+        return None if self.moves is None else directions(self.board, self.moves, of, self.board.size)
 
     def player(self, database: HasPartition | None = None) -> "Player":
         """Return a player for a notebook, with a colour for each pattern of a `Database` if one is given."""
@@ -183,7 +198,7 @@ def replay(board: Tiles, tiles: Sequence[int], goal: Tiles, size: BoardSize) -> 
     return tuple(tuple(cells) for cells in played(board, tiles, goal, size))
 
 
-def check_solution(board: Tiles, tiles: Sequence[int], goal: Tiles, size: BoardSize) -> None:
+def check_replay(board: Tiles, tiles: Sequence[int], goal: Tiles, size: BoardSize) -> None:
     """Replay a solution without keeping the boards, which can be large and many. Raises `WrongAnswerError`."""
     for _cells in played(board, tiles, goal, size):
         pass
@@ -191,20 +206,15 @@ def check_solution(board: Tiles, tiles: Sequence[int], goal: Tiles, size: BoardS
 
 def played(board: Tiles, tiles: Sequence[int], goal: Tiles, size: BoardSize) -> Iterator[list[int]]:
     """Yield the board after each move, the first and the last included: one list that changes."""
-    cells = list(board)
-    places = {tile: cell for cell, tile in enumerate(cells)}
-    neighbours = size.neighbours
+    cells, n_legal = list(board), 0
     yield cells
-    for number, tile in enumerate(tiles, start=1):
-        blank, cell = places[BLANK], places.get(tile, -1)
-        if cell not in neighbours[blank]:
-            raise WrongAnswerError(
-                f"move {number} of the solution of {shorten(format_board(board))} slides tile {tile}, which is not "
-                "next to the blank; please report this board"
-            )
-        cells[blank], cells[cell] = tile, BLANK
-        places[tile], places[BLANK] = blank, cell
+    for n_legal, (_, cells) in enumerate(play(board, tiles, size), start=1):  # noqa: B007
         yield cells
+    if n_legal < len(tiles):
+        raise WrongAnswerError(
+            f"move {n_legal + 1} of the solution of {shorten(format_board(board))} slides tile {tiles[n_legal]}, which "
+            "is not next to the blank; please report this board"
+        )
     if tuple(cells) != goal:
         raise WrongAnswerError(
             f"the solution of {shorten(format_board(board))} ends at {shorten(format_board(cells))}, not at the goal; "

@@ -8,7 +8,7 @@ import threading
 import time
 from array import array
 from collections.abc import Callable
-from dataclasses import asdict, astuple
+from dataclasses import asdict, astuple, replace
 from pathlib import Path
 from typing import Any, Self
 
@@ -17,7 +17,7 @@ from solver.answers.journal import Journal, Place, Values
 from solver.answers.requests import Answer, Request, Result
 from solver.engine.checkpoint import Checkpoint, Subtrees
 from solver.progress import Iteration
-from solver.solution import Solution, check_solution
+from solver.solution import Solution, check_replay
 
 _KIND = "log of pdb solve 4"
 # Lines reach the system at once, the disk within this time while boards are solved: that takes some milliseconds.
@@ -83,10 +83,10 @@ class AnswerLog:
                 return self._unlogged.get(request.key)
         try:
             solution = _solution(self._journal.read(place))
-            check_solution(request.board, solution.moves or (), request.goal, request.size)
+            check_replay(request.board, solution.moves or (), request.goal, request.size)
         except WrongAnswerError as error:
             raise self._damaged(error) from None
-        return solution
+        return replace(solution, board=request.board)
 
     def add(self, answer: Answer) -> None:
         """Append the answer of a solved board. For a board that was given up, the log keeps only the checkpoint.

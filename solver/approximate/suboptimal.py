@@ -34,7 +34,7 @@ from solver.beams.pieces_kernels import Bytes
 from solver.beams.solutions import both_ends, fitted_aim, shorter, without_loops
 from solver.engine.worker_pool import in_parallel
 from solver.moves import tiles_on_path
-from solver.solution import Solution, check_solution, check_solvable, one_move_away
+from solver.solution import Solution, check_replay, check_solvable, one_move_away
 
 # Cost of each cell between a piece and its goal cell: for the pieces of a part, for those of its line, and the decrease
 # from there to the rest. Found by trials on boards from 7x7 to 16x16.
@@ -145,7 +145,7 @@ def find_suboptimal_solution(
         growth = (end - now) / (now - begun)
         next_width = max(1, min(_MAX_WIDTH, int(width * (growth if growth < 20 else 8))))
     tiles, _ = tiles_on_path(board, path)
-    check_solution(board, tiles, goal, size)
+    check_replay(board, tiles, goal, size)
     return Solution(
         board=board,
         goal=goal,

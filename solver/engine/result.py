@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pdb_core.board_size import BoardSize
 from pdb_core.puzzle import Board
 from solver.progress import Iteration
-from solver.solution import Solution, check_solution
+from solver.solution import Solution, check_replay
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class SearchResult:
     def solution(self, board: Board, goal: Board, size: BoardSize, moves: tuple[int, ...] | None) -> Solution:
         """Return the solution of `board`, replayed; `moves` are in the terms of `board`. Raises `WrongAnswerError`."""
         if moves is not None:
-            check_solution(board, moves, goal, size)
+            check_replay(board, moves, goal, size)
         bound = self.thresholds[-1].threshold if self.thresholds else self.h
         return Solution(
             board=board,

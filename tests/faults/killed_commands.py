@@ -23,7 +23,7 @@ from tempfile import TemporaryDirectory, mkdtemp
 from typing import Any, NamedTuple
 
 from pdb_core.board_size import BoardSize
-from solver.solution import check_solution
+from solver.solution import check_replay
 from tests import ROOT
 from tests.command_line import BOARD, PROGRAM, start
 from tests.faults.driver import Ended, Tally, main, run
@@ -87,7 +87,7 @@ def _solve_loss(run: Run, whole: Run) -> str | None:
     if [(answer["id"], answer["length"]) for answer in found] != [(answer["id"], answer["length"]) for answer in right]:
         return "other answers on stdout"
     for answer in found:
-        check_solution(tuple(answer["board"]), answer["moves"], tuple(answer["goal"]), BoardSize(4, 4))
+        check_replay(tuple(answer["board"]), answer["moves"], tuple(answer["goal"]), BoardSize(4, 4))
     logged = [json.loads(line) for line in (run.folder / "log").read_text().splitlines()[1:]]
     if sorted((line["board"], line["moves"]) for line in logged) != sorted((a["board"], a["moves"]) for a in found):
         return "other answers in the log"

@@ -19,7 +19,7 @@ from pdb_core.puzzle import blank_first, random_boards
 from pdb_query import Database, open_database
 from pdb_service.answers import SolveProgress
 from pdb_service.client import AsyncClient, Client
-from solver.solution import check_solution
+from solver.solution import check_replay
 from tests.command_line import python
 from tests.fuzzing import changed_json, encoded, fuzz, outcome
 from tests.pdb_service.app_requests import until
@@ -97,7 +97,7 @@ def test_clients_answer_as_the_database(server: Server, database: Database, boar
     assert hints.h == expected.h
     assert all(database.probe(move.board, goal).h == move.h for move in hints.moves)
     for found in outcomes(server, "solve", board, goal):
-        check_solution(board, found.moves, found.goal, S3)
+        check_replay(board, found.moves, found.goal, S3)
         assert (found.length, found.optimal, found.lower_bound) == (expected.h, True, expected.h)
         assert sum(at.generated for at in found.thresholds) == found.generated
 

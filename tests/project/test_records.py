@@ -5,7 +5,7 @@ import json
 
 from pdb_core.board_size import BoardSize
 from pdb_query import read_instances
-from solver.solution import check_solution
+from solver.solution import check_replay
 from tests import ROOT
 
 
@@ -15,7 +15,7 @@ def test_solutions_of_the_24_puzzle_have_the_published_lengths() -> None:
         answers = list(map(json.loads, list(log)[1:]))
     for answer in answers:
         board, moves, thresholds = tuple(answer["board"]), answer["moves"], answer["thresholds"]
-        check_solution(board, moves, tuple(answer["goal"]), BoardSize(5, 5))
+        check_replay(board, moves, tuple(answer["goal"]), BoardSize(5, 5))
         assert len(moves) == answer["length"] == left.pop(board).optimal_length
         # Beams found the solution of one board before the last threshold was searched.
         last = len(moves) - 2 * (thresholds[-1]["threshold"] < len(moves))

@@ -10,7 +10,7 @@ from pdb_core.errors import TableFileDamagedError
 from pdb_core.puzzle import as_goal
 from solver import Limits, Solution, Solver
 from solver.beams.solutions import find_by_beams
-from solver.solution import check_solution
+from solver.solution import check_replay
 from tests.solving import S4, database_for, node_counts, solvable_boards
 
 
@@ -90,4 +90,4 @@ def test_beams_solve_boards_of_any_shape_and_goal(size: tuple[int, int]) -> None
             tiles = find_by_beams(board, goal, board_size, 300, 500, math.inf, None)
             assert (tiles is None) == (max(size) > 8)
             if tiles is not None:
-                check_solution(board, tiles, goal, board_size)
+                check_replay(board, tiles, goal, board_size)

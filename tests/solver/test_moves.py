@@ -1,0 +1,109 @@
+"""Moves as tiles and as directions: read, played and written, and read back."""
+
+import random
+import re
+
+import numpy as np
+import pytest
+from hypothesis import given, strategies as st
+
+from pdb_core.board_size import BoardSize
+from pdb_core.errors import InputError
+from pdb_core.puzzle import Board
+from solver.moves import NOTATIONS, MovesLike, Notation, as_moves, directions, parse_moves, play
+from tests.fuzzing import ODD_PIECES, SIZES, fuzz, mutated, outcome
+from tests.solving import S3
+
+READ = (
+    ("tiles", "12 11 15", [12, 11, 15]),
+    ("tiles", "[12, 11];15/3 -> 4 | 05", [12, 11, 15, 3, 4, 5]),
+    ("tiles", (12, np.uint8(11)), [12, 11]),
+    ("tiles", "", []),
+    ("blank", "RuLd", list("RULD")),
+    ("blank", "Right, up\nDOWN left", list("RUDL")),
+    ("blank", "R3U2 down2", list("RRRUUDD")),
+    ("blank", "U-R-D", list("URD")),
+    ("blank", "['Up', 'D']", list("UD")),
+    ("blank", ["right", "U2"], list("RUU")),
+    ("tile-directions", "RULD", list("LDRU")),
+    ("tile-directions", "upright", list("DL")),
+)
+REFUSED = (
+    ("tiles", "12 R", "'R' is no move in the notation tiles; .* the blank moves .blank. or the tile .tile-d"),
+    ("tiles", "12345", "'12345' is no"),
+    ("tiles", "3 -1", "'-' is no"),
+    ("tiles", 1.5, "moves is 1.5; give a text"),
+    ("blank", "R 3 U", "'3' is no move in the notation blank"),
+    ("blank", "R100", "'R100' is no move"),
+    ("blank", "north", "is no move"),
+    ("letters", "R", "notation is 'letters'; give one of tiles, blank, tile-directions"),
+)
+
+
+@pytest.mark.parametrize(("notation", "moves", "expected"), READ)
+def test_moves_are_read(notation: Notation, moves: MovesLike, expected: list[int | str]) -> None:
+    assert parse_moves(str(as_moves(moves)), notation) == expected
+
+
+@pytest.mark.parametrize(("notation", "moves", "match"), REFUSED)
+def test_other_moves_are_refused(notation: Notation, moves: MovesLike, match: str) -> None:
+    with pytest.raises(InputError, match=match):
+        parse_moves(str(as_moves(moves)), notation)
+
+
+def test_blank_and_tile_move_in_opposite_directions() -> None:
+    board = Board("1 2 3/4 0 6/7 5 8")
+    assert directions(board, (5, 8), "blank", S3) == "DR"
+    assert directions(board, (5, 8), "tile", S3) == "UL"
+    with pytest.raises(InputError, match="of is 'tiles'; give one of blank, tile"):
+        directions(board, (5, 8), "tiles", S3)
+
+
+def test_play_ends_before_an_illegal_move() -> None:
+    board = (1, 2, 3, 4, 5, 0, 7, 8, 6)
+    for moves, n_legal in (((6, 6), 2), ((6, 7), 1), ((0,), 0), (("R",), 0), (("D", "R"), 1), (("L", "L", "L"), 2)):
+        assert len(list(play(board, moves, S3))) == n_legal, moves
+
+
+def written(board: Board, tiles: list[int], notation: Notation, *, runs: bool = False) -> str:
+    """Return moves in a notation, directions perhaps as runs."""
+    if notation == "tiles":
+        return " ".join(map(str, tiles))
+    letters = directions(board, tiles, "blank" if notation == "blank" else "tile", board.size)
+    return re.sub(r"((.)\2{1,98})", lambda run: f"{run[2]}{len(run[1])}", letters) if runs else letters
+
+
+def check_round_trip(size: BoardSize, n_moves: int, seed: int) -> None:
+    """Check that the moves of a random walk are read back from each notation."""
+    generator = random.Random(seed)
+    board = Board(generator.sample(range(size.n_cells), size.n_cells), size)
+    tiles, cells, boards = list[int](), list(board), list[list[int]]()
+    for _ in range(n_moves):
+        blank = cells.index(0)
+        cell = generator.choice(size.neighbours[blank])
+        tiles.append(cells[cell])
+        cells[blank], cells[cell] = cells[cell], 0
+        boards.append(cells.copy())
+    for notation in NOTATIONS:
+        text = written(board, tiles, notation, runs=seed % 2 == 0)
+        assert [list(cells) for _, cells in play(board, parse_moves(text, notation), size)] == boards
+
+
+@fuzz
+@given(SIZES, st.integers(0, 60), st.integers(0, 2**32))
+def test_moves_are_read_back_from_each_notation(size: BoardSize, n_moves: int, seed: int) -> None:
+    check_round_trip(size, n_moves, seed)
+
+
+@pytest.mark.slow
+def test_a_hundred_thousand_solutions_are_read_back() -> None:
+    for seed in range(100_000):
+        check_round_trip(S3, seed % 32, seed)
+
+
+@fuzz
+@given(
+    mutated(st.sampled_from(["1 2 3", "R3U2", "up, down"])) | st.sampled_from(ODD_PIECES), st.sampled_from(NOTATIONS)
+)
+def test_any_text_is_read_or_refused_in_a_sentence(text: str, notation: Notation) -> None:
+    outcome(lambda: parse_moves(text, notation))
