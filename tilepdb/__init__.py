@@ -6,6 +6,7 @@
     h(boards, "manhattan")            values of a heuristic
     a_star(board, f), ida_star(board, f)   textbook searches with a function of yours
     find_suboptimal_solution(board)   boards up to 32x32
+    check_solution(board, moves)      is it legal, does it reach the goal, is it optimal
 
     build("663")                      a table file; open_database(path): Database.probe, probe_batch
     random_boards(4, n_boards=1000)   boards; read_instances("korf100")
@@ -122,11 +123,15 @@ if TYPE_CHECKING:
         h as h,
         ida_star as ida_star,
     )
+    from solver.check import (
+        SolutionCheck as SolutionCheck,
+    )
     from tilepdb.named_build import (
         build as build,
     )
     from tilepdb.solver import (
         Solver as Solver,
+        check_solution as check_solution,
         solve as solve,
     )
 

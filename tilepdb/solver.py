@@ -1,10 +1,10 @@
 """`solve` and `Solver`: optimal solutions with the standard tables or with table files."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Self
 
-from pdb_core.arguments import FilePath, as_choice, as_names, as_number, as_threads
+from pdb_core.arguments import FilePath, as_choice, as_names, as_number, as_threads, check_kind
 from pdb_core.board_size import BoardSize, SizeLike, as_size, check_table_size
 from pdb_core.errors import InputError
 from pdb_core.puzzle import Board, BoardLike, as_goal
@@ -12,6 +12,8 @@ from pdb_query import open_database
 from pdb_query.table_file import LoadMode
 from solver import GraphSolver, HeuristicSolver, WorkerPool
 from solver.algorithms import ALGORITHMS, IDA_STAR
+from solver.check import SolutionCheck, Solve, check_moves
+from solver.moves import MovesLike, Notation
 from solver.solution import Solution, check_solvable
 from solver.solve import Device, IdaStarSolver, Solver as DatabaseSolver, check_device
 from tilepdb.progress import note
@@ -176,3 +178,49 @@ def solve(
         return solver.solve(checked, limits=limits)
     with WorkerPool(n_threads - 1) as pool:
         return solver.solve(checked, checked_goal, limits=limits, pool=pool if n_threads > 1 else None)
+
+
+def check_solution(
+    board: BoardLike,
+    moves: MovesLike | int,
+    goal: BoardLike = "blank-last",
+    *,
+    notation: Notation = "tiles",
+    solve: Solve = solve,
+) -> SolutionCheck:
+    """Check a solution of `board`: are its moves legal, does it reach the goal, is it optimal, and where is it not.
+
+    Parameters
+    ----------
+    board
+        First board.
+    moves
+        The moves, as a text or a sequence; or only their number.
+    goal
+        Board to reach, or its name.
+    notation
+        "tiles" for the numbers of the tiles that move; "blank" or "tile-directions" for directions in which the blank
+        or the tile moves, as letters, words or runs, such as "R3U2".
+    solve
+        Function that returns an optimal solution of a board for a goal, such as the method of a `Solver`. By default
+        the standard tables are used.
+
+    Raises
+    ------
+    BoardError, GoalError, MovesError, InputError
+        If an argument is invalid, or the moves are not written in the notation.
+    UnsolvableError
+        If the board cannot be solved.
+    PdbError
+        The errors of `solve`.
+
+    Examples
+    --------
+    >>> check = check_solution("1 2 3/4 5 6/0 7 8", "LRR R", notation="blank")
+    >>> check.first_illegal_move, check.first_suboptimal_move, check.optimal_length
+    (1, None, 2)
+    >>> check_solution("1 2 3/4 5 6/0 7 8", [4, 4, 7, 8]).difference
+    2
+    """
+    check_kind(solve, Callable, "solve", "a function that returns a Solution")
+    return check_moves(board, moves, goal, notation, solve)

@@ -33,12 +33,13 @@ ACCEPTED: dict[str, tuple[Any, ...]] = {
     # Sequences of the right kind, without meaning.
     **dict.fromkeys(("GraphSolver heuristics", "ida_star pruned"), (None, *TEXTS, [])),
     "RandomWalks lengths": (b"x",),
+    "moves": ("", [], b"x", [[1], [2, 3]]),
     "format_board board": (*TEXTS, [], b"x", [[1], [2, 3]]),
 }
 # Records, which users are given.
 RECORDS = """
 BatchProbe BoardLike BoardSource BuildPlan BuildProgress BuildResult Comparison Database
-HeuristicStudy Instance Iteration LabelledBoards Probe Solution SolvedBoards StateSpace
+HeuristicStudy Instance Iteration LabelledBoards Probe Solution SolutionCheck SolvedBoards StateSpace
 """
 HIDDEN = "offer withdraw begin resume finish_threshold finish_subtrees subtrees views contradicts"
 
@@ -52,6 +53,7 @@ def arguments(folder: Path, table: str) -> tuple[dict[str, Any], dict[str, dict[
         "algorithm": "a-star", "board": BOARD, "boards": [BOARD], "cell": 0, "cells": [0, 1, 2], "chunk": 2,
         "column": 0, "database": database, "databases": database, "default": None,
         "height": 3, "heuristic": "manhattan", "heuristics": "manhattan", "index": 0, "lengths": 3, "max_depth": 2,
+        "moves": "7 8", "notation": "tiles", "of": "blank", "solve": solver.solve,
         "max_distance": 2, "memory_limit_bytes": 10**8, "n_boards": 3, "n_each": 2, "n_threads": 1,
         "n_workers": 1, "max_nodes": 10, "out": folder / "a.npz", "partition": "auto", "path": table,
         "paths": table, "plan": plan, "pruned": ["UD"], "row": 0, "seed": 0, "size": 3, "solver": solver,

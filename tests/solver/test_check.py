@@ -1,0 +1,101 @@
+"""Checks of solutions from elsewhere, against brute force on all boards of small puzzles."""
+
+import random
+from dataclasses import astuple
+
+import pytest
+
+import tilepdb
+from pdb_core.board_size import BoardSize
+from pdb_core.errors import InputError, UnsolvableError
+from pdb_core.puzzle import Board, blank_last
+from solver import HeuristicSolver
+from solver.check import SolutionCheck
+from solver.moves import NOTATIONS, Notation, directions
+from tests.naive.boards_and_tables import naive_distances, naive_moves
+from tests.solving import S3, UNSOLVABLE
+
+# 2 moves from the goal, and the moves.
+NEAR = Board("1 2 3/4 0 6/7 5 8")
+# What is given, in which notation; then the verdict, length, first illegal move, optimum, difference, and first
+# suboptimal move.
+CHECKS = (
+    ("5 8", "tiles", ("optimal", 2, None, 2, 0, None)),
+    ((5, 8), "tiles", ("optimal", 2, None, 2, 0, None)),
+    ("DR", "blank", ("optimal", 2, None, 2, 0, None)),
+    ("up, left", "tile-directions", ("optimal", 2, None, 2, 0, None)),
+    ("DR", "tile-directions", ("no solution", 2, None, 2, None, 1)),
+    ("5 5 5 8", "tiles", ("too long", 4, None, 2, 2, 2)),
+    ("5 8 8", "tiles", ("no solution", 3, None, 2, None, 3)),
+    ("5", "tiles", ("no solution", 1, None, 2, None, None)),
+    ("5 9 8", "tiles", ("illegal", 3, 2, 2, None, None)),
+    ("U2", "blank", ("illegal", 2, 2, 2, None, 1)),
+    ("", "tiles", ("no solution", 0, None, 2, None, None)),
+    (4, "tiles", ("too long", 4, None, 2, 2, None)),
+    (1, "tiles", ("too short", 1, None, 2, -1, None)),
+)
+
+
+@pytest.mark.parametrize(("moves", "notation", "expected"), CHECKS)
+def test_solution_is_checked(moves: str | int, notation: Notation, expected: tuple[str | int | None, ...]) -> None:
+    assert astuple(tilepdb.check_solution(NEAR, moves, notation=notation)) == expected
+
+
+def test_invalid_arguments_are_refused() -> None:
+    with pytest.raises(UnsolvableError, match="cannot be solved"):
+        tilepdb.check_solution(UNSOLVABLE, "1")
+    for moves, match in (("R", "blank moves"), (-1, "moves is -1"), (None, "moves is None")):
+        with pytest.raises(InputError, match=match):
+            tilepdb.check_solution(NEAR, moves)  # type: ignore[arg-type]
+
+
+def test_limits_leave_open_what_they_prevent() -> None:
+    solver = HeuristicSolver(4)
+    board = "15 14 13 12/11 10 9 8/7 6 5 4/3 1 2 0"
+    check = tilepdb.check_solution(board, "2 2", solve=lambda *of: solver.solve(*of, limits=0))
+    assert check == SolutionCheck("no solution", 2, None, None, None, None)
+    assert tilepdb.check_solution(board, 80, solve=lambda *of: solver.solve(*of, limits=0)).verdict == "unknown"
+
+
+def check_all_boards(size: BoardSize) -> None:
+    """Compare checks of moves of all kinds with brute force, on each board of a size."""
+    goal = blank_last(size)
+    distances, generator = naive_distances(size, goal), random.Random(size.n_cells)
+    solver = HeuristicSolver(size, goal, "linear-conflict")
+    for board, optimum in distances.items():
+        # Steps to the goal and others; then perhaps a move too much, or a tile that cannot move.
+        at, tiles, lengths = board, list[int](), [optimum]
+        carelessness = generator.choice((0, 0.1, 0.5))
+        while at != goal and len(tiles) < 40:
+            near = naive_moves(at, size)
+            if generator.random() >= carelessness:
+                near = [(tile, board) for tile, board in near if distances[board] < distances[at]]
+            tile, at = generator.choice(near)
+            tiles.append(tile)
+            lengths.append(len(tiles) + distances[at])
+        stay = [tile for tile in range(size.n_cells) if tile not in dict(naive_moves(at, size))]
+        illegal = generator.choice((None, None, generator.choice(stay)))
+        notation = NOTATIONS[generator.randrange(1 if illegal is not None else 3)]
+        moves: list[int] | str = [*tiles, *([] if illegal is None else [illegal])]
+        if notation != "tiles":
+            moves = directions(Board(board, size), tiles, "blank" if notation == "blank" else "tile", size)
+        check = tilepdb.check_solution(Board(board, size), moves, notation=notation, solve=solver.solve)
+        first_suboptimal_move = next((number for number, length in enumerate(lengths) if length > optimum), None)
+        if illegal is not None:
+            expected = SolutionCheck("illegal", len(moves), len(moves), optimum, None, first_suboptimal_move)
+        elif at != goal:
+            expected = SolutionCheck("no solution", len(moves), None, optimum, None, first_suboptimal_move)
+        else:
+            verdict = "optimal" if first_suboptimal_move is None else "too long"
+            difference = len(moves) - optimum
+            expected = SolutionCheck(verdict, len(moves), None, optimum, difference, first_suboptimal_move)
+        assert check == expected
+
+
+def test_checks_agree_with_brute_force_on_all_boards_of_2x3() -> None:
+    check_all_boards(BoardSize(2, 3))
+
+
+@pytest.mark.slow
+def test_checks_agree_with_brute_force_on_all_boards_of_3x3() -> None:
+    check_all_boards(S3)
