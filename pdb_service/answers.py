@@ -309,6 +309,10 @@ class SolveAnswer(BoardAnswer):
     """time of the search"""
     thresholds: tuple[Threshold, ...]
     """one for each threshold of IDA\\*"""
+    blank_directions: str | None
+    """the moves as directions of the blank, such as `RUL`; null without a solution"""
+    tile_directions: str | None
+    """the moves as directions of the tiles, such as `LDR`; null without a solution"""
 
     @classmethod
     def of(cls, board: Board, served: Served, solution: Solution | None) -> "SolveAnswer":
@@ -316,10 +320,29 @@ class SolveAnswer(BoardAnswer):
         about = cls.about(board, served, solvable=solution is not None)
         if solution is None:
             return cls(
-                **about, length=None, moves=None, optimal=False, h=None, lower_bound=None,
-                generated=0, expanded=0, seconds=0.0, thresholds=(),
+                **about, length=None, moves=None, blank_directions=None, tile_directions=None, optimal=False, h=None,
+                lower_bound=None, generated=0, expanded=0, seconds=0.0, thresholds=(),
             )  # fmt: skip
-        return cls.model_validate({**vars(solution), **about})
+        directions = {f"{of}_directions": solution.directions(of) for of in ("blank", "tile")}
+        return cls.model_validate({**vars(solution), **about, **directions})
+
+
+class CheckAnswer(Answer):
+    """What is right and wrong about a solution. Moves are numbered from 1 on."""
+
+    verdict: str
+    """`optimal`, `too long`, `illegal`, `no solution` (legal, but not to the goal), `too short` (of a length) or
+    `unknown` (a limit was reached)"""
+    length: int
+    """number of the moves"""
+    first_illegal_move: int | None
+    """number of the first illegal move; null if all are legal"""
+    optimal_length: int | None
+    """optimal length of the board; null if a limit was reached"""
+    difference: int | None
+    """`length` minus `optimal_length`; null without the latter, or without a solution"""
+    first_suboptimal_move: int | None
+    """number of the first move that is not on an optimal path; null if there is none, or if a limit was reached"""
 
 
 class SolveProgress(Answer):

@@ -1,7 +1,7 @@
 """The service as an ASGI app: its routes and its middleware. Read this first.
 
 /v1/lookup                        lookups
-/v1/moves, /v1/solve              solves
+/v1/moves, /v1/solve, /v1/check   solves
 threads, queues of searches       searches
 /v1/databases, /metrics, the page about, page/
 parameters and bodies, answers    requests, answers

@@ -12,8 +12,9 @@ import numpy.typing as npt
 from pdb_core.errors import BoardError, UnsolvableError
 from pdb_core.puzzle import Board, BoardLike
 from pdb_query.database import Probe, board_rows
-from pdb_service.answers import DatabaseInfo, MovesAnswer, SolveAnswer
+from pdb_service.answers import CheckAnswer, DatabaseInfo, MovesAnswer, SolveAnswer
 from pdb_service.client_calls import Call, Result, ServiceCalls, SolveReport
+from solver.moves import MovesLike, Notation
 
 Default = TypeVar("Default")
 Given = ParamSpec("Given")
@@ -189,6 +190,22 @@ class Client(ServiceCalls):
         """
         return self._send(self._solve(board, goal, time_limit=time_limit, max_nodes=max_nodes, report=report))
 
+    def check_solution(
+        self,
+        board: BoardLike,
+        moves: MovesLike | int,
+        goal: BoardLike | None = None,
+        *,
+        notation: Notation = "tiles",
+        time_limit: float | None = None,
+    ) -> CheckAnswer:
+        """Return what is right and wrong about a solution, as `tilepdb.check_solution`.
+
+        The limits of the service apply too. Raises the errors of `probe`, and `MovesError` if the moves are not written
+        in the notation.
+        """
+        return self._send(self._check(board, moves, goal, notation=notation, time_limit=time_limit))
+
     def _send(self, call: Call[Result]) -> Result:
         received = bytearray()
         with self._sending(call) as arguments, self._http.stream(**arguments) as response:
@@ -214,7 +231,8 @@ def _awaited(
 
 
 class AsyncClient(ServiceCalls):
-    """Client for asyncio, with parameters and errors of `Client`, and its methods `probe`, `moves` and `solve`.
+    """Client for asyncio, with parameters and errors of `Client`, and its methods `probe`, `moves`, `solve` and
+    `check_solution`.
 
     Use it as a context manager, which chooses the database. If a task is cancelled, the service ends its search.
 
@@ -227,6 +245,7 @@ class AsyncClient(ServiceCalls):
     probe = _awaited(ServiceCalls._lookup, Client.probe)
     moves = _awaited(ServiceCalls._moves, Client.moves)
     solve = _awaited(ServiceCalls._solve, Client.solve)
+    check_solution = _awaited(ServiceCalls._check, Client.check_solution)
 
     async def __aenter__(self) -> "AsyncClient":
         self._http = httpx.AsyncClient(**self._options)

@@ -3,6 +3,7 @@
 Nothing is sent here: both clients send a `Call`, and let it read the answer.
 """
 
+import json
 import ssl
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -17,7 +18,7 @@ import numpy.typing as npt
 from pydantic import ValidationError
 
 from pdb_core import errors
-from pdb_core.arguments import as_count, as_number, check_functions, shown
+from pdb_core.arguments import as_choice, as_count, as_number, check_functions, shown
 from pdb_core.board_size import BoardSize, SizeLike, as_size, parse_size
 from pdb_core.errors import PROBLEM_TYPE, InputError, PdbError, ServiceError, UnknownDatabaseError, UnsolvableError
 from pdb_core.messages import as_typed
@@ -29,6 +30,7 @@ from pdb_service.answers import (
     JSON,
     Answer,
     BoardAnswer,
+    CheckAnswer,
     DatabaseInfo,
     DatabasesAnswer,
     LookupAnswer,
@@ -39,6 +41,7 @@ from pdb_service.answers import (
 )
 from pdb_service.requests import HINT_S, clearest_error
 from pdb_service.settings import is_token
+from solver.moves import NOTATIONS, MovesLike, Notation, as_moves
 
 _MAX_SENTENCE = 800
 # Longer times do not fit the clocks of all systems.
@@ -161,6 +164,22 @@ class ServiceCalls:
             return self._solvable(results[0], checked)
 
         return Call("v1/solve", self._query(checked, goal, **limits), read, watch, accept=EVENTS)
+
+    def _check(
+        self,
+        board: BoardLike,
+        moves: MovesLike | int,
+        goal: BoardLike | None = None,
+        *,
+        notation: Notation = "tiles",
+        time_limit: float | None = None,
+    ) -> Call[CheckAnswer]:
+        given: dict[str, Any] = {**self._query(Board(board, self.size), goal), "moves": as_moves(moves)}
+        given["notation"] = as_choice(notation, "notation", NOTATIONS)
+        if time_limit is not None:
+            given["time_limit"] = as_number(time_limit, "time_limit")
+        batch = json.dumps(given).encode()
+        return Call("v1/check", {}, partial(self._parse, CheckAnswer), batch=batch, search_s=self._longest_search_s)
 
     def _query(
         self, board: Tiles, goal: BoardLike | None, *, time_limit: float | None = None, max_nodes: int | None = None

@@ -33,7 +33,7 @@ _ACCEPTED_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 # Load balancers and container probes name the address of the machine; these answers hold no data.
 _PATHS_FOR_ANY_HOST = ("/healthz", "/readyz")
 # The event loop would wait for the compilation of their kernels.
-_PATHS_WITH_TABLES = ("/v1/lookup", "/v1/moves", "/v1/solve")
+_PATHS_WITH_TABLES = ("/v1/lookup", "/v1/moves", "/v1/solve", "/v1/check")
 # Headers of answers that do not have them.
 _HEADERS = ((b"cache-control", b"no-store"), (b"x-content-type-options", b"nosniff"))
 # Requests of the service's own page, and of no page: an address that a user types.

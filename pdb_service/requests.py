@@ -12,6 +12,7 @@ from pydantic_core import from_json
 from pdb_core.board_size import MAX_TABLE_SIDE
 from pdb_core.errors import ParameterError, RequestError, RequestTooLargeError
 from pdb_core.messages import as_typed, did_you_mean
+from solver.moves import Notation
 
 # No board with tables is longer.
 MAX_NUMBERS = MAX_TABLE_SIDE * MAX_TABLE_SIDE
@@ -91,6 +92,22 @@ class SolveBody(SearchLimits):
     model_config = ConfigDict(strict=True)
     board: Annotated[_AnyBoard, Field(description="the board, a text or a list of integers or of rows")]
     goal: _AnyGoal = None
+
+
+class CheckBody(SolveBody):
+    """The body of a check in JSON."""
+
+    moves: Annotated[
+        Annotated[str, Field(max_length=4_000)] | int,
+        Field(description="the moves of the solution, as a text; or only their number", examples=["5 8"]),
+    ]
+    notation: Annotated[
+        Notation,
+        Field(
+            description="`tiles`: `moves` has the tiles that move; `blank` or `tile-directions`: it has the directions "
+            "in which the blank, or the tile, moves, as letters, words or runs, such as `R3U2`"
+        ),
+    ] = "tiles"
 
 
 class BatchQuery(Names):

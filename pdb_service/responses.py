@@ -15,6 +15,7 @@ from pdb_core.errors import (
     InputError,
     InstanceError,
     MediaTypeError,
+    MovesError,
     OriginError,
     ParameterError,
     PdbError,
@@ -22,6 +23,7 @@ from pdb_core.errors import (
     RequestTooLargeError,
     TokenError,
     UnknownDatabaseError,
+    UnsolvableError,
 )
 from pdb_service.answers import JSON, Answer, Problem
 
@@ -45,7 +47,9 @@ STATUS: dict[type[PdbError], int] = {
     InstanceError: 404,
     BoardError: 422,
     GoalError: 422,
+    MovesError: 422,
     InputError: 422,
+    UnsolvableError: 422,
     BusyError: 503,
 }
 _INTERNAL = 500

@@ -1,4 +1,4 @@
-"""/v1/moves and /v1/solve: the routes, the searches that answer them, and their progress as server-sent events."""
+"""/v1/moves, /v1/solve and /v1/check: routes, searches that answer them, and progress as server-sent events."""
 
 import asyncio
 import math
@@ -18,16 +18,17 @@ from pdb_core.errors import ParameterError
 from pdb_core.messages import as_typed
 from pdb_core.puzzle import Board
 from pdb_core.types import BLANK
-from pdb_service.answers import EVENTS, Answer, MoveAnswer, MovesAnswer, SolveAnswer, SolveProgress
+from pdb_service.answers import EVENTS, Answer, CheckAnswer, MoveAnswer, MovesAnswer, SolveAnswer, SolveProgress
 from pdb_service.middleware import CLIENT_GONE
 from pdb_service.openapi import TABLE_STATUSES, ApiRoute, Routes
-from pdb_service.requests import HINT_S, SearchQuery, SolveBody, parse_query, read_json, read_query
+from pdb_service.requests import HINT_S, CheckBody, SearchQuery, SolveBody, parse_query, read_json, read_query
 from pdb_service.responses import AnswerResponse, reported_problem
 from pdb_service.searches import Find, Report, SearchPools
 from pdb_service.served_databases import Served
 from pdb_service.service import Service
 from pdb_service.together import Together
 from solver import Checkpoint, Iteration, Limits, Solution
+from solver.check import check_moves
 
 # nginx then does not buffer the events.
 _EVENT_HEADERS = {"X-Accel-Buffering": "no"}
@@ -89,9 +90,26 @@ def solve_routes(service: Service) -> Routes:
             raise ParameterError(f"{as_typed(name)} stands in the query; POST takes it in the body")
         return await solve(request, read_json(SolveBody, await request.body()))
 
+    async def check(request: Request) -> Response:
+        """Check a solution: are its moves legal, does it reach the goal, and is it optimal."""
+        given = read_json(CheckBody, await request.body())
+        board, served = service.databases.place(given.board, given.goal, given.db)
+        seconds = most_s if given.time_limit is None else min(most_s, given.time_limit)
+
+        def find(report: Report) -> CheckAnswer:
+            end = time.monotonic() + seconds
+
+            def solve(start: Board, _: Board) -> Solution:
+                return service.solve(start, served, Limits(max(0, end - time.monotonic()), given.max_nodes), report)
+
+            return CheckAnswer.model_validate(check_moves(board, given.moves, served.goal, given.notation, solve))
+
+        return await _answer(request, service.pools, find, seconds)
+
     get = ApiRoute(solve_from_query, SearchQuery, None, SolveAnswer, [EVENTS], TABLE_STATUSES)
     return {
         "/v1/moves": {"GET": ApiRoute(moves, SearchQuery, answer=MovesAnswer, statuses=TABLE_STATUSES)},
+        "/v1/check": {"POST": ApiRoute(check, None, CheckBody, CheckAnswer, statuses=TABLE_STATUSES)},
         "/v1/solve": {"GET": get, "POST": replace(get, endpoint=solve_from_body, query=None, body=SolveBody)},
     }
 

@@ -73,7 +73,7 @@ class HeldSolvers:
         tiles = answer_for(board) if is_over else None
         return SimpleNamespace(
             moves=tiles, length=None if tiles is None else len(tiles), optimal=is_over, h=3, lower_bound=5,
-            generated=7, expanded=5, seconds=passed, thresholds=(),
+            generated=7, expanded=5, seconds=passed, thresholds=(), directions=lambda _: None,
         )  # fmt: skip
 
     def solver(self, _: Database) -> None:

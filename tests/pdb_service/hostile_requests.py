@@ -20,8 +20,8 @@ import psutil
 
 EASY = "1 2 3 4/5 6 7 8/9 10 11 12/13 14 0 15"
 PATHS = (
-    "/v1/databases", "/v1/lookup", "/v1/moves", "/v1/solve", "/v1/instances/korf100", "/metrics", "/openapi.json", "/",
-    "/page/", "/v1/", "/favicon.ico",
+    "/v1/databases", "/v1/lookup", "/v1/moves", "/v1/solve", "/v1/check", "/v1/instances/korf100", "/metrics",
+    "/openapi.json", "/", "/page/", "/v1/", "/favicon.ico",
 )  # fmt: skip
 _STATUS = re.compile(rb"HTTP/1\.[01] (\d{3})[ \r]")
 # Longer than any answer may take.

@@ -81,6 +81,11 @@ POST /v1/solve | 413 | 64,000 bytes | b" " * 64_001
 GET /v1/moves?BOARD&time_limit=1 | 413 | 64,000 bytes | | Content-Length: 64001
 POST /v1/solve?time_limit=5 | 422 | time_limit stands in the query | b'{"board": %s}' % GOOD
 
+POST /v1/check | 422 | moves | b'{"board": %s}' % GOOD
+POST /v1/check | 422 | 'north' is no move | b'{"board": %s, "moves": "north"}' % GOOD
+POST /v1/check | 422 | tile-directions | b'{"board": %s, "moves": "R", "notation": "letters"}' % GOOD
+POST /v1/check | 422 | it can be solved for snail | b'{"board": [1,2,3,8,0,4,7,6,5], "moves": "8"}'
+
 POST /v1/lookup | 400 | JSON | b""
 POST /v1/lookup | 413 | boards | b"[" * 100_000
 POST /v1/lookup | 400 | size | b'{"boards": []}'
@@ -126,6 +131,7 @@ GET / | 200 | | | Sec-Fetch-Site: cross-site; Origin:
 GET /v1/lookup?BOARD | 403 | --cors-origin | | Sec-Fetch-Site: cross-site; Origin:
 GET /v1/moves?BOARD | 403 | --cors-origin | | Sec-Fetch-Site: cross-site; Origin:
 GET /v1/solve?BOARD | 403 | --cors-origin | | Sec-Fetch-Site: cross-site; Origin:
+POST /v1/check | 403 | --cors-origin | b"" | Sec-Fetch-Site: cross-site; Origin:
 GET /v1/lookup?BOARD | 403 | --cors-origin | | Sec-Fetch-Site: same-site; Origin:
 GET /v1/lookup?BOARD | 403 | --cors-origin | | Sec-Fetch-Site: cross-site; Origin: https://evil.example
 GET /v1/lookup?BOARD | 403 | --cors-origin | | Origin: https://evil.example

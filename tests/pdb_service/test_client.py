@@ -102,6 +102,16 @@ def test_clients_answer_as_the_database(server: Server, database: Database, boar
         assert sum(at.generated for at in found.thresholds) == found.generated
 
 
+def test_clients_check_solutions(server: Server) -> None:
+    given = "1 2 3/4 0 6/7 5 8"
+    for found in outcomes(server, "check_solution", given, (5, 5, 5, 8)):
+        assert (found.verdict, found.first_suboptimal_move) == ("too long", 2)
+    for found in outcomes(server, "check_solution", given, "UL", notation="tile-directions", time_limit=5):
+        assert found.verdict == "optimal"
+    for board, moves, error in ((given, "north", errors.MovesError), (UNSOLVABLE, "8", errors.UnsolvableError)):
+        assert [kind for kind, _ in outcomes(server, "check_solution", board, moves)] == [error, error]
+
+
 @pytest.mark.parametrize("method", ["probe", "moves", "solve"])
 @pytest.mark.parametrize(("board", "goal"), [(UNSOLVABLE, None), ((1, 2, 3), None), (HARDEST_8, UNSERVED)])
 def test_clients_raise_the_errors_of_the_database(
