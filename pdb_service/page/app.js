@@ -17,7 +17,7 @@ import { dragTiles } from "./drag.js";
 import { byId, fillSelect, problemText, setText, showNotice } from "./elements.js";
 import { listenToKeys } from "./keyboard.js";
 import { latest } from "./latest.js";
-import { hasSolution, isLost, newLine, shown, verdict, withMove, withSolution } from "./line.js";
+import { directions, hasSolution, isLost, newLine, shown, verdict, withMove, withSolution } from "./line.js";
 import { player } from "./player.js";
 import { positionPanel } from "./position_panel.js";
 import { addressOf, copy, readAddress, writeAddress } from "./share.js";
@@ -366,6 +366,8 @@ function start(size) {
 const COPIES = {
   link: () => new URL(addressOf(forAddress()), location.href).href,
   moves: () => line.tiles.join(" "),
+  blank: () => directions(line, position.size, "ULRD"),
+  tile: () => directions(line, position.size, "DRLU"),
   curl: () => {
     const token = api.hasToken() ? ' -H "Authorization: Bearer $TOKEN"' : "";
     return `curl${token} '${api.withNames("v1/moves", analysed(shown(line)))}'`;

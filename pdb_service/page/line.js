@@ -25,6 +25,12 @@ export function withMove(line, tile, size) {
   return { boards: [...line.boards.slice(0, step), board], tiles: [...line.tiles.slice(0, step - 1), tile], nOwn: step, step };
 }
 
+/** The moves as directions; `letters` are those of the blank's moves up, left, right and down. */
+export function directions({ boards }, { width }, letters) {
+  const blanks = boards.map((board) => board.indexOf(0));
+  return blanks.slice(1).map((cell, move) => letters[[-width, -1, 1, width].indexOf(cell - blanks[move])]).join("");
+}
+
 /** Whether a move leads away from the goal; `distanceOf(board)` is null for a board whose distance is not known. */
 export function isLost(line, move, distanceOf) {
   const [before, after] = [distanceOf(line.boards[move]), distanceOf(line.boards[move + 1])];

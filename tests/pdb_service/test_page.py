@@ -12,6 +12,7 @@ from playwright.sync_api import Browser, expect
 
 from pdb_core.puzzle import Board, Tiles, format_board, is_solvable, parse_goal, random_boards
 from pdb_query import read_instances
+from solver.moves import directions
 from tests.command_line import BOARD, pdb, python
 from tests.pdb_service.app_requests import GOAL
 from tests.pdb_service.browsing import Visit, browser, visiting
@@ -275,11 +276,27 @@ def test_position_is_copied_for_curl_python_and_programs(visit: Visit, server: S
         button.click()
         expect(button).to_have_text("Copied")
         copied.append(visit.page.evaluate("navigator.clipboard.readText()"))
-    link, _, curl, program, body = copied
+    link, _, _, _, curl, program, body = copied
     assert link == f"{server.url}/{FAR_ADDRESS}"
     assert server.ask(shlex.split(curl)[1].removeprefix(server.url)).json["h"] == 31
     assert "h=31" in python(program).stdout
     assert server.ask("/v1/solve", body.encode()).json["length"] == 31
+
+
+def test_moves_are_copied_as_tiles_and_as_directions(visit: Visit) -> None:
+    visit.page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    visit.open(FAR_ADDRESS)
+    visit.click("#solve")
+    visit.shows("#step", "0 / 31")
+    found = {}
+    for value in ("moves", "blank", "tile"):
+        button = visit.at(f'#copies button[value="{value}"]')
+        button.click()
+        expect(button).to_have_text("Copied")
+        found[value] = visit.page.evaluate("navigator.clipboard.readText()")
+    board = Board("8 6 7/2 5 4/3 0 1")
+    tiles = list(map(int, found["moves"].split()))
+    assert [directions(board, tiles, of, board.size) for of in ("blank", "tile")] == [found["blank"], found["tile"]]
 
 
 # Solving
