@@ -36,6 +36,7 @@ class Instance:
     goal              the text in the file, a name or a board; None if the file has none
     optimal_length    the optimal number of moves; None if the file has none
     published_length  the number of moves of a known solution, which need not be optimal; None if the file has none
+    moves             the text of a solution to be checked, or its published length; None if the file has none
     """
 
     id: str
@@ -43,6 +44,7 @@ class Instance:
     goal: str | None = None
     optimal_length: int | None = None
     published_length: int | None = None
+    moves: str | int | None = None
 
     @property
     def size(self) -> BoardSize:
@@ -244,7 +246,7 @@ def _instance(row: dict[str, str], number: str, board: Board, where: str) -> Ins
             parse_goal(goal, board.size)
         except GoalError as error:
             raise GoalError(f"{where}: {error}") from None
-    return Instance(row.get("id") or number, board, goal, optimal, published)
+    return Instance(row.get("id") or number, board, goal, optimal, published, row.get("moves") or published)
 
 
 def _board(board: "str | list[int]", where: str, size: BoardSize | None) -> Board:

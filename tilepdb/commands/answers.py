@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
 from dataclasses import asdict
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from pdb_core.errors import LimitReachedError, MemoryLimitError, PdbError, UnsolvableError, WrongAnswerError
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 _COLUMNS = (
     "id", "board", "goal", "solvable", "length", "moves", "optimal", "h", "lower_bound", "generated", "expanded",
     "seconds", "thresholds", "algorithm", "heuristic", "suboptimality_bound", "reopened", "peak_open", "gap",
+    "blank_directions", "tile_directions",
 )  # fmt: skip
 _NODE_COUNTS = ("generated", "expanded", "reopened", "peak_open")
 
@@ -70,7 +72,8 @@ class AnswerWriter:
             self._remember(error)
         if self._method.all_solutions:
             record |= {"solutions": solution.n_solutions, "all_solutions": solution.is_complete}
-        found = {name: getattr(solution, name) for name in _COLUMNS[4:] if name not in self._method_fields}
+        found = {name: getattr(solution, name) for name in _COLUMNS[4:-2] if name not in self._method_fields}
+        found |= {f"{of}_directions": solution.directions(of) for of in ("blank", "tile")}
         found["seconds"] = round(solution.seconds, 6)
         found["thresholds"] = [asdict(at) | {"seconds": round(at.seconds, 6)} for at in solution.thresholds]
         record |= {"solvable": True} | found | self._method_fields
@@ -109,7 +112,7 @@ class AnswerWriter:
                 records = positions_written(records, stack.enter_context(written_safely(options.out)), self._word)
             if self._names is not None:
                 records = map(self._names.named, records)
-            text = _text if options.out is None else lambda _: iter(())
+            text = partial(_text, options.notation) if options.out is None else lambda _: iter(())
             write_records(records, options.output, columns=_COLUMNS, text=text)
         if options.out is not None:
             message(f"{options.out} written")
@@ -153,7 +156,7 @@ def _solution_of(result: "Result") -> "Solution | None":
     return found
 
 
-def _text(record: Record) -> Iterator[str]:
+def _text(notation: str, record: Record) -> Iterator[str]:
     nodes = "" if record["generated"] is None else f"{record['generated']:,} nodes, "
     effort = f"{nodes}{record['seconds']:.2f} s"
     if not record["solvable"]:
@@ -163,7 +166,9 @@ def _text(record: Record) -> Iterator[str]:
         yield f"{record['id']}: given up,{least} {effort}"
     else:
         yield f"{record['id']}: {plural(record['length'], 'move')}, {_quality(record)}; h {record['h']}, {effort}"
-        yield f"  {' '.join(map(str, record['moves']))}"
+        of = notation.removesuffix("-directions")
+        tiles = " ".join(map(str, record["moves"]))
+        yield f"  {tiles}" if of == "tiles" else f"  the {of} moves {record[f'{of}_directions']}"
 
 
 def _quality(record: Record) -> str:

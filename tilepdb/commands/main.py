@@ -7,6 +7,7 @@ import typer
 
 from pdb_core.messages import as_typed
 from tilepdb.commands.build import build
+from tilepdb.commands.check import check
 from tilepdb.commands.label import label
 from tilepdb.commands.machine import bench, doctor
 from tilepdb.commands.options import GroupedCommand, is_file, with_option_groups
@@ -44,6 +45,14 @@ COMMANDS = (
         (
             'pdb approximate --goal blank-first "1 4 2/3 0 5/6 7 8"',
             "pdb approximate --instances korf50-24puzzle --format csv",
+        ),
+    ),
+    (
+        check,
+        (
+            'pdb check "1 2 3/4 0 6/7 5 8" "5 8"',
+            'pdb check --notation blank "1 2 3/4 0 6/7 5 8" DR',
+            "pdb check --format csv solutions.csv",
         ),
     ),
     (

@@ -123,7 +123,7 @@ def search_source(
 
     is_limited = limits.time_limit is not None or limits.max_nodes is not None
     is_ida_star = method.algorithm == IDA_STAR
-    solver_for = _solvers(method, databases, n_at_a_time=n_threads)
+    solver_for = solvers(method, databases, n_at_a_time=n_threads)
     if is_ida_star and method.uses_databases and not (method.all_solutions or is_limited):
         n_most = _MOST_ON_CARD if method.device == "cuda" else MOST_BOARDS
         return BatchAnswers(solver_for, n_threads=n_threads, hooks=hooks, n_most=n_most)
@@ -148,7 +148,7 @@ def search_source(
     return SingleAnswers(search, n_threads=n_threads, hooks=hooks)
 
 
-def _solvers(method: Method, databases: OpenDatabases, *, n_at_a_time: int) -> "Callable[[BoardSize, Tiles], Any]":
+def solvers(method: Method, databases: OpenDatabases, *, n_at_a_time: int) -> "Callable[[BoardSize, Tiles], Any]":
     """Return a function that returns the solver for a size and a goal, made when it is first needed. Thread-safe.
 
     It is a `Solver`, a `HeuristicSolver` or a `GraphSolver`. `n_at_a_time` boards share the memory limits. The function

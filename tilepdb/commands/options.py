@@ -28,6 +28,14 @@ Group = TypeVar("Group")
 FormatOption = Annotated[
     Literal["text", "json", "ndjson", "csv"], typer.Option("--format", help="Format of the results on stdout.")
 ]
+NotationOption = Annotated[
+    Literal["tiles", "blank", "tile-directions"],
+    typer.Option(
+        "--notation",
+        help="How moves are written. tiles: the number of each tile that moves. blank: the directions in which the "
+        "blank moves, U, D, L and R. tile-directions: the directions in which the tiles move, which are the opposite.",
+    ),
+]
 SizeOption = Annotated[
     str | None,
     typer.Option(
@@ -281,6 +289,7 @@ class AnswerOptions:
         ),
     ] = None
     output: FormatOption = "text"
+    notation: NotationOption = "tiles"
 
 
 @option_group

@@ -101,7 +101,7 @@ def approximate(
     between both. For boards up to 6x6, databases of --db can raise the lower bound.
     """
     method = Method(algorithm=APPROXIMATE, uses_databases=bool(tables.db))
-    logged = LoggedAnswerOptions(output.out, output.output)
+    logged = LoggedAnswerOptions(output.out, output.output, output.notation)
     _answer_boards(method, boards, tables, LimitOptions(time_limit=time_limit), logged)
 
 
@@ -192,5 +192,7 @@ def _check_list(method: Method, output: LoggedAnswerOptions) -> None:
         raise InputError("--list needs --all; give it, too")
     if output.output not in ("text", "ndjson"):
         raise InputError("--list writes only text or ndjson; give --format text or ndjson")
+    if output.notation != "tiles":
+        raise InputError("--list writes tiles; leave out --notation")
     if output.log is not None:
         raise InputError("--list cannot be combined with --log, which does not keep the list; leave out one of them")

@@ -1,0 +1,88 @@
+"""`pdb check`, and moves as directions in the output of the other commands."""
+
+import csv
+import json
+
+import pytest
+
+from pdb_core.puzzle import format_board
+from tests.command_line import BOARD, pdb, records, refused
+from tests.solving import hard_board
+from tests.tables import table_file
+
+NEAR = "1 2 3/4 0 6/7 5 8"
+# A column of ids, then the board, the moves, a length, and the verdict.
+ROWS = (
+    ("optimal", NEAR, "5 8", "", "optimal"),
+    ("long", NEAR, "5 5 5 8", "", "too long"),
+    ("illegal", NEAR, "5 9", "", "illegal"),
+    ("elsewhere", NEAR, "5", "", "no solution"),
+    ("word", NEAR, "north", "", "invalid"),
+    ("nothing", NEAR, "", "", "no solution"),
+    ("unsolvable", "1 2 3/4 5 6/8 7 0", "8", "", "invalid"),
+    ("wrong length", BOARD, "", "29", "too short"),
+    ("length", BOARD, "", "33", "too long"),
+    ("right length", BOARD, "", "31", "optimal"),
+)
+
+
+def test_file_of_solutions_is_checked(small_table: str) -> None:
+    rows = [("id", "board", "moves", "published_length"), *(row[:4] for row in ROWS)]
+    file = "".join(f"{','.join(row)}\n" for row in rows)
+    command = ("check", "--db", small_table)
+    found = records(*command, code=1, stdin=file)
+    assert [(record["id"], record["verdict"]) for record in found] == [(row[0], row[-1]) for row in ROWS]
+    long, illegal, length = found[1], found[2], found[8]
+    assert (long["difference"], long["first_suboptimal_move"], long["first_illegal_move"]) == (2, 2, None)
+    assert (illegal["optimal_length"], illegal["difference"], illegal["first_illegal_move"]) == (2, None, 2)
+    assert (length["length"], length["optimal_length"], length["first_suboptimal_move"]) == (33, 31, None)
+    text, as_csv, as_json = (pdb(*command, "--format", name, code=1, stdin=file) for name in ("text", "csv", "json"))
+    assert json.loads(as_json.stdout) == found
+    assert [row["verdict"] for row in csv.DictReader(as_csv.stdout.splitlines())] == [row[-1] for row in ROWS]
+    assert "long: too long, length 4, optimal length 2, difference 2, first suboptimal move 2\n" in text.stdout
+    assert "board word: moves 'north'" in text.stderr
+    assert "10 solutions: 2 optimal, 2 too long, 1 illegal, 2 no solution, 2 invalid, 1 too short" in text.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "match"),
+    [
+        ((NEAR, "5 8"), 0, "1 solution: 1 optimal"),
+        (("--notation", "blank", NEAR, "Down, R"), 0, "1 optimal"),
+        (("--notation", "tile-directions", NEAR, "UL"), 0, "1 optimal"),
+        (("--goal", "blank-first", "1 0 2/3 4 5/6 7 8", "1"), 0, "1 optimal"),
+        (("--goal", "1 2 3/4 6 0/7 5 8", NEAR, "6"), 2, "cannot serve the goal"),
+        (("--boards", "2", "--instances", "classic"), 1, "2 solutions: 2 no solution"),
+        ((NEAR,), 2, "the moves after the board"),
+        ((*NEAR.split(), "5 8"), 0, "1 optimal"),
+    ],
+)
+def test_board_and_moves_are_arguments(small_table: str, arguments: tuple[str, ...], code: int, match: str) -> None:
+    refused(pdb("check", "--db", small_table, *arguments), code, match)
+
+
+def test_optimal_length_may_stay_unknown() -> None:
+    table = str(table_file("663", "4x4"))
+    file = f"board,published_length\n{format_board(hard_board())},80\n"
+    refused(pdb("check", "--db", table, "--time-limit", "0", stdin=file), 5, "1 unknown")
+
+
+def test_solutions_in_every_format_pass_the_check(small_table: str) -> None:
+    """The CSV of `pdb solve` is a file of solutions."""
+    solved = pdb("solve", "--db", small_table, "--format", "csv", stdin=f"{NEAR}\n{BOARD}\n").stdout
+    assert [record["verdict"] for record in records("check", "--db", small_table, stdin=solved)] == ["optimal"] * 2
+
+
+@pytest.mark.parametrize("command", ["solve", "search", "approximate"])
+def test_text_says_whether_the_blank_or_the_tile_moves(command: str) -> None:
+    lines = {
+        notation: pdb(command, "--notation", notation, NEAR).stdout.splitlines()[1]
+        for notation in ("tiles", "blank", "tile-directions")
+    }
+    assert lines == {"tiles": "  5 8", "blank": "  the blank moves DR", "tile-directions": "  the tile moves UL"}
+    (record,) = records(command, NEAR)
+    assert (record["moves"], record["blank_directions"], record["tile_directions"]) == ([5, 8], "DR", "UL")
+
+
+def test_list_has_only_tiles() -> None:
+    refused(pdb("search", "--all", "--list", "--notation", "blank", NEAR), 2, "--list writes tiles")

@@ -1,0 +1,79 @@
+"""`pdb check`: solutions from elsewhere, or their lengths, compared with optimal ones."""
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from pdb_core.errors import InputError, LimitReachedError, MovesError, PdbError, UnsolvableError
+from tilepdb.commands.board_input import STDIN, read_boards
+from tilepdb.commands.method import Method, solvers
+from tilepdb.commands.opened_tables import OpenDatabases
+from tilepdb.commands.options import BoardOptions, FormatOption, NotationOption, TableOptions, TimeLimitOption
+from tilepdb.commands.output import Record, message, plural, prepare, write_records
+from tilepdb.commands.progress import SearchDisplay
+
+_FACTS = ("length", "optimal_length", "difference", "first_illegal_move", "first_suboptimal_move")
+
+
+def check(
+    boards: BoardOptions,
+    tables: TableOptions,
+    notation: NotationOption = "tiles",
+    time_limit: TimeLimitOption = None,
+    output: FormatOption = "text",
+) -> None:
+    """Check whether solutions are legal, right and optimal.
+
+    Give a board and its moves, each in quotes, or files of CSV with the columns board and moves. Without moves, the
+    lengths in the column published_length are compared with the optimal ones. If a solution is not optimal, the command
+    names its first move that is not on an optimal path, and ends with exit code 1. Boards are up to 6x6.
+    """
+    prepare()
+    from pdb_core.resources import available_cores
+    from solver import Checkpoint, WorkerPool
+    from solver.check import check_moves
+
+    moves: Any = None
+    if boards.boards and isinstance(boards.boards[-1], str):
+        *given, moves = boards.boards
+        if not given:
+            raise InputError("give the moves after the board, each in quotes")
+        boards = replace(boards, boards=given)
+    elif not boards.boards and boards.instances is None:
+        boards = replace(boards, instances=STDIN)
+    counts = Counter[str]()
+    with OpenDatabases(tables) as databases, SearchDisplay() as display, WorkerPool(available_cores() - 1) as pool:
+        solver_for = solvers(Method(), databases, n_at_a_time=1)
+
+        def records() -> Iterator[Record]:
+            for instance in read_boards(boards, databases):
+                request = databases.request(instance, boards.goal)
+                solve = partial(
+                    solver_for(request.size, request.goal).solve,
+                    limits=time_limit,
+                    report=partial(display.show_search, request, checkpoint=Checkpoint()),
+                    pool=pool,
+                )
+                found: dict[str, Any] = {"verdict": "invalid"}
+                try:
+                    found = vars(
+                        check_moves(request.board, moves or instance.moves or "", request.goal, notation, solve)
+                    )
+                except (MovesError, UnsolvableError) as error:
+                    message(f"board {request.id}: {error}")
+                counts[found["verdict"]] += 1
+                display.clear()
+                yield {"id": request.id, "board": list(request.board), **found}
+
+        write_records(records(), output, columns=("id", "board", "verdict", *_FACTS), text=_text)
+    summary = f"{plural(counts.total(), 'solution')}: {', '.join(f'{n:,} {verdict}' for verdict, n in counts.items())}"
+    if bad := counts.keys() - {"optimal"}:
+        raise (LimitReachedError if bad == {"unknown"} else PdbError)(summary)
+    message(summary)
+
+
+def _text(record: Record) -> Iterator[str]:
+    facts = [f", {fact.replace('_', ' ')} {record[fact]}" for fact in _FACTS if record.get(fact) is not None]
+    yield f"{record['id']}: {record['verdict']}{''.join(facts)}"
