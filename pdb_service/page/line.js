@@ -42,13 +42,13 @@ export function verdict(line, goal, distanceOf) {
   const { boards, step } = line;
   const [optimal, left] = [distanceOf(boards[0]), distanceOf(shown(line))];
   const isSolved = sameBoard(shown(line), goal);
-  const words = [isSolved ? `Solved: ${moves(step)}` : moves(step)];
+  const words = [isSolved ? `Solved in ${moves(step)}` : `${moves(step)} so far`];
   if (optimal === null || left === null) return isSolved && step ? `${words[0]}; optimum not known` : words[0];
-  if (step + left === optimal) return `${words[0]}; ${isSolved ? "optimal" : "optimal so far"}`;
-  if (!isSolved) words[0] += `, ${step + left} in all`;
-  words.push(`optimal ${optimal}`);
+  if (step + left === optimal) return `${words[0]}, ${isSolved ? "the minimum" : "on an optimal path"}`;
+  if (!isSolved) words[0] += `, ${step + left} at best`;
+  words.push(`optimum ${optimal}`);
   const unknown = boards.findIndex((board) => distanceOf(board) === null);
   const lost = line.tiles.findIndex((_, move) => isLost(line, move, distanceOf));
-  if (lost >= 0 && lost < step && !(unknown >= 0 && unknown < lost)) words.push(`lost at move ${lost + 1}`);
+  if (lost >= 0 && lost < step && !(unknown >= 0 && unknown < lost)) words.push(`first mistake at move ${lost + 1}`);
   return words.join("; ");
 }

@@ -104,7 +104,7 @@ def test_clicks_and_arrow_keys_slide_tiles(visit: Visit) -> None:
     visit.open(NEAR_ADDRESS)
     visit.tile(8).click()  # slides 7 too
     visit.expect_board(GOAL)
-    visit.shows("#status", "Solved: 2 moves; optimal.")
+    visit.shows("#status", "Solved in 2 moves, the minimum.")
     visit.shows("#h", "0")
     visit.tile(1).click()  # not in line with the blank
     visit.expect_board(GOAL)
@@ -321,7 +321,7 @@ def test_solution_is_stepped_scrubbed_played_to_the_end_left_and_joined_again(vi
     expect(visit.at("#play")).to_have_attribute("aria-label", "Pause")
     visit.expect_board(GOAL)
     expect(visit.at("#play")).to_have_attribute("aria-label", "Play")
-    visit.shows("#status", "Solved: 31 moves; optimal.")
+    visit.shows("#status", "Solved in 31 moves, the minimum.")
     for summary in visit.at("summary").all():
         summary.click()
     visit.check_looks()
@@ -338,10 +338,10 @@ def test_own_line_is_compared_with_the_optimum_undone_and_kept_in_the_address(vi
     visit.open(NEAR_ADDRESS)
     for tile in (4, 4, 7, 8):
         visit.tile(tile).click()
-    visit.shows("#status", "Solved: 4 moves; optimal 2; lost at move 1.")
+    visit.shows("#status", "Solved in 4 moves; optimum 2; first mistake at move 1.")
     visit.shows("#line .lost", "4 ↓")
     visit.click("#undo")
-    visit.shows("#idle", "3 moves, 4 in all; optimal 2; lost at move 1")
+    visit.shows("#idle", "3 moves so far, 4 at best; optimum 2; first mistake at move 1")
     visit.has_address("moves=4,4,7,8&step=3$")
     visit.page.reload()
     visit.shows("#line li", ["Start", "4 ↓", "4 ↑", "7 ←", "8 ←"])
