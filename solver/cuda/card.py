@@ -33,7 +33,7 @@ def describe_card() -> str:
     try:
         check_card()
     except InputError as error:
-        return str(error).partition(";")[0]
+        return f"none: {str(error).partition(';')[0]}"
     from solver.cuda.dialect import IS_SIMULATED, cuda
 
     if IS_SIMULATED:

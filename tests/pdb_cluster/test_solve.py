@@ -240,7 +240,7 @@ def test_command_output_is_that_of_a_local_run(cluster: Scheduler, small_table: 
     shown, expected = (re.sub(r'"seconds": [0-9.e-]+', "", ended.stdout) for ended in (there, here))
     assert shown == expected
     assert "2 threads on tcp://" in there.stderr
-    assert "odd permutation" in there.stderr
+    assert "odd number of swaps" in there.stderr
     lengths = [json.loads(line).get("length") for line in here.stdout.splitlines()]
     assert lengths.count(None) not in (0, len(lengths))
 

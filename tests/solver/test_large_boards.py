@@ -130,7 +130,7 @@ def test_time_limit_is_kept(side: int) -> None:
 
 
 def test_unsolvable_and_invalid_boards_are_rejected() -> None:
-    with pytest.raises(UnsolvableError, match="odd permutation") as caught:
+    with pytest.raises(UnsolvableError, match="odd number of swaps") as caught:
         find_suboptimal_solution((2, 1, *range(3, 100), 0))
     assert len(str(caught.value)) < 400
     with pytest.raises(BoardError):
@@ -200,7 +200,7 @@ def test_command_needs_no_tables_and_answers_every_board_that_can_be_solved() ->
     odd = (2, 1, *snail(size)[2:])
     (even,) = solvable_boards(size, 1, 1, snail(size))
     result = pdb("approximate", format_board(odd, size), format_board(even, size), *options, code=3)
-    assert "odd permutation" in result.stderr
+    assert "odd number of swaps" in result.stderr
     assert "building" not in result.stderr
     unsolvable, record = map(json.loads, result.stdout.splitlines())
     assert unsolvable["solvable"] is False
