@@ -21,6 +21,8 @@ from pdb_service.service import Service
 from pdb_service.settings import is_allowed
 
 CLIENT_GONE = 499  # in the metrics: the client has closed the connection
+# Origins that are refused and told, each once.
+_MOST_TOLD = 100
 # Bodies up to this size are read even if large ones fill the memory budget.
 _SMALL_BODY_BYTES = 64_000
 # The only route whose bodies may be larger: the others read them in the event loop, or not at all.
@@ -55,6 +57,7 @@ class Gate:
 
     def __post_init__(self) -> None:
         self._settings = self.service.settings
+        self._told: set[str] = set()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -141,10 +144,15 @@ class Gate:
         else:
             is_foreign = site not in _OWN_SITES
         if is_foreign:
-            raise OriginError(
+            refused = OriginError(
                 f"a web page of {as_typed(origin) or 'another site'} sent this request; allow its "
                 "origin with --cors-origin"
             )
+            # Once each: a page may send many requests.
+            if origin not in self._told and len(self._told) < _MOST_TOLD:
+                self._told.add(origin)
+                _log.warning("refused: %s", refused)
+            raise refused
 
 
 @dataclass

@@ -114,6 +114,11 @@ def openapi(routes: Routes) -> dict[str, Any]:
             "summary": "Pattern databases for sliding-tile puzzles, over HTTP.",
             "version": __version__,
         },
+        # A server may need no token.
+        "security": [{}, {"token": []}],
         "paths": paths,
-        "components": {"schemas": schemas["$defs"]},
+        "components": {
+            "schemas": schemas["$defs"],
+            "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
+        },
     }

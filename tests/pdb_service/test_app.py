@@ -205,6 +205,15 @@ def test_all_hosts_and_origins_can_be_allowed(database: Database) -> None:
     )
 
 
+def test_refused_origin_is_logged_once_with_the_option(database: Database, caplog: pytest.LogCaptureFixture) -> None:
+    app = ready_app(database)
+    for _ in range(2):
+        assert ask(app, LOOKUP, ("Origin", "https://evil.example"), ("Sec-Fetch-Site", "cross-site")).status == 403
+    (line,) = [record.getMessage() for record in caplog.records if "refused" in record.getMessage()]
+    assert "https://evil.example" in line
+    assert "--cors-origin" in line
+
+
 @pytest.mark.parametrize(("given", "is_kept"), [("a-1.B_2", True), ("0" * 65, False), ("a b", False)])
 def test_answer_has_the_id_of_the_proxy_or_a_new_one(app: Starlette, given: str, is_kept: bool) -> None:
     found = ask(app, "/v1/lookup", ("X-Request-Id", given)).headers["x-request-id"]

@@ -21,6 +21,7 @@ from tilepdb.commands.options import (
     check_device,
 )
 from tilepdb.commands.output import Record, message, prepare, write_records
+from tilepdb.commands.version import version_text
 
 if TYPE_CHECKING:
     from pdb_core.puzzle import Tiles
@@ -63,12 +64,12 @@ def _checks(program: Any) -> Iterator[tuple[str, Any]]:
     import numba
     import numpy as np
 
-    from pdb_core import __version__, jit
+    from pdb_core import jit
     from pdb_core.messages import format_bytes
     from pdb_core.resources import available_cores, available_disk, available_memory
     from solver.cuda.card import describe_card
 
-    yield "tile-pdb", __version__
+    yield "tile-pdb", version_text()
     yield "python", f"{platform.python_version()} on {platform.system()} {platform.machine()}"
     yield (
         "libraries",

@@ -115,9 +115,9 @@ app.add_typer(study)
 
 def _print_version(wanted: bool) -> None:
     if wanted:
-        from pdb_core import __version__
+        from tilepdb.commands.version import version_text
 
-        print_line(f"tile-pdb {__version__}")
+        print_line(f"tile-pdb {version_text()}")
         raise typer.Exit
 
 
