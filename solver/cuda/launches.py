@@ -39,7 +39,7 @@ class Launches:
         ]
         # Each thread may write its whole stack after the list is full.
         self._room = 2 * self._n_threads * (depth + 1)
-        self._items = cuda.device_array((self._room + self._n_threads * (depth + 1), n_words), dtype=np.uint64)
+        self._items = card.list_of(self._room + self._n_threads * (depth + 1), n_words)
         self._waiting: list[Items] = []
         self._n_on_card, self._n_take = 0, 2 * self._n_threads
         self._board_of = cuda.to_device(board_of.astype(np.int32))

@@ -1,5 +1,7 @@
 """Tables of an engine on the card, and the roots and items of boards."""
 
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 
@@ -57,12 +59,19 @@ class CardTables:
         self.on_card = cuda.to_device(successor_words(engine.fsm)), cuda.to_device(self.legal), tables
         n_processors = 1 if IS_SIMULATED else cuda.get_current_device().MULTIPROCESSOR_COUNT
         self.grid = n_processors * self.launch.blocks
+        self._memory = cuda.device_array(1, dtype=np.uint64)
         self._descend = descent_kernel(shape_of(engine, 1), engine.size.width)
 
     @property
     def n_words(self) -> int:
         """Return the words of an item before its path."""
         return HEAD + self.device.n_words
+
+    def list_of(self, n_items: int, n_words: int) -> Any:
+        """Return memory on the card for a list of items, always the same: to allocate it takes milliseconds."""
+        if self._memory.size < n_items * n_words:
+            self._memory = cuda.device_array(n_items * n_words, dtype=np.uint64)
+        return self._memory[: n_items * n_words].reshape(n_items, n_words)
 
     def distances(self, boards: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
         """Return the distances of all units of boards, uint8[m, n_units]. Raises `Engine.wrong_end`."""
