@@ -121,7 +121,8 @@ class ServiceCalls:
 
         def read(body: bytes) -> Probe:
             answer = self._solvable(self._parse(LookupAnswer, body), checked)
-            assert answer.h is not None
+            if answer.h is None:
+                raise self._unlike_docs("a solvable board has no h")
             return Probe(tuple(at.values for at in answer.sums), tuple(at.h for at in answer.sums), answer.h)
 
         return Call("v1/lookup", self._query(checked, goal), read)
@@ -218,10 +219,7 @@ class ServiceCalls:
             return model.model_validate_json(body)
         except ValidationError as error:
             reason = as_typed(clearest_error(error.errors(include_url=False, include_input=False)))
-            raise ServiceError(
-                f"the answer of {self.url} is not as docs/http.md says ({reason}); check the address, and that client "
-                "and server have the same version"
-            ) from None
+            raise self._unlike_docs(reason) from None
 
     def _solvable(self, answer: SomeAnswer, board: Tiles) -> SomeAnswer:
         """Return an answer about a solvable board, with an h. Raises `UnsolvableError`."""
@@ -230,6 +228,12 @@ class ServiceCalls:
         return answer
 
     # Errors
+
+    def _unlike_docs(self, reason: str) -> ServiceError:
+        return ServiceError(
+            f"the answer of {self.url} is not as docs/http.md says ({reason}); check the address, and that client and "
+            "server have the same version"
+        )
 
     def _result(self, call: Call[Result], response: httpx.Response, body: bytes) -> Result:
         """Return the result in an answer. Raises the error that it describes."""

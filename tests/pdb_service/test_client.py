@@ -281,6 +281,13 @@ def test_incomplete_answers_raise_errors(samples: dict[str, Any]) -> None:
             client.solve(HARDEST_8)
         with pytest.raises(errors.ServiceError, match=r"not as docs/http\.md says"):
             client.solve(HARDEST_8, report=print)
+    without_h = json.dumps(samples["lookup"] | {"h": None}).encode()
+    with (
+        answering(without_h, databases=databases),
+        Client(OTHER, size=S3) as client,
+        pytest.raises(errors.ServiceError, match="a solvable board has no h"),
+    ):
+        client.probe(HARDEST_8)
 
 
 EVENTS = 'event: queued\ndata: {"ahead": 1}\n\nevent: progress\ndata: {}\n\nevent: result\ndata: [1,\ndata: 2]\n\n'
