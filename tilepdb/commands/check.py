@@ -36,7 +36,7 @@ def check(
     from solver.check import check_moves
 
     moves: Any = None
-    if boards.boards and isinstance(boards.boards[-1], str):
+    if boards.boards and isinstance(boards.boards[-1], str) and boards.boards != [STDIN]:
         *given, moves = boards.boards
         if not given:
             raise InputError("give the moves after the board, each in quotes")

@@ -47,6 +47,7 @@ REFUSALS = rows("""
 2 | approximate --tiles letters "a b/_ c" | needs --goal
 2 | approximate --tiles leters "1 2/0 3" | 'leters' is not one of 'numbers', 'letters'; did you mean letters?
 2 | approximate - | give --instances - to read boards from standard input
+2 | check - | give --instances - to read boards from standard input
 2 | approximate "1 2/3 0" --goal snial | did you mean snail?
 
 2 | search "1 2/3 0" --algorithm breadth-fist | give one of ida-star, a-star...did you mean breadth-first?
