@@ -31,8 +31,8 @@ from solver.engine.engine import NO_LAST, Roots, successor_words, too_deep
 from solver.engine.rounds.catalogue import distinct_units, unit_key
 from solver.pruning.fsm import START
 
-# A slack of a card has seven bits, and the length of a path eight.
-MOST_SLACK, MOST_MOVES = 127, 255
+# The length of a path has eight bits.
+MOST_MOVES = 255
 
 
 class CardTables:
@@ -120,7 +120,7 @@ def items_of(
     """
     if (left < roots.sums.max(axis=1)).any():
         raise card.engine.wrong_end()
-    if (left - roots.sums.min(axis=1) > 2 * MOST_SLACK).any() or (left > MOST_MOVES).any():
+    if (left - roots.sums.min(axis=1) > 2 * mem.MAX_SLACK).any() or (left > MOST_MOVES).any():
         raise too_deep(int(left.max()))
     boards = roots.boards.astype(np.uint64)
     items = np.zeros((len(boards), card.n_words + n_path), dtype=np.uint64)

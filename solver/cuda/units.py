@@ -115,17 +115,17 @@ def _fill(engine: DatabaseEngine, roots: Roots, left: Int64s, items: Items) -> N
         word, i = divmod(c, kernels.TILES_OF_WORD)
         column, shift = (HEAD + word, 0) if word < kernels.WORDS_OF_BOARD else (JOB, kernels.REST_SHIFT)
         items[:, column] |= tiles << np.uint64(shift + kernels.TILE_BITS * i)
-    # Step 2. The planes and the slacks; sums that do not exist have slack.
+    # Step 2. The planes and the slacks.
     column = HEAD + kernels.WORDS_OF_BOARD
     planes = roots.nodes[:, PLANES:].astype(np.uint64)
-    n_sums, has_one_word = len(engine.sums), len(distinct_units(engine.sums)) <= 32
+    has_one_word = len(distinct_units(engine.sums)) <= 32
     if has_one_word:
         items[:, column] = planes[:, 0] | planes[:, 1] << np.uint64(32)
     else:
         items[:, column : column + 2] = planes[:, :2] | planes[:, 2:] << np.uint64(32)
     column += 1 if has_one_word else 2
-    for s in range(-(-n_sums // kernels.SUMS_OF_WORD) * kernels.SUMS_OF_WORD):
-        slack = (left - roots.sums[:, s]) // 2 if s < n_sums else np.ones_like(left)
+    for s, of_sum in enumerate(roots.sums.T):
+        slack = (left - of_sum) // 2
         word, i = divmod(s, kernels.SUMS_OF_WORD)
         items[:, column + word] |= slack.astype(np.uint64) << np.uint64(8 * i)
 
