@@ -30,8 +30,7 @@ from solver.progress import Clock, Iteration, Limits
 
 # Nodes of a threshold, after which a card searches the next one.
 _LEAST_NODES = 1_000_000
-# Boards that are searched together: at least and at most so many, of up to so many cells and nodes. Others are searched
-# alone.
+# Limits of a search of many boards together: the least and the most boards, and the most cells and nodes of a board.
 _LEAST_BOARDS, _MOST_BOARDS, _MOST_CELLS, _MOST_NODES = 1_000, 250_000, 16, 1_000_000_000
 # Solutions of a threshold that are replayed if their moves are not wanted.
 _REPLAYED = 1_000
@@ -79,8 +78,8 @@ class CardIdaStar(IdaStar):
         rows: Int64s = np.arange(len(roots.boards))
         if isinstance(roots, CardRoots):
             many = BoardsSearch(roots, start)
-            # Whoever evaluates boards before, as labels do, needs no moves.
             clock = Clock(Limits(), of_hard_board(0)[0], start)
+            # Labels evaluate their boards first, and need no moves.
             rows = self._search_together(many, clock, has_moves=not isinstance(boards, Roots))
             seconds = time.perf_counter() - start
         if len(rows):
@@ -159,7 +158,8 @@ class CardIdaStar(IdaStar):
         self, frontier: Frontier, stack: Stack, max_nodes: int, clock: Clock, pool: WorkerPool | None, wanted: Wanted
     ) -> None:
         """Search a frontier: on the card, if that is worth it. See `IdaStar`."""
-        if wanted.finds_all or frontier.nodes_before < _LEAST_NODES:
+        is_over = frontier.is_empty or bool(frontier.tiles)
+        if is_over or wanted.finds_all or frontier.nodes_before < _LEAST_NODES:
             super().search_threshold(frontier, stack, max_nodes, clock, pool, wanted)
             return
         with self._lock:
