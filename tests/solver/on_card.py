@@ -18,11 +18,10 @@ from solver.cuda.device_units import MAX_UNITS
 from solver.cuda.search import CardIdaStar
 from solver.cuda.tables import CardTables
 from solver.engine.rounds.catalogue import distinct_units
-from solver.progress import Iteration
 from tests import rows
 from tests.command_line import pdb, records
 from tests.pdb_query.test_lookup import with_table_bytes
-from tests.solving import database_for, divide_early, engine_for, walked
+from tests.solving import database_for, divide_early, engine_for, node_counts, walked
 
 PAIRS_OF_24 = "/".join(f"{tile},{tile + 1}" for tile in range(1, 25, 2))
 TRIPLES_OF_24 = "/".join(f"{tile},{tile + 1},{tile + 2}" for tile in range(1, 25, 3))
@@ -48,10 +47,6 @@ def near_boards(database: Database, n: int, n_moves: int) -> np.ndarray:
     generator, size = np.random.default_rng(1), database.size
     boards = [walked(database.goal, size, int(generator.integers(n_moves + 1)), generator) for _ in range(n - 1)]
     return np.array([database.goal, *boards], dtype=np.uint8)
-
-
-def nodes(thresholds: tuple[Iteration, ...]) -> list[tuple[int, int, int]]:
-    return [(at.threshold, at.generated, at.expanded) for at in thresholds]
 
 
 # Tables | size | goal | boards | the longest walk.
@@ -80,7 +75,7 @@ def test_boards_together_have_the_counts_of_the_processor(
     *_, found = card.search_many(boards)
     assert found.lengths.tolist() == expected.lengths.tolist()
     for row in range(len(boards)):
-        assert nodes(found.iterations(row)[:-1]) == nodes(expected.iterations(row)[:-1])
+        assert node_counts(found.iterations(row)[:-1]) == node_counts(expected.iterations(row)[:-1])
         assert len(found.result(row).moves or ()) == expected.lengths[row]
 
 
@@ -104,7 +99,10 @@ def test_hard_board_continues_on_the_card_from_a_checkpoint(
     processor, card = Solver(*opened), Solver(*opened, device="cuda")
     expected, checkpoint, n_runs = processor.solve(board), Checkpoint(), 0
     found = card.solve(board)
-    assert (found.length, nodes(found.thresholds[:-1])) == (expected.length, nodes(expected.thresholds[:-1]))
+    assert (found.length, node_counts(found.thresholds[:-1])) == (
+        expected.length,
+        node_counts(expected.thresholds[:-1]),
+    )
     while True:
         n_runs += 1
         generated = sum(at.generated for at in checkpoint.finished)
@@ -112,7 +110,10 @@ def test_hard_board_continues_on_the_card_from_a_checkpoint(
         if found.optimal:
             break
     assert n_runs > 1
-    assert (found.length, nodes(found.thresholds[:-1])) == (expected.length, nodes(expected.thresholds[:-1]))
+    assert (found.length, node_counts(found.thresholds[:-1])) == (
+        expected.length,
+        node_counts(expected.thresholds[:-1]),
+    )
 
 
 def test_labels_are_those_of_the_processor() -> None:
