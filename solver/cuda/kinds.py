@@ -29,7 +29,7 @@ class CardRoots(Roots):
 
 
 class Launch(NamedTuple):
-    """How a kernel is launched: the threads of a block, the blocks of a multiprocessor, the registers of a thread."""
+    """Threads of a block, blocks of a multiprocessor, and registers of a thread."""
 
     block: int
     blocks: int
