@@ -29,8 +29,8 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
 
     @functools.wraps(function)
     def wrapped(**options: Any) -> None:
+        _import_libraries()
         with _signals_as_exit_codes():
-            _prepare_libraries()
             refuse_overwriting(options)
             if options.get("plot") is not None:
                 check_plot(options["plot"])
@@ -39,8 +39,12 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
     return wrapped
 
 
-def _prepare_libraries() -> None:
-    """Raise `MemoryLimitError` if the address space is too small for the libraries: some would abort the process."""
+def _import_libraries() -> None:
+    """Import numba and NumPy, which every command needs, while a signal still ends the process at once.
+
+    Their modules in C make an ImportError of the exception by which a signal ends a command in good order. Raises
+    `MemoryLimitError` if the address space is too small: some would abort the process.
+    """
     # OpenBLAS would start threads when NumPy is imported, and send SIGINT if it cannot. No command needs them.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     from pdb_core.resources import has_addresses
@@ -49,6 +53,7 @@ def _prepare_libraries() -> None:
         raise MemoryLimitError(
             "the limit of the address space is too small to load NumPy and Numba; raise it (ulimit -v 400000)"
         )
+    import numba  # noqa: F401
 
 
 @contextmanager

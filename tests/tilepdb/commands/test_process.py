@@ -59,15 +59,18 @@ def test_ctrl_c_ends_a_loop_of_a_shell_and_leaves_the_terminal_in_order() -> Non
     assert shown.count(hidden) == shown.count(visible) >= 1
 
 
-def test_ctrl_c_while_packages_are_imported_ends_the_process_without_a_traceback() -> None:
-    pressed = """
+# numba imports the second from C, where Python's own handler would become an ImportError.
+@pytest.mark.parametrize("imported", ["typer", "numba._devicearray"])
+def test_ctrl_c_while_packages_are_imported_ends_the_process_without_a_traceback(imported: str) -> None:
+    pressed = f"""
 import sys
 
 class PressesCtrlC:
     def find_spec(name, *_):
-        if name == "typer":
+        if name == "{imported}":
             signal.raise_signal(signal.SIGINT)
 
+sys.argv = ["pdb", "doctor"]
 sys.meta_path.insert(0, PressesCtrlC)
 run()
 """
