@@ -6,6 +6,9 @@ from importlib.util import find_spec
 from pdb_core.errors import InputError
 from pdb_core.messages import format_bytes
 
+# Memory that a search takes beside its tables, for each multiprocessor: its list of items, at a threshold of 80 moves.
+_SEARCH_BYTES = 26_000_000
+
 
 def check_card() -> None:
     """Raise `InputError` if no card can be used: the package, the driver or the card is missing."""
@@ -29,7 +32,7 @@ def check_card() -> None:
 
 
 def describe_card() -> str:
-    """Return the card that would be used, in words, or what is missing."""
+    """Return the card that would be used and the bytes of tables that fit, in words, or what is missing."""
     try:
         check_card()
     except InputError as error:
@@ -40,6 +43,8 @@ def describe_card() -> str:
         return "the simulator of numba"
     free, total = cuda.current_context().get_memory_info()
     version = ".".join(map(str, cuda.runtime.get_version()))
-    name = cuda.get_current_device().name
+    device = cuda.get_current_device()
+    room = format_bytes(max(0, free - _SEARCH_BYTES * device.MULTIPROCESSOR_COUNT))
+    name = device.name
     name = name.decode() if isinstance(name, bytes) else name
-    return f"{name}, {format_bytes(free)} of {format_bytes(total)} free, CUDA {version}"
+    return f"{name}, {format_bytes(free)} of {format_bytes(total)} free, room for {room} of tables, CUDA {version}"

@@ -74,3 +74,19 @@ def test_hard_boards_have_the_lengths_and_counts_of_the_processor(folder: Path) 
                 n_whole = min(len(expected.thresholds), len(found.thresholds)) - 1
                 assert node_counts(found.thresholds[:n_whole]) == node_counts(expected.thresholds[:n_whole])
         shown("Korf's 50 24-puzzles", len(instances), n_nodes, time.perf_counter() - whole)
+
+
+def test_single_boards_take_at_most_twice_the_time_of_the_processor(folder: Path) -> None:
+    random = tilepdb.random_boards("4x4", n_boards=1, seed=3)
+    hardest = [instance.board for instance in read_instances("hardest80", None)]
+    with tilepdb.build("78", folder / "78.h5") as database:
+        for what, boards in (("a random board", random), ("the 17 hardest boards", hardest)):
+            seconds = []
+            for device in ("cuda", "cpu"):
+                solver = Solver(database, device=device)
+                solver.solve(boards[0])  # compiles
+                start = time.perf_counter()
+                n_nodes = sum(solver.solve(board).generated for board in boards)
+                seconds.append(time.perf_counter() - start)
+                shown(f"{what}, {device}", len(boards), n_nodes, seconds[-1])
+            assert seconds[0] <= 2 * seconds[1]
