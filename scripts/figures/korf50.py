@@ -15,17 +15,17 @@ CSV, CHART = _DOCS / "korf50.csv", _DOCS / "images" / "korf50.svg"
 # Column of docs/figures.json -> its name in the chart, and the class of its dots.
 _SERIES = {
     "published_6666": ("6-6-6-6, 2002", "old"),
-    "published_7_partitions": ("7 partitions, 2019", "seven"),
-    "published_large": ("large tables, 2019", "large"),
+    "published_24_small": ("24-small, 2019", "small"),
+    "published_2013": ("large tables, 2013", "large"),
     "expanded": ("24-large, tile-pdb", "own"),
 }
-_COLUMNS = ("generated", "expanded", "seconds_s", "published_6666", "published_7_partitions", "published_large")
+_COLUMNS = ("generated", "expanded", "seconds_s", "published_6666", "published_24_small", "published_2013")
 _LEFT, _RIGHT, _TOP, _BOTTOM, _WIDTH, _HEIGHT = 60, 710, 46, 330, 720, 360
 # Powers of ten at the lower and the upper end of the axis.
 _LEAST, _MOST = 6, 13
 _STYLE = """
 text { font: 14px sans-serif; fill: #24292f; } .tick { text-anchor: end; } line { stroke: #d0d7de; }
-.old { fill: #9aa5b1; } .seven { fill: #d4a72c; } .large { fill: #8250df; } .own { fill: #1f6feb; }
+.old { fill: #9aa5b1; } .small { fill: #d4a72c; } .large { fill: #8250df; } .own { fill: #1f6feb; }
 @media (prefers-color-scheme: dark) {
 text { fill: #d0d7de; } line { stroke: #30363d; } .old { fill: #6e7681; } .large { fill: #a371f7; }
 .own { fill: #58a6ff; } }
