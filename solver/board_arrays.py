@@ -5,6 +5,7 @@ import numpy.typing as npt
 
 from pdb_core.board_size import BoardSize
 from pdb_core.puzzle import Tiles
+from pdb_core.symmetry import BoardMapping
 from pdb_core.types import BLANK, DOWN, LEFT, N_MOVES, RIGHT, UP, Int64s
 
 
@@ -37,3 +38,14 @@ def manhattan_distances(size: BoardSize, goal: Tiles) -> npt.NDArray[np.uint8]:
     distances = cell_distances(size)[np.argsort(goal)].astype(np.uint8)
     distances[BLANK] = 0
     return distances.reshape(-1)
+
+
+def mapped_moves(mapping: BoardMapping, size: BoardSize) -> Int64s:
+    """Return the blank's move on a mapped board for each of its moves on the original one, int64[4]."""
+    cells, cell_map = neighbours_by_move(size), np.array(mapping.cell_map)
+    result = np.empty(N_MOVES, dtype=np.int64)
+    for move in range(N_MOVES):
+        # Symmetries are rigid: any cell that the move is possible from will do.
+        cell = np.flatnonzero(cells[:, move] >= 0)[0]
+        result[move] = np.flatnonzero(cells[cell_map[cell]] == cell_map[cells[cell, move]])[0]
+    return result

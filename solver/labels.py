@@ -5,10 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from pdb_core.board_size import BoardSize
 from pdb_core.messages import ShortRepr
-from pdb_core.symmetry import BoardMapping
-from pdb_core.types import BLANK, N_MOVES, Int64s
+from pdb_core.types import BLANK, N_MOVES
 from solver.board_arrays import neighbours_by_move
 from solver.engine.engine import NO_LAST
 from solver.engine.search import IdaStar
@@ -91,14 +89,3 @@ def distances_with_moves(
     after = np.full((len(boards), N_MOVES), -1, dtype=np.int16)
     after[rows, moves] = distances[rows] + np.where(is_nearer, -1, 1)
     return distances, after
-
-
-def mapped_moves(mapping: BoardMapping, size: BoardSize) -> Int64s:
-    """Return the blank's move on a mapped board for each of its moves on the original one, int64[4]."""
-    cells, cell_map = neighbours_by_move(size), np.array(mapping.cell_map)
-    result = np.empty(N_MOVES, dtype=np.int64)
-    for move in range(N_MOVES):
-        # Symmetries are rigid: any cell that the move is possible from will do.
-        cell = np.flatnonzero(cells[:, move] >= 0)[0]
-        result[move] = np.flatnonzero(cells[cell_map[cell]] == cell_map[cells[cell, move]])[0]
-    return result

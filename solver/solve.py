@@ -26,6 +26,7 @@ from pdb_core.types import N_MOVES, Int64s
 from pdb_query import Database
 from pdb_query.database import as_databases
 from solver.beams.solutions import find_by_beams
+from solver.board_arrays import mapped_moves
 from solver.engine.boards import BoardsSearch
 from solver.engine.checkpoint import Checkpoint
 from solver.engine.database_engine import database_engine
@@ -35,7 +36,7 @@ from solver.engine.search import MOST_BOARDS, IdaStar
 from solver.engine.sums import DatabaseSums
 from solver.engine.threads import Wanted
 from solver.engine.worker_pool import WorkerPool, in_parallel
-from solver.labels import Labels, distances_with_moves, mapped_moves, optimal_first_moves
+from solver.labels import Labels, distances_with_moves, optimal_first_moves
 from solver.progress import Iteration, LimitsLike, Report, as_limits
 from solver.pruning.fsm import PruningFsm, fsm_for
 from solver.solution import Solution, SolvedBoards, check_solvable, one_move_away, replay, unsolvable

@@ -60,8 +60,9 @@ def _without_tables() -> Iterable[Sequence[Any]]:
     for name, kind, n_nodes in _CLASSIC:
         solver = HeuristicSolver(size, blank_first(size), [name], plain=kind == "plain")
         for instance in read_instances("korf100", None):
-            solution = solver.solve(instance.board, limits=Limits(max_nodes=int(n_nodes)))
-            if solution.length is not None:
+            # The order of the textbook is found after a search in another order, whose nodes are limited, too.
+            solution = solver.solve(instance.board, limits=Limits(max_nodes=int(4 * n_nodes)))
+            if solution.length is not None and solution.generated <= n_nodes:
                 yield name, kind, instance.id, *_nodes(solution)
 
 

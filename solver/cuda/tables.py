@@ -29,7 +29,6 @@ from solver.engine import layout as mem
 from solver.engine.database_engine import DatabaseEngine
 from solver.engine.engine import NO_LAST, Roots, successor_words, too_deep
 from solver.engine.rounds.catalogue import distinct_units, unit_key
-from solver.pruning.fsm import START
 
 # The length of a path has eight bits.
 MOST_MOVES = 255
@@ -83,16 +82,14 @@ class CardTables:
         return distances
 
 
-def evaluated(card: CardTables, boards: npt.NDArray[np.uint8], states: npt.ArrayLike = START) -> CardRoots:
-    """Make boards, uint8[m, n_cells], roots; `states` are those of the operator pruning FSM.
+def evaluated(card: CardTables, boards: npt.NDArray[np.uint8], states: npt.ArrayLike | None = None) -> CardRoots:
+    """Make boards, uint8[m, n_cells], roots; `states` of the operator pruning FSM are those of roots by default.
 
     Raises `Engine.wrong_end` if a table holds no distance of a board.
     """
     engine, distances = card.engine, card.distances(boards)
     nodes = np.zeros((len(boards), PLANES + 4), dtype=np.uint32)
-    after = np.broadcast_to(np.asarray(states, dtype=np.int64), len(boards))
-    allowed = engine.fsm.allowed_moves[after].astype(np.int64)
-    nodes[:, mem.STATE] = after | allowed << mem.ALLOWED_SHIFT | boards.argmin(axis=1) << mem.BLANK_SHIFT
+    nodes[:, mem.STATE] = engine.state_words(boards, states)
     for u, of_unit in enumerate(distances.T.astype(np.uint32)):
         for bit in range(2):
             nodes[:, PLANES + 2 * (u // 32) + bit] |= (of_unit >> bit & 1) << (u % 32)

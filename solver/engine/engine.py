@@ -18,6 +18,7 @@ from solver.engine import layout as mem
 from solver.engine.layout import EngineTables
 from solver.moves import blank_steps
 from solver.pruning.fsm import START, PruningFsm
+from solver.pruning.mirrored_moves import EVERY_MOVE, kept_moves
 from solver.vectors.vectors import address_of, compress_permutations
 
 Array = npt.NDArray[Any]
@@ -94,17 +95,31 @@ class Engine(ABC):
         """Nodes in the time of one node of the 24-puzzle with tables, about 100 ns."""
         return 10 * self.speed
 
+    def start_states(self, boards: npt.NDArray[np.uint8]) -> Int64s:
+        """Return the states of the operator pruning FSM at the roots of boards, uint8[m, n_cells], as int64[m]."""
+        if self.fsm.own_image == START:
+            return np.full(len(boards), START, dtype=np.int64)
+        return np.where(kept_moves(boards, self.goal, self.size) == EVERY_MOVE, START, self.fsm.own_image)
+
+    def state_words(self, boards: npt.NDArray[np.uint8], states: npt.ArrayLike | None = None) -> Int64s:
+        """Return the column STATE of boards; `states` of the operator pruning FSM are those of roots by default."""
+        after = self.start_states(boards) if states is None else np.asarray(states, dtype=np.int64)
+        allowed = self.fsm.allowed_moves[after].astype(np.int64)
+        if self.fsm.own_image != START:
+            own_images = np.flatnonzero(after == self.fsm.own_image)
+            allowed[own_images] &= kept_moves(boards[own_images], self.goal, self.size)
+        words: Int64s = after | allowed << mem.ALLOWED_SHIFT | boards.argmin(axis=1) << mem.BLANK_SHIFT
+        return words
+
     def roots(self, boards: npt.ArrayLike, states: Sequence[int] | None = None) -> Roots:
-        """Evaluate boards, and make them roots; `states` of the operator pruning FSM are START by default.
+        """Evaluate boards, and make them roots; `states` of the operator pruning FSM are those of roots by default.
 
         Raises `TableFileDamagedError` if a table holds no distance of a board.
         """
         tables = self.tables
         rows = np.array(boards, dtype=np.uint8).reshape(-1, tables.n_cells)
         nodes = np.zeros((len(rows), tables.n_columns), dtype=np.uint32)
-        after = np.full(len(rows), START, dtype=np.int64) if states is None else np.array(states, dtype=np.int64)
-        allowed = self.fsm.allowed_moves[after].astype(np.int64)
-        nodes[:, mem.STATE] = after | allowed << mem.ALLOWED_SHIFT | rows.argmin(axis=1) << mem.BLANK_SHIFT
+        nodes[:, mem.STATE] = self.state_words(rows, states)
         if tables.board_column:
             n_words = -(-tables.n_cells // 4)
             words = np.pad(rows, ((0, 0), (0, 4 * n_words - tables.n_cells))).view(np.uint32)

@@ -20,17 +20,21 @@ from solver.engine.stack import StackPool
 from solver.engine.threads import ThresholdSearch, Wanted
 from solver.moves import blank_steps
 from solver.progress import Clock, Limits
-from solver.pruning.fsm import START
 
 
-def board_after(engine: Engine, board: Tiles, path: bytes) -> tuple[Tiles, int, list[int]]:
-    """Return the board after the moves of a path, the state of the operator pruning FSM, and the moves of the blank.
+def boards_after(engine: Engine, board: Tiles, paths: Sequence[bytes]) -> list[tuple[Tiles, int, list[int]]]:
+    """Return the board after the moves of each path, the state of the operator pruning FSM, and the blank's moves.
 
     The state is negative if the FSM prunes the last move.
     """
+    start = int(engine.start_states(np.array([board], dtype=np.uint8))[0])
+    return [_board_after(engine, board, path, start) for path in paths]
+
+
+def _board_after(engine: Engine, board: Tiles, path: bytes, state: int) -> tuple[Tiles, int, list[int]]:
     # The blank moves to where each tile was.
     places = {tile: cell for cell, tile in enumerate(board)}
-    steps, moves, state = blank_steps(engine.size), [], START
+    steps, moves = blank_steps(engine.size), []
     for tile in path:
         moves.append(steps.index(places[tile] - places[BLANK]))
         places[tile], places[BLANK] = places[BLANK], places[tile]
@@ -46,7 +50,7 @@ def play_all(
     Return the tiles moved, uint8[m, n], the boards after that, and the states of the operator pruning FSM, int64[m].
     """
     boards, rows, tiles = boards.copy(), np.arange(len(boards)), np.zeros(moves.shape, dtype=np.uint8)
-    states, blanks = np.full(len(boards), START, dtype=np.int64), boards.argmin(axis=1)
+    states, blanks = engine.start_states(boards), boards.argmin(axis=1)
     steps = np.array(blank_steps(engine.size))
     for i, at_depth in enumerate(moves.T):
         rows = rows[lengths[rows] > i]
@@ -66,10 +70,10 @@ def paths_before(engine: Engine, board: Tiles, path: bytes) -> tuple[list[bytes]
     """
     generated, paths = 0, []
     for depth, tile in enumerate(path):
-        cells = board_after(engine, board, path[:depth])[0]
+        ((cells, _, _),) = boards_after(engine, board, [path[:depth]])
         for cell in engine.size.neighbours[cells.index(BLANK)]:
             below = path[:depth] + bytes([cells[cell]])
-            if board_after(engine, board, below)[1] < 0:
+            if boards_after(engine, board, [below])[0][1] < 0:
                 continue
             generated += 1
             if cells[cell] == tile:
@@ -82,7 +86,7 @@ def nodes_below(
     engine: Engine, board: Tiles, paths: Sequence[bytes], threshold: int
 ) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint32]]:
     """Return the nodes at the ends of paths that do not exceed a threshold, and their links for `Stack.load`."""
-    ends = [board_after(engine, board, path) for path in paths]
+    ends = boards_after(engine, board, paths)
     links, last = [0, 0], []
     for _, _, moves in ends:
         index = 1

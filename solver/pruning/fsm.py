@@ -7,6 +7,10 @@ wherever the duplicate can, on any board.
 No optimal solution is lost: the lexicographically first of all optimal solutions of a board contains no duplicate. If
 all optimal solutions are wanted, a duplicate is only a sequence that a *shorter* one replaces.
 
+Of a board that is its own image, only some first moves are searched (`mirrored_moves`). The FSM could replace a
+solution by one that begins with another move. So it goes on after the first move as from a root, and prunes only the
+move back.
+
 The FSM is the minimised automaton of Aho and Corasick (1975) for the duplicates up to a length. They are found by
 length: list all sequences that contain no shorter duplicate, sort them by the hashes of their effects, and compare the
 effects and boxes of those with equal hashes.
@@ -51,10 +55,12 @@ class PruningFsm:
 
     max_length  the longest duplicates
     successors  int32[n, 4]: the state after each state and move of the blank, or PRUNED; START is the first state
+    own_image   state at the root of a board that is its own image; START if such boards are searched like others
     """
 
     max_length: int
     successors: States
+    own_image: int = START
 
     @cached_property
     def allowed_moves(self) -> npt.NDArray[np.uint8]:
@@ -74,7 +80,18 @@ def fsm_for(size: BoardSize, *, plain: bool = False, keeps_equals: bool = False)
     if plain:
         return pruning_fsm(UNDO_LENGTH, keeps_equals=keeps_equals)
     is_large = size.n_cells > MOST_CELLS_OF_DEFAULT and not keeps_equals
-    return pruning_fsm(LARGE_BOARD_LENGTH if is_large else DEFAULT_LENGTH, keeps_equals=keeps_equals)
+    fsm = pruning_fsm(LARGE_BOARD_LENGTH if is_large else DEFAULT_LENGTH, keeps_equals=keeps_equals)
+    return fsm if keeps_equals else _for_own_images(fsm)
+
+
+@lru_cache(maxsize=4)
+def _for_own_images(fsm: PruningFsm) -> PruningFsm:
+    """Return the FSM with the state `own_image`, and a state after each first move from there."""
+    own_image = fsm.n_states
+    first = own_image + 1 + np.arange(N_MOVES, dtype=np.int32)
+    after = np.tile(fsm.successors[START], (N_MOVES, 1))
+    after[np.arange(N_MOVES), N_MOVES - 1 - np.arange(N_MOVES)] = PRUNED
+    return PruningFsm(fsm.max_length, np.vstack([fsm.successors, first, after]), own_image)
 
 
 @lru_cache(maxsize=4)

@@ -23,6 +23,8 @@ from tests.solving import (
 )
 
 PARTITION = "1,2,5/3,4,6/7,8"
+# Its image at the diagonal is the board itself, so only two of its first moves are searched.
+OWN_IMAGE = (5, 6, 3, 8, 0, 2, 7, 4, 1)
 
 
 @pytest.fixture
@@ -100,22 +102,22 @@ def test_stopped_search_continues_with_the_same_nodes(n_workers: int) -> None:
 
 
 @pytest.mark.usefixtures("divided_early")
-@pytest.mark.parametrize("n_workers", [0, 2])
-def test_rest_of_a_paused_search_has_all_nodes_that_are_left(n_workers: int) -> None:
+@pytest.mark.parametrize(("board", "n_workers"), [(HARDEST_8, 0), (HARDEST_8, 2), (OWN_IMAGE, 0)])
+def test_rest_of_a_paused_search_has_all_nodes_that_are_left(board: Tiles, n_workers: int) -> None:
     """The cluster sends it out, and takes a threshold without a rest for a finished one."""
     ida_star = solver_for(PARTITION, "3x3").ida_star
-    stacks, alone = ida_star.stacks, ida_star.search(HARDEST_8)
+    stacks, alone = ida_star.stacks, ida_star.search(board)
     complete = dict(zip((done.threshold for done in alone.thresholds[:-1]), alone.thresholds, strict=False))
 
     n_finished, workers = 0, WorkerPool(n_workers)
     pool = workers if n_workers else None
-    for nodes in range(20, alone.generated, 40):
-        begun = ida_star.search(HARDEST_8, Limits(max_nodes=nodes), pool=pool, wanted=Wanted(keeps_rest=True))
+    for nodes in range(20, alone.generated, max(40, alone.generated // 50)):
+        begun = ida_star.search(board, Limits(max_nodes=nodes), pool=pool, wanted=Wanted(keeps_rest=True))
         if begun.moves is not None:
             break
         assert begun.rest
         at = begun.thresholds[-1]
-        rest = search_subtrees(stacks, HARDEST_8, begun.rest, at.threshold, max_nodes=1 << 40, max_seconds=60)
+        rest = search_subtrees(stacks, board, begun.rest, at.threshold, max_nodes=1 << 40, max_seconds=60)
         if rest.moves is None:
             assert rest.rest == ()
             assert at.generated + rest.generated == complete[at.threshold].generated

@@ -53,7 +53,7 @@ def _import_libraries() -> None:
         raise MemoryLimitError(
             "the limit of the address space is too small to load NumPy and Numba; raise it (ulimit -v 400000)"
         )
-    import numba  # noqa: F401
+    from pdb_core import jit  # noqa: F401
 
 
 @contextmanager
