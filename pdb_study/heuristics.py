@@ -147,6 +147,11 @@ def heuristic_values(
     return np.column_stack(values)
 
 
+def heuristic_labels(names: Sequence[str], databases: Sequence[Database]) -> tuple[str, ...]:
+    """Return the names of heuristics, then those of databases."""
+    return (*names, *(f"db {database.partition.name} {database.encoding}" for database in databases))
+
+
 def fitting_heuristics(size: BoardSize, goal: Tiles) -> list[str]:
     """Return the names of the heuristics that exist for this size and goal."""
     found = []
@@ -223,8 +228,7 @@ def study_heuristics(
         if not solving:
             raise InputError(f"random boards of {size} are solved to know their distances; give a database")
         distances = _optimal_lengths(boards, checked, solving, n_threads, progress)
-    labels = (*names, *(f"db {database.partition.name} {database.encoding}" for database in databases))
-    return study_values(size, labels, values, distances, is_sample=not is_whole)
+    return study_values(size, heuristic_labels(names, databases), values, distances, is_sample=not is_whole)
 
 
 def _optimal_lengths(

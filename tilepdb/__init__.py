@@ -11,7 +11,7 @@
     build("663")                      a table file; open_database(path): Database.probe, probe_batch
     random_boards(4, n_boards=1000)   boards; read_instances("korf100")
     label(RandomBoards(4), solver)    boards with exact labels; label_by_distance
-    compare, study_heuristics, explore_space    studies
+    compare, study_heuristics, study_strength, explore_space    studies
     Client(url)                       the HTTP service
 
 A board is a string, a flat or nested sequence, or an array (see `Board`). A goal is a board or a name (`blank-last`,
@@ -107,6 +107,10 @@ if TYPE_CHECKING:
     from pdb_study.space import (
         StateSpace as StateSpace,
         explore_space as explore_space,
+    )
+    from pdb_study.strength import (
+        StrengthStudy as StrengthStudy,
+        study_strength as study_strength,
     )
     from solver import (
         ALGORITHMS as ALGORITHMS,

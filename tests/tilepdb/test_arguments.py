@@ -40,6 +40,7 @@ ACCEPTED: dict[str, tuple[Any, ...]] = {
 RECORDS = """
 BatchProbe BoardLike BoardSource BuildPlan BuildProgress BuildResult Comparison Database
 HeuristicStudy Instance Iteration LabelledBoards Probe Solution SolutionCheck SolvedBoards StateSpace
+StrengthStudy
 """
 HIDDEN = "offer withdraw begin resume finish_threshold finish_subtrees subtrees views contradicts"
 
@@ -54,15 +55,16 @@ def arguments(folder: Path, table: str) -> tuple[dict[str, Any], dict[str, dict[
         "column": 0, "database": database, "databases": database, "default": None,
         "height": 3, "heuristic": "manhattan", "heuristics": "manhattan", "index": 0, "lengths": 3, "max_depth": 2,
         "moves": "7 8", "notation": "tiles", "of": "blank", "solve": solver.solve,
-        "max_distance": 2, "memory_limit_bytes": 10**8, "n_boards": 3, "n_each": 2, "n_threads": 1,
-        "n_workers": 1, "max_nodes": 10, "out": folder / "a.npz", "partition": "auto", "path": table,
-        "paths": table, "plan": plan, "pruned": ["UD"], "row": 0, "seed": 0, "size": 3, "solver": solver,
+        "max_distance": 2, "memory_limit_bytes": 10**8, "n_boards": 3, "n_chains": 2, "n_each": 2,
+        "n_steps": 1, "n_threads": 1, "n_workers": 1, "max_nodes": 10, "out": folder / "a.npz", "partition": "auto",
+        "path": table, "paths": table, "plan": plan, "pruned": ["UD"], "row": 0, "seed": 0, "size": 3, "solver": solver,
         "solvers": {"a": solver}, "source": source, "task": lambda: None, "text": "3x3", "threads": 1, "tile": 7,
         "time_limit": 0.01, "url": "http://localhost", "width": 3, "fresh": True, "force": True, "goal": "blank-last",
     }, {
         "a_star": {"heuristic": lambda _board: 0}, "build": {"size": 2}, "explore_space": {"size": 2},
         "ida_star": {"heuristic": lambda _board: 0}, "parse_goal": {"text": "snail"}, "plan_build": {"size": 2},
         "read_instances": {"source": "korf100", "size": 4}, "study_heuristics": {"size": 2, "databases": ()},
+        "study_strength": {"size": 2, "databases": ()},
     }  # fmt: skip
 
 

@@ -19,6 +19,7 @@ from tilepdb.commands.solve import approximate, search, solve
 from tilepdb.commands.study_compare import compare
 from tilepdb.commands.study_heuristics import heuristics
 from tilepdb.commands.study_space import space
+from tilepdb.commands.study_strength import strength
 from tilepdb.commands.table_files import info, stats, verify
 
 _HELP = "Pattern databases for sliding-tile puzzles: build and query them, and solve boards optimally with them."
@@ -82,6 +83,13 @@ STUDIES = (
         (
             "pdb study heuristics 3x3",
             "pdb study heuristics 3x3 --heuristic manhattan --heuristic linear-conflict --plot h.svg",
+        ),
+    ),
+    (
+        strength,
+        (
+            "pdb study strength 3x3",
+            "pdb study strength 4x4 --heuristic manhattan --db data/663.h5",
         ),
     ),
     (space, ("pdb study space 3x3", "pdb study space 4x4 --depth 20 --plot 4x4.svg")),
