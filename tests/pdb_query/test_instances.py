@@ -26,6 +26,7 @@ korf100 | 100 | 41 | 66
 korf50-24puzzle | 50 | 75 | 114
 classic | 13 | 31 | 70
 worst-for-78 | 10 | 70 | 78
+turned-24puzzle | 1 | 156 | 156
 random1000 | 1000 | 34 | 67
 deepcubea-35puzzle | 100 | 96 | 152
 deepcubea-48puzzle | 100 | 164 | 321
