@@ -1,13 +1,15 @@
 """scripts/: what is installed is said before, and --help installs nothing."""
 
 import os
+import re
 import subprocess
 from pathlib import Path
 
 import pytest
 
 from scripts.figures.sections import SECTIONS
-from tests import ROOT
+from tests import ROOT, source_files
+from tests.project.test_pages import page_paths
 
 SCRIPTS = sorted(
     path for path in (ROOT / "scripts").iterdir() if path.is_file() and path.read_bytes().startswith(b"#!")
@@ -47,3 +49,8 @@ def test_what_is_installed_is_said_before(tmp_path: Path) -> None:
     said, done = shown.splitlines()
     assert said == f"installing into {tmp_path}, with pip: --editable .[serve] pytest"
     assert done.startswith("-m pip install")
+
+
+def test_no_text_says_that_a_package_index_has_tile_pdb() -> None:
+    for path in [*source_files(), *page_paths(), *(ROOT / "docs").rglob("*.ipynb")]:
+        assert not re.search(r"tile-pdb\[|(install|pipx run|uvx) '?tile-?pdb", path.read_text()), path

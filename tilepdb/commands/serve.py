@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from pdb_core.errors import InputError
+from pdb_core.messages import how_to_install
 from tilepdb.commands.opened_tables import open_file
 from tilepdb.commands.options import TableOptions, VerifyOption, option_group
 from tilepdb.commands.output import message, prepare
@@ -105,9 +106,7 @@ def serve(tables: ServedTableOptions, network: NetworkOptions, searches: SearchQ
     try:
         importlib.import_module("pdb_service.app")
     except ModuleNotFoundError as error:
-        raise InputError(
-            f"pdb serve needs {error.name}, which is not installed: pip install 'tile-pdb[serve]'"
-        ) from None
+        raise InputError(f"pdb serve needs {error.name}, which is not installed; {how_to_install('serve')}") from None
     import faulthandler
     import logging
 
