@@ -24,7 +24,9 @@ PlotOption = Annotated[
 def check_plot(path: Path) -> None:
     """Check before the work begins that a plot can be drawn. Raises `InputError`, `OutputError`."""
     if path.suffix.lower() not in (".svg", ".png", ".pdf"):
-        raise InputError(f"cannot draw into {path}; give --plot a file that ends in .svg, .png or .pdf")
+        raise InputError(
+            f"{path}: unknown suffix {path.suffix or '(none)'}; give --plot a file that ends in .svg, .png or .pdf"
+        )
     from pdb_core.durable_files import check_output
 
     check_output(path, _ADVICE)
