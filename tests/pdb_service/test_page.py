@@ -398,7 +398,7 @@ def test_search_without_a_solution_is_explained_and_tried_again(visit: Visit) ->
     stream(visit, ("problem", {"title": "Stopped", "status": 503, "detail": "the server stops"}))
     visit.click("#solve")
     problem, again = visit.at("#solution-problem"), visit.at("#solution-problem button")
-    expect(problem).to_contain_text("The server is busy")
+    expect(problem).to_contain_text("The server is busy: the server stops.")
     visit.check_looks()
     visit.page.unroute_all()
     result = {"solvable": True, "length": None, "moves": None, "optimal": False, "h": 21, "lower_bound": 27}
