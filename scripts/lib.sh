@@ -26,6 +26,8 @@ find_python() {
 # Python compiles what is imported; compiling all packages in advance takes half of the time.
 pip_install() {
   echo "installing into $VENV, with pip: $*" >&2
+  # An environment that uv made has no pip.
+  "$VENV/bin/python" -m pip --version >/dev/null 2>&1 || "$VENV/bin/python" -m ensurepip >/dev/null
   "$VENV/bin/python" -m pip install --quiet --disable-pip-version-check --no-compile "$@"
 }
 
