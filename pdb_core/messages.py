@@ -71,6 +71,11 @@ def did_you_mean(name: object, known: Iterable[str]) -> str:
     return f"; did you mean {near[0]}?" if near else ""
 
 
+def how_to_install(extra: str) -> str:
+    """Return what to do if a package of an extra is missing: tile-pdb is on no package index."""
+    return f"in the clone of tile-pdb, install the extra {extra}, for example with pip install '.[{extra}]'"
+
+
 def format_bytes(n_bytes: float) -> str:
     """Return a size in decimal units."""
     for unit in ("B", "kB", "MB", "GB"):

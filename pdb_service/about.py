@@ -19,7 +19,7 @@ from pdb_service.service import Service
 
 _TEXT = "text/plain"
 _PAGE = Path(__file__).parent / "page"
-_PAGE_HEADERS = {
+PAGE_HEADERS = {
     "Content-Security-Policy": "default-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'none'; "
     "frame-ancestors 'none'",
     "Cache-Control": "no-cache",
@@ -58,7 +58,7 @@ def about_routes(service: Service) -> Routes:
 
     async def file(request: Request) -> Response:
         response = await page.get_response(_name(request) or "index.html", request.scope)
-        response.headers.update(_PAGE_HEADERS)
+        response.headers.update(PAGE_HEADERS)
         return response
 
     routes = {

@@ -5,6 +5,7 @@
 threads, queues of searches       searches
 /v1/databases, /metrics, the page about, page/
 parameters and bodies, answers    requests, answers
+/openapi.json, /docs              openapi, reference
 the database that serves a board  served_databases
 boards that wait, in one call     together
 state of the server, its start    service
@@ -22,13 +23,14 @@ from pydantic_core import to_json
 from starlette.applications import Starlette
 from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import HTMLResponse, Response
 
 from pdb_query.database import Database
-from pdb_service.about import about_routes
+from pdb_service.about import PAGE_HEADERS, about_routes
 from pdb_service.lookups import lookup_routes
 from pdb_service.middleware import Gate
 from pdb_service.openapi import ApiRoute, openapi
+from pdb_service.reference import docs_page
 from pdb_service.responses import AnswerResponse
 from pdb_service.service import Service
 from pdb_service.settings import ServiceSettings
@@ -51,13 +53,17 @@ def create_app(databases: Iterable[Database], settings: ServiceSettings | None =
         await service.pools.close()
 
     made_document = cache(lambda: to_json(openapi(routes)))
+    made_docs = cache(lambda: docs_page(openapi(routes)))
 
     async def document(_: Request) -> Response:
         return AnswerResponse(await asyncio.to_thread(made_document))
 
+    async def docs(_: Request) -> Response:
+        return HTMLResponse(await asyncio.to_thread(made_docs), headers=PAGE_HEADERS)
+
     routes = {
         **lookup_routes(service), **solve_routes(service), **about_routes(service),
-        "/openapi.json": {"GET": ApiRoute(document)},
+        "/openapi.json": {"GET": ApiRoute(document)}, "/docs": {"GET": ApiRoute(docs)},
     }  # fmt: skip
     app = Starlette(lifespan=lifespan)
     app.state.service, app.state.routes = service, routes

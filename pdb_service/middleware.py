@@ -34,8 +34,8 @@ _METHODS = ("GET", "OPTIONS", "POST")
 _ACCEPTED_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 # Load balancers and container probes name the address of the machine; these answers hold no data.
 _PATHS_FOR_ANY_HOST = ("/healthz", "/readyz")
-# The event loop would wait for the compilation of their kernels.
-_PATHS_WITH_TABLES = ("/v1/lookup", "/v1/moves", "/v1/solve", "/v1/check")
+# They wait until the first database is loaded.
+_PATHS_WITH_TABLES = ("/v1/databases", "/v1/lookup", "/v1/moves", "/v1/solve", "/v1/check")
 # Headers of answers that do not have them.
 _HEADERS = ((b"cache-control", b"no-store"), (b"x-content-type-options", b"nosniff"))
 # Requests of the service's own page, and of no page: an address that a user types.
@@ -81,7 +81,7 @@ class Gate:
             self._check_head(path, method, headers, [value for name, value in scope["headers"] if name == b"host"])
             # The server refuses a length that is not a number.
             _check_size(int(headers.get(b"content-length", b"0")), most_bytes)
-            if path in _PATHS_WITH_TABLES and not self.service.loaded.done():
+            if path in _PATHS_WITH_TABLES and not self.service.databases.is_complete:
                 await self.service.wait_until_ready()
             if not methods:
                 raise HTTPException(404)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
 from pdb_core.board_size import BoardSize
-from pdb_core.errors import BoardError, GoalError, UnknownDatabaseError
+from pdb_core.errors import BoardError, BusyError, GoalError, UnknownDatabaseError
 from pdb_core.messages import did_you_mean, shorten
 from pdb_core.puzzle import Board, Tiles, is_solvable, parse_goal
 from pdb_query.database import Database
@@ -43,21 +43,32 @@ class Served:
 
 
 class ServedDatabases:
-    """The open databases of a service, in the order in which they are tried."""
+    """The databases of a service that can answer, in the order in which they are tried.
 
-    def __init__(self, databases: Iterable[Database]) -> None:
+    is_complete  whether all databases are there, or another thread still adds some
+    """
+
+    def __init__(self, databases: Iterable[Database], *, is_complete: bool = True) -> None:
+        self.is_complete = is_complete
         self._databases: dict[str, Database] = {}
+        self._choose_known = lru_cache(maxsize=256)(self._choose)
         for database in databases:
-            stem = name = database.path.stem
-            number = 1
-            while name in self._databases:
-                number += 1
-                name = f"{stem}-{number}"
-            self._databases[name] = database
-        self.choose = lru_cache(maxsize=256)(self._choose)
+            self.add(database)
 
     def __iter__(self) -> Iterator[tuple[str, Database]]:
         return iter(self._databases.items())
+
+    def __len__(self) -> int:
+        return len(self._databases)
+
+    def add(self, database: Database) -> None:
+        """Add a database that can answer. Its id is the stem of its file, with a number if others have that id."""
+        stem = name = database.path.stem
+        number = 1
+        while name in self._databases:
+            number += 1
+            name = f"{stem}-{number}"
+        self._databases = {**self._databases, name: database}  # others may iterate over the old one
 
     def default_goal(self, database: Database) -> Board:
         """Return the goal of a request that names none: blank-last if the tables serve it, else their own."""
@@ -70,7 +81,7 @@ class ServedDatabases:
 
     def place(self, board: str | list[int], goal: str | None, name: str | None) -> tuple[Board, Served]:
         """Read a board and choose its database. Raises `BoardError` and as `choose`."""
-        size = None if name is None else self._named(name).size
+        size = None if name is None else self.choose(None, None, name).size
         try:
             given = Board(board, size)
         except BoardError:
@@ -86,12 +97,22 @@ class ServedDatabases:
             given = found[0]
         return given, self.choose(given.size, goal, name)
 
-    def _choose(self, size: BoardSize | None, goal_text: str | None, name: str | None) -> Served:
+    def choose(self, size: BoardSize | None, goal: str | None, name: str | None) -> Served:
         """Return the database that serves boards of `size`, with the goal.
 
         Either `size` or `name` may be None. Raises `UnknownDatabaseError`, `BoardError` if the named database is for
-        boards of another size, `GoalError` if the goal is invalid or no database serves it.
+        boards of another size, `GoalError` if the goal is invalid or no database serves it, and instead `BusyError`
+        while databases are loaded.
         """
+        try:
+            return self._choose_known(size, goal, name)
+        except (UnknownDatabaseError, GoalError) as error:
+            if self.is_complete:
+                raise
+            known = str(error).partition(";")[0]
+            raise BusyError(f"{known}; other tables are still being loaded, so try again later") from None
+
+    def _choose(self, size: BoardSize | None, goal_text: str | None, name: str | None) -> Served:
         if name is not None:
             database = self._named(name)
             if size not in (None, database.size):

@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import threading
+import time
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Future
 from functools import lru_cache
@@ -11,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from pdb_core.errors import BusyError, LimitReachedError, PdbError, ServiceError
+from pdb_core.jit import announce_compilation
 from pdb_core.puzzle import Board, Tiles
 from pdb_query.database import Database
 from pdb_service.metrics import Metrics
@@ -20,20 +22,24 @@ from pdb_service.settings import ServiceSettings
 from solver import Checkpoint, Limits, Solution, Solver
 
 _PAGE_BYTES = 4096
+# Seconds between two checks whether the first database is loaded.
+_POLL_S = 0.05
 _log = logging.getLogger("tile_pdb.service")
 
 
 class Service:
     """State that the requests of one server share.
 
-    loaded        ends when `load` has ended, in the thread that `start` begins
+    databases     those that can answer: `load` adds them, in the thread that `start` begins
+    loaded        ends when `load` has ended
     solver        returns the solver of a database; the first call loads or compiles its kernels
     n_held_bytes  of bodies and answers in memory, counted by `middleware.Gate` in the event loop
     """
 
     def __init__(self, databases: Iterable[Database], settings: ServiceSettings) -> None:
         self.settings = settings
-        self.databases = ServedDatabases(databases)
+        self._given = databases
+        self.databases = ServedDatabases([], is_complete=False)
         self.metrics = Metrics()
         self.pools = SearchPools(settings, self.metrics)
         self.solver = lru_cache(maxsize=None)(Solver)
@@ -68,12 +74,19 @@ class Service:
 
     def load(self) -> None:
         """Compile kernels and read the tables into memory, so that no request waits for them."""
-        for _, database in self.databases:
-            goal = self.databases.default_goal(database)
-            database.probe(goal, goal)
-            self.solver(database)
+        for database in self._given:
+            name = f"{database.path} for {database.size}"
+            _log.info("reading %s", name)
             for index in database.header.tables:
                 np.bitwise_or.reduce(database.table(index)[::_PAGE_BYTES])  # reads every page
+            goal = self.databases.default_goal(database)
+            _announce_compilation("lookups")
+            database.probe(goal, goal)
+            _announce_compilation("searches")
+            self.solver(database)
+            self.databases.add(database)
+            _log.info("serving %s", name)
+        self.databases.is_complete = True
 
     def check_ready(self) -> None:
         """Raise `BusyError` if tables and kernels are not loaded."""
@@ -83,10 +96,13 @@ class Service:
             raise BusyError("the tables could not be loaded; see the log of the server")
 
     async def wait_until_ready(self) -> None:
-        """Wait until tables and kernels are loaded. Raises `BusyError` if that fails, or has not begun."""
-        if self.loaded.running():  # the lifespan of a mounted app is not run
-            await asyncio.gather(asyncio.wrap_future(self.loaded), return_exceptions=True)
-        self.check_ready()
+        """Wait until a database can answer. Raises `BusyError` if that fails, has not begun, or takes too long."""
+        end = time.monotonic() + self.settings.wait_s
+        # The lifespan of a mounted app is not run.
+        while self.loaded.running() and not (self.databases or self.pools.is_stopping or time.monotonic() > end):
+            await asyncio.sleep(_POLL_S)
+        if not self.databases:
+            self.check_ready()
 
     def check_memory(self) -> None:
         """Raise `BusyError` if bodies and answers take more memory than allowed."""
@@ -115,3 +131,7 @@ class Service:
         )
         self.metrics.nodes.inc(solution.generated)
         return solution
+
+
+def _announce_compilation(kind: str) -> None:
+    announce_compilation(lambda: _log.info("compiling the kernels of %s, up to a minute, once after each update", kind))

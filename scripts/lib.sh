@@ -1,6 +1,11 @@
 # Functions of the other scripts: they make and use a virtual environment of this checkout.
 # PYTHON is the interpreter, VENV the folder of the environment.
 set -euo pipefail
+# With --help, a script prints the comment at its top, and installs nothing.
+if [[ " $* " = *" --help "* ]]; then
+  sed -n '2,${/^#/!q;s/^# \?//p}' "$0"
+  exit
+fi
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 VENV="${VENV:-.venv}"
 # Some containers set it; then each process would compile all packages again.
@@ -17,9 +22,25 @@ find_python() {
   return 1
 }
 
-# install EXTRAS: install the project, editable, with the given extras ("" for none), into the environment. Does nothing
-# if that was done since the last change of pyproject.toml and of the version, so that scripts can run at the same time.
+# pip_install WORD...: say what pip is told to install, and where, and install it.
 # Python compiles what is imported; compiling all packages in advance takes half of the time.
+pip_install() {
+  echo "installing into $VENV, with pip: $*" >&2
+  # An environment that uv made has no pip.
+  "$VENV/bin/python" -m pip --version >/dev/null 2>&1 || "$VENV/bin/python" -m ensurepip >/dev/null
+  "$VENV/bin/python" -m pip install --quiet --disable-pip-version-check --no-compile "$@"
+}
+
+# apt_install PACKAGE...: say which packages of Debian are installed, and install them.
+apt_install() {
+  echo "installing with apt-get: $*" >&2
+  apt-get update -qq
+  apt-get install -qq --no-install-recommends "$@" >/dev/null
+}
+
+# install EXTRAS PACKAGE...: install the project, editable, with the given extras ("" for none), and other packages into
+# the environment. Does nothing if that was done since the last change of pyproject.toml and of the version, so that
+# scripts can run at the same time.
 install() {
   local stamp="$VENV/installed-$1"
   if [ "$stamp" -nt pyproject.toml ] && [ "$stamp" -nt pdb_core/__init__.py ] && [ "$(cat "$stamp")" = "$PWD" ]; then
@@ -35,7 +56,7 @@ install() {
     fi
     rm -f "$VENV.log"
   fi
-  "$VENV/bin/python" -m pip install --quiet --disable-pip-version-check --no-compile --editable ".$1"
+  pip_install --editable ".$1" "${@:2}"
   echo "$PWD" >"$stamp"
 }
 
@@ -45,8 +66,7 @@ install_chromium() {
     return
   fi
   if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
-    apt-get update -qq
-    apt-get install -qq --no-install-recommends chromium fonts-dejavu-core >/dev/null
+    apt_install chromium fonts-dejavu-core
   else
     echo "the tests of the page fail without Chromium; on Debian, run: apt-get install chromium" >&2
   fi

@@ -32,7 +32,7 @@ def run_commands(version: str) -> None:
     assert all(list(read_instances(name, None)) for name in instance_sets())
     # Solving compares the lengths with those of the set.
     output_of("solve", "--db", "data/663.h5", "--instances", "korf100")
-    assert "tile-pdb[serve]" in output_of("serve", "--db", "data/663.h5", code=2)
+    assert "'.[serve]'" in output_of("serve", "--db", "data/663.h5", code=2)
 
 
 def run_service() -> None:

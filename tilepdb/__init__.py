@@ -160,7 +160,9 @@ def __getattr__(name: str) -> Any:
     except ModuleNotFoundError as error:
         if module != "pdb_service.client":
             raise
-        raise ImportError(f"Client needs {error.name}: pip install 'tile-pdb[client]'", name=error.name) from error
+        from pdb_core.messages import how_to_install
+
+        raise ImportError(f"Client needs {error.name}; {how_to_install('client')}", name=error.name) from error
     globals()[name] = value
     if (jit := sys.modules.get("pdb_core.jit")) is not None:
         jit.announce_compilation(_announce, only_first=True)

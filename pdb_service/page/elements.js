@@ -62,9 +62,7 @@ export const moves = (n) => (n === 1 ? "1 move" : `${n} moves`);
 
 /** What a problem says to a person. */
 export function problemText(problem) {
-  if (problem.status === 503) {
-    return `The server is busy. Try again ${problem.retryAfterS ? `in ${problem.retryAfterS} s` : "soon"}.`;
-  }
+  if (problem.status === 503) return `The server is busy: ${problem.message}.`;
   if (problem.status === 401) return "The server requires a valid token.";
   if (problem.status === 429) return "Too many requests at once. Try again soon.";
   return problem.message || "Something went wrong.";

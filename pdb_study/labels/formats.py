@@ -17,7 +17,7 @@ import numpy.typing as npt
 from pdb_core.board_size import parse_size
 from pdb_core.durable_files import check_output
 from pdb_core.errors import InputError
-from pdb_core.messages import as_typed
+from pdb_core.messages import as_typed, how_to_install
 from pdb_core.puzzle import format_board
 from pdb_study.labels.sources import DIRECTIONS
 
@@ -42,7 +42,7 @@ def check_format(out: Path) -> None:
             f"{as_typed(str(out))}: unknown suffix {as_typed(suffix) or '(none)'}; choose one of {', '.join(WRITERS)}"
         )
     if suffix == ".parquet" and importlib.util.find_spec("pyarrow") is None:
-        raise InputError("pyarrow is not installed; run pip install 'tile-pdb[parquet]', or write .npz")
+        raise InputError(f"pyarrow is not installed; write .npz, or {how_to_install('parquet')}")
     check_output(out)
 
 

@@ -1,4 +1,4 @@
-"""Measure figures of the pages, and write them into docs/figures.json and the pages."""
+"""Measure figures of the pages, and write them into docs/figures.json and the pages: see scripts/measure --help."""
 
 import argparse
 import json
@@ -9,25 +9,20 @@ from scripts.figures.golden import write_golden_counts
 from scripts.figures.pages import write_pages
 from scripts.figures.sections import N_BOARDS, SECTIONS, Settings
 
-_NAMES = ", ".join(SECTIONS)
-
 
 def main() -> None:
     """Run a subcommand."""
-    parser = argparse.ArgumentParser(prog="scripts/measure", description=__doc__)
+    parser = argparse.ArgumentParser(prog="scripts/measure", add_help=False)
     commands = parser.add_subparsers(dest="command", required=True)
-    figures = commands.add_parser("figures", help="measure sections of docs/figures.json, and print their rows")
-    figures.add_argument("sections", nargs="+", choices=SECTIONS, metavar="SECTION", help=_NAMES)
-    figures.add_argument(
-        "--row", action="append", dest="rows", help="measure this row only; repeat the option for more"
-    )
-    figures.add_argument("--boards", type=int, default=N_BOARDS, help="boards of each row of published")
-    figures.add_argument("--data", type=Path, default=Path("data/bench"), help="folder of the tables, up to 8 GB")
-    figures.add_argument("--write", action="store_true", help="write the rows into docs/figures.json and the pages")
-    korf50 = commands.add_parser("korf50", help="take the boards of korf50-24puzzle from an output of pdb solve")
-    korf50.add_argument("output", type=argparse.FileType(encoding="utf-8"), help="written with --format ndjson")
-    commands.add_parser("golden", help="write the node counts that a change of the search must keep, tests/golden")
-    commands.add_parser("pages", help="write the figures of docs/figures.json into the pages")
+    figures = commands.add_parser("figures")
+    figures.add_argument("sections", nargs="+", choices=SECTIONS, metavar="SECTION")
+    figures.add_argument("--row", action="append", dest="rows")
+    figures.add_argument("--boards", type=int, default=N_BOARDS)
+    figures.add_argument("--data", type=Path, default=Path("data/bench"))
+    figures.add_argument("--write", action="store_true")
+    commands.add_parser("korf50").add_argument("output", type=argparse.FileType(encoding="utf-8"))
+    commands.add_parser("golden")
+    commands.add_parser("pages")
     options = parser.parse_args()
     if options.command == "figures":
         measure(options)

@@ -4,7 +4,7 @@ import os
 from importlib.util import find_spec
 
 from pdb_core.errors import InputError
-from pdb_core.messages import format_bytes
+from pdb_core.messages import format_bytes, how_to_install
 
 # Memory that a search takes beside its tables, for each multiprocessor: its list of items, at a threshold of 80 moves.
 _SEARCH_BYTES = 26_000_000
@@ -17,7 +17,7 @@ def check_card() -> None:
         return
     if find_spec("numba_cuda") is None:
         raise InputError(
-            "a card needs numba-cuda, which is not installed; run pip install 'tile-pdb[cuda]', or use the processor"
+            f"a card needs numba-cuda, which is not installed; use the processor, or {how_to_install('cuda')}"
         )
     from numba.cuda.cudadrv.error import CudaSupportError
 

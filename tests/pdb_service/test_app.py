@@ -13,7 +13,7 @@ from starlette.applications import Starlette
 from starlette.routing import Mount
 
 from pdb_core.errors import InputError, ServiceError, TableFileDamagedError
-from pdb_query import Database
+from pdb_query import Database, open_database
 from pdb_query.instances import Instance, read_instances
 from pdb_service import about, server
 from pdb_service.app import create_app
@@ -32,10 +32,12 @@ from tests.pdb_service.app_requests import (
     running_app,
     until,
 )
+from tests.tables import table_file
 
 ORIGIN = "https://example.org"
 BOARD = "board=8+6+7/2+5+4/3+0+1"
 LOOKUP = f"/v1/lookup?{BOARD}"
+LARGE = "/v1/lookup?board=15+14+13+12/11+10+9+8/7+6+5+4/3+1+2+0"
 SIZED = "/v1/lookup?size=3x3"
 GOOD = b"[1,2,3,4,5,6,7,8,0]"
 
@@ -334,6 +336,38 @@ async def test_only_health_is_answered_while_tables_are_loaded(database: Databas
         assert (await lookup.reply()).status == status
         ready = await AppRequest(app, "/readyz").reply()
         assert (ready.status, b"secret" in ready.body) == (status, False)
+
+
+@in_event_loop
+async def test_databases_are_served_one_after_another(database: Database, caplog: pytest.LogCaptureFixture) -> None:
+    """Requests wait for the first database; those that it does not serve get 503 until all are loaded."""
+    caplog.set_level("INFO")
+    first, second = threading.Event(), threading.Event()
+
+    def opened() -> Iterator[Database]:
+        first.wait(20)
+        yield database
+        second.wait(20)
+        yield other
+
+    async def statuses() -> list[int]:
+        return [(await AppRequest(app, path).reply()).status for path in (LOOKUP, LARGE, "/readyz")]
+
+    app = create_app(opened(), ServiceSettings(wait_s=0.2))
+    with open_database(table_file("663", "4x4")) as other:
+        async with app.router.lifespan_context(app):
+            assert await statuses() == [503, 503, 503]
+            listed = AppRequest(app, "/v1/databases")
+            first.set()
+            assert [each["size"] for each in (await listed.reply()).json["databases"]] == ["3x3"]
+            assert await statuses() == [200, 503, 503]
+            assert (
+                "no database is for 4x4 boards; other tables" in (await AppRequest(app, LARGE).reply()).json["detail"]
+            )
+            second.set()
+            await until(app.state.service.loaded.done)
+            assert await statuses() == [200, 200, 200]
+    assert [line.split()[0] for line in caplog.messages] == ["reading", "serving"] * 2
 
 
 @pytest.mark.parametrize("path", ["/readyz", "/v1/lookup"])

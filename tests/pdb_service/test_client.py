@@ -15,6 +15,7 @@ from hypothesis import given, strategies as st
 
 from pdb_core import errors
 from pdb_core.board_size import parse_size
+from pdb_core.messages import how_to_install
 from pdb_core.puzzle import blank_first, random_boards
 from pdb_query import Database, open_database
 from pdb_service.answers import SolveProgress
@@ -316,7 +317,7 @@ def test_any_answer_is_read_or_refused(samples: dict[str, Any], data: st.DataObj
     ("missing", "printed"),
     [
         (("granian", "prometheus_client", "starlette", "uvloop"), ""),
-        (("httpx",), "Client needs httpx: pip install 'tile-pdb[client]'\n"),
+        (("httpx",), f"Client needs httpx; {how_to_install('client')}\n"),
     ],
 )
 def test_client_needs_only_its_extra(missing: tuple[str, ...], printed: str) -> None:

@@ -12,6 +12,8 @@ from playwright.sync_api import Browser, expect
 
 from pdb_core.puzzle import Board, Tiles, format_board, is_solvable, parse_goal, random_boards
 from pdb_query import read_instances
+from pdb_service.app import create_app
+from pdb_service.openapi import openapi
 from solver.moves import directions
 from tests.command_line import BOARD, pdb, python
 from tests.pdb_service.app_requests import GOAL
@@ -86,6 +88,19 @@ def test_page_says_what_it_is_and_explains_its_words(visit: Visit) -> None:
     visit.tells("body p >> nth=0", "analysis board for sliding-tile puzzles")
     visit.click("#help")
     visit.shows("#help-dialog dt", ["Distance", "Pattern", "h", "Reflection", "Threshold"])
+    visit.check_looks()
+
+
+def test_page_of_the_api_lists_every_route(visit: Visit) -> None:
+    visit.open()
+    visit.click("nav a")
+    visit.has_address("/docs$")
+    paths = openapi(create_app([]).state.routes)["paths"]
+    titles = [f"{method.upper()} {path}" for path, methods in paths.items() for method in methods]
+    visit.shows("h2", [*titles, "Problem"])
+    visit.tells("[id='GET/v1/moves']", "optimal length from the board; null if it was not found within the limits")
+    visit.click("[href='#POST/v1/check']")
+    expect(visit.at("[id='POST/v1/check']")).to_be_in_viewport()
     visit.check_looks()
 
 
@@ -383,7 +398,7 @@ def test_search_without_a_solution_is_explained_and_tried_again(visit: Visit) ->
     stream(visit, ("problem", {"title": "Stopped", "status": 503, "detail": "the server stops"}))
     visit.click("#solve")
     problem, again = visit.at("#solution-problem"), visit.at("#solution-problem button")
-    expect(problem).to_contain_text("The server is busy")
+    expect(problem).to_contain_text("The server is busy: the server stops.")
     visit.check_looks()
     visit.page.unroute_all()
     result = {"solvable": True, "length": None, "moves": None, "optimal": False, "h": 21, "lower_bound": 27}

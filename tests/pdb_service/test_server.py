@@ -3,6 +3,7 @@
 import contextlib
 import http.client
 import os
+import re
 import shutil
 import signal
 import socket
@@ -166,7 +167,20 @@ def test_large_bodies_take_little_memory(server: Server, body: bytes, status: in
     assert peak_bytes(server.process.pid) - before < 150e6
 
 
-# Options and signals
+# Start, options and signals
+
+
+@pytest.mark.slow
+def test_first_start_tells_what_it_does_and_begins_with_the_small_size(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TILE_PDB_CACHE", str(tmp_path))
+    with serving() as server:
+        told = re.findall(
+            "listening on|building .+? for|(?:reading|serving)(?= /)|compiling .+? of [a-z]+|ready", "".join(server.log)
+        )
+    small = ["building 8 for", "reading", "compiling the kernels of lookups", "compiling the kernels of searches"]
+    assert told == ["listening on", *small, "serving", "building 78 for", "reading", "serving", "ready"]
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 0), (signal.SIGINT, -signal.SIGINT)])

@@ -4,7 +4,7 @@ import asyncio
 from typing import Any
 
 from pdb_core.errors import PdbError
-from pdb_core.puzzle import Board
+from pdb_core.puzzle import Board, parse_goal
 from pdb_query import Database, open_database
 from pdb_service.served_databases import Served
 from pdb_service.service import Service
@@ -47,7 +47,7 @@ def test_hard_board_continues_after_the_thresholds_of_its_easy_search() -> None:
     easy, hard = Board("1 2 3 4/5 6 7 8/9 10 11 0/13 14 15 12"), Board("14 15 12 11/2 3 6 5/13 0 8 7/4 10 9 1")
     with open_database(table_file("663", "4x4")) as database:
         service = Service([database], ServiceSettings())
-        served = service.databases.choose(hard.size, None, None)
+        served = Served("663", database, parse_goal("blank-last", hard.size))
         solved, checkpoint = service.solve_easy(served, [easy, hard, easy])
         assert isinstance(solved, Solution)
         assert isinstance(checkpoint, Checkpoint)

@@ -29,7 +29,7 @@ def test_search_in_the_simulator_has_the_counts_of_the_processor(share: str) -> 
 
 # What is there: the package, the driver, cards | what is said.
 MISSING = """
-0 | 0 | 0 | needs numba-cuda, which is not installed; run pip install
+0 | 0 | 0 | needs numba-cuda, which is not installed; use the processor, or in the clone
 1 | 0 | 0 | the driver of NVIDIA cards was not found; install it
 1 | 1 | 0 | no NVIDIA card was found; look at CUDA_VISIBLE_DEVICES
 """

@@ -15,7 +15,7 @@ import typer
 from typer.core import TyperCommand
 
 from pdb_core.errors import InputError
-from pdb_core.messages import did_you_mean
+from pdb_core.messages import did_you_mean, how_to_install
 from solver.algorithms import ALGORITHMS, HEURISTIC_NAMES, IDA_STAR
 from tilepdb.commands import completion
 from tilepdb.commands.output import message, plural
@@ -322,7 +322,7 @@ class ClusterOptions:
         if self.scheduler is None:
             return
         if importlib.util.find_spec("distributed") is None:
-            raise InputError("distributed is not installed; run pip install 'tile-pdb[dask]'")
+            raise InputError(f"distributed is not installed; {how_to_install('dask')}")
         if threads is not None:
             raise InputError(
                 "--threads is for this machine, not for the workers of a cluster; set it by dask worker --nthreads"

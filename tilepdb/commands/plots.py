@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from pdb_core.errors import InputError
+from pdb_core.messages import how_to_install
 from tilepdb.commands.output import message
 
 if TYPE_CHECKING:
@@ -23,12 +24,14 @@ PlotOption = Annotated[
 def check_plot(path: Path) -> None:
     """Check before the work begins that a plot can be drawn. Raises `InputError`, `OutputError`."""
     if path.suffix.lower() not in (".svg", ".png", ".pdf"):
-        raise InputError(f"cannot draw into {path}; give --plot a file that ends in .svg, .png or .pdf")
+        raise InputError(
+            f"{path}: unknown suffix {path.suffix or '(none)'}; give --plot a file that ends in .svg, .png or .pdf"
+        )
     from pdb_core.durable_files import check_output
 
     check_output(path, _ADVICE)
     if importlib.util.find_spec("matplotlib") is None:
-        raise InputError("--plot needs matplotlib; install it with pip install 'tile-pdb[plot]'")
+        raise InputError(f"--plot needs matplotlib, which is not installed; {how_to_install('plot')}")
 
 
 def write_plot(path: Path | None, draw: "Draw", *, width: float = 8, height: float = 4.5) -> None:

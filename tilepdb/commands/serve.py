@@ -3,16 +3,21 @@
 import contextlib
 import importlib
 import sys
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from pdb_core.errors import InputError
+from pdb_core.messages import how_to_install
 from tilepdb.commands.opened_tables import open_file
 from tilepdb.commands.options import TableOptions, VerifyOption, option_group
 from tilepdb.commands.output import message, prepare
+
+if TYPE_CHECKING:
+    from pdb_query import Database
 
 _STDERR = 2
 
@@ -99,15 +104,14 @@ class SearchQueueOptions:
 def serve(tables: ServedTableOptions, network: NetworkOptions, searches: SearchQueueOptions) -> None:
     """Look up and solve boards over HTTP, with a page at /.
 
-    docs/http.md describes the requests. Without --db, the standard tables are built at the first use.
+    docs/http.md describes the requests. Without --db, the standard tables are built at the first use, and boards of 3x3
+    are served meanwhile.
     """
     prepare()
     try:
         importlib.import_module("pdb_service.app")
     except ModuleNotFoundError as error:
-        raise InputError(
-            f"pdb serve needs {error.name}, which is not installed: pip install 'tile-pdb[serve]'"
-        ) from None
+        raise InputError(f"pdb serve needs {error.name}, which is not installed; {how_to_install('serve')}") from None
     import faulthandler
     import logging
 
@@ -135,10 +139,15 @@ def serve(tables: ServedTableOptions, network: NetworkOptions, searches: SearchQ
     logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
     with contextlib.ExitStack() as stack:
         listener = stack.enter_context(open_socket(network.host, network.port))
-        paths = tables.db or [
-            standard_table(size, blank_last(size), message) for size in (BoardSize(4, 4), BoardSize(3, 3))
-        ]
-        databases = [stack.enter_context(open_file(path, tables.load, verify=tables.verify)) for path in paths]
+
+        def opened(path: Path) -> "Database":
+            return stack.enter_context(open_file(path, tables.load, verify=tables.verify))
+
+        # Standard tables are built and opened one after another, while the service runs.
+        sizes = BoardSize(3, 3), BoardSize(4, 4)
+        databases: Iterable[Database] = (opened(standard_table(size, blank_last(size), message)) for size in sizes)
+        if tables.db:
+            databases = [*map(opened, tables.db)]
         address, port = listener.getsockname()[:2]
         url = f"http://{f'[{address}]' if ':' in address else address}:{port}/"
         message(f"listening on {url}")

@@ -189,6 +189,6 @@ def test_missing_package_is_reported_before_the_search(
     tmp_path: Path, database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda _name: None)
-    with pytest.raises(InputError, match=r"pip install 'tile-pdb\[parquet\]'"):
+    with pytest.raises(InputError, match=r"pip install '\.\[parquet\]'"):
         write(tmp_path / "a.parquet", database)
     assert not list(tmp_path.iterdir())

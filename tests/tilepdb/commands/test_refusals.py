@@ -109,7 +109,7 @@ REFUSALS = rows("""
 2 | study compare --heuristic manhattan --instances empty.csv | holds no board
 2 | study heuristics 7x1 | 7x1
 2 | study heuristics 3x3 --heuristic euclid | is not known
-2 | study heuristics 3x3 --plot a.txt | ends in .svg, .png or .pdf
+2 | study heuristics 3x3 --plot a.txt | unknown suffix .txt; give --plot a file that ends in .svg, .png or .pdf
 2 | study heuristics 3x3 --goal "1 2 3" | goal
 2 | study space 9x9 | go to boards of 6x6...up to 12 cells...a depth
 2 | study space 3 | WIDTHxHEIGHT

@@ -1,0 +1,56 @@
+"""scripts/: what is installed is said before, and --help installs nothing."""
+
+import os
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from scripts.figures.sections import SECTIONS
+from tests import ROOT, source_files
+from tests.project.test_pages import page_paths
+
+SCRIPTS = sorted(
+    path for path in (ROOT / "scripts").iterdir() if path.is_file() and path.read_bytes().startswith(b"#!")
+)
+
+
+def bash(environment: Path, *words: str) -> str:
+    """Return all that bash prints, with an environment for the scripts."""
+    named = {**os.environ, "VENV": str(environment)}
+    shown = subprocess.run(
+        ["bash", *words], cwd=ROOT, env=named, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=True, text=True
+    )
+    return shown.stdout
+
+
+@pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.name)
+def test_help_is_the_comment_at_the_top_and_installs_nothing(script: Path, tmp_path: Path) -> None:
+    comment = script.read_text().partition("\n# ")[2].partition("\n")[0]
+    assert bash(tmp_path / "venv", str(script), "--help").startswith(f"{comment}\n")
+    assert not [*tmp_path.iterdir()]
+
+
+def test_help_of_measure_names_every_section(tmp_path: Path) -> None:
+    assert bash(tmp_path, "scripts/measure", "--help").splitlines()[-1] == f"Sections: {' '.join(SECTIONS)}"
+
+
+def test_what_is_installed_is_said_before(tmp_path: Path) -> None:
+    """In one place, lib.sh: no other script calls pip or apt-get to install something."""
+    for script in SCRIPTS:
+        assert "pip install" not in script.read_text(), script
+        assert "apt-get install" not in script.read_text(), script
+    python = tmp_path / "bin" / "python"
+    python.parent.mkdir()
+    python.write_text('#!/bin/sh\n[ "$*" = "-m pip --version" ] || echo "$*"\n')
+    python.chmod(0o755)
+    shown = bash(tmp_path, "-c", 'source scripts/lib.sh; install "[serve]" pytest; install "[serve]" pytest')
+    said, done = shown.splitlines()
+    assert said == f"installing into {tmp_path}, with pip: --editable .[serve] pytest"
+    assert done.startswith("-m pip install")
+
+
+def test_no_text_says_that_a_package_index_has_tile_pdb() -> None:
+    for path in [*source_files(), *page_paths(), *(ROOT / "docs").rglob("*.ipynb")]:
+        assert not re.search(r"tile-pdb\[|(install|pipx run|uvx) '?tile-?pdb", path.read_text()), path
