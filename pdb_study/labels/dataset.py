@@ -22,6 +22,7 @@ from pdb_study.labels.formats import COLUMNS, MEANING, WRITERS, Rows, check_form
 from pdb_study.labels.labelling import Content, LabelledBoards, label
 from pdb_study.labels.sources import BoardSource
 from solver.answers.journal import Journal
+from solver.progress import Report
 from solver.solve import Device, Solver
 
 # Most characters of the command in a description, which must fit into a line of a CSV file of boards.
@@ -42,6 +43,7 @@ def write_labels(
     command: str | None = None,
     fresh: bool = False,
     progress: Callable[[int], None] | None = None,
+    report: Report | None = None,
 ) -> int:
     """Write boards and their labels to the file `out`, and return the number of unsolvable boards.
 
@@ -53,7 +55,7 @@ def write_labels(
     ----------
     databases
         Databases to solve the boards with, open or as paths.
-    content, n_threads
+    content, n_threads, report
         As in `label`.
     chunk
         Number of boards in a chunk.
@@ -100,7 +102,13 @@ def write_labels(
         rows = Rows(source.n_boards, row_type, partial(_blocks, journal, row_type))
         n_done = sum(map(len, rows.blocks()))
         labels = label(
-            source, Solver(*opened, device=device), first=n_done, chunk=chunk, content=content, n_threads=n_threads
+            source,
+            Solver(*opened, device=device),
+            first=n_done,
+            chunk=chunk,
+            content=content,
+            n_threads=n_threads,
+            report=report,
         )
         _append(journal, labels, n_done, progress)
         description = {name: value for name, value in journal.header.items() if name != "journal"}
