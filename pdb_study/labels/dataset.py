@@ -11,7 +11,16 @@ import numpy as np
 import numpy.typing as npt
 
 from pdb_core import __version__
-from pdb_core.arguments import FilePath, as_choice, as_count, as_function, as_path, as_threads, check_kind
+from pdb_core.arguments import (
+    FilePath,
+    as_choice,
+    as_count,
+    as_function,
+    as_path,
+    as_threads,
+    check_functions,
+    check_kind,
+)
 from pdb_core.durable_files import written_safely
 from pdb_core.messages import shorten
 from pdb_core.puzzle import format_board
@@ -90,6 +99,7 @@ def write_labels(
     as_choice(content, "content", get_args(Content))
     check_kind(command, str | None, "command", "text, or None")
     progress = as_function(progress, "progress")
+    check_functions(report=report)
     as_count(chunk, "chunk", 1)
     n_threads = as_threads(n_threads)
     check_format(out)
@@ -137,19 +147,15 @@ def _blocks(journal: Journal, row_type: np.dtype[Any]) -> Iterator[npt.NDArray[A
 
 
 def _append(journal: Journal, labels: Iterator[LabelledBoards], n_done: int, progress: Callable[[int], None]) -> None:
-    """Append labels to a journal, which is removed if it stays empty."""
-    try:
+    """Append labels to a journal."""
+    progress(n_done)
+    for labelled in labels:
+        content = io.BytesIO()
+        arrays: dict[str, Any] = {**labelled.arrays()}
+        np.savez(content, **arrays)
+        journal.append({"chunk": base64.b64encode(content.getvalue()).decode()})
+        n_done += len(labelled.boards)
         progress(n_done)
-        for labelled in labels:
-            content = io.BytesIO()
-            arrays: dict[str, Any] = {**labelled.arrays()}
-            np.savez(content, **arrays)
-            journal.append({"chunk": base64.b64encode(content.getvalue()).decode()})
-            n_done += len(labelled.boards)
-            progress(n_done)
-    finally:
-        if not journal.has_records:
-            journal.remove()
 
 
 def describe(

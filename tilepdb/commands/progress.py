@@ -72,7 +72,7 @@ class LabelDisplay(ProgressLine):
 
     def __exit__(self, *error: object) -> None:
         super().__exit__()
-        if error[0] is not None and self._n_done:
+        if error[0] is not None and self._first is not None:
             self.say(
                 f"{self._name}.partial has {self._n_done:,} of {self._n_boards:,} boards; the same command continues"
             )
