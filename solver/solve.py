@@ -426,7 +426,13 @@ class Solver(IdaStarSolver):
         return SolvedBoards(lengths, h, generated, expanded, tiles if moves else None)
 
     def label(
-        self, boards: npt.ArrayLike, goal: BoardLike | None = None, *, n_threads: int | None = None, moves: bool = True
+        self,
+        boards: npt.ArrayLike,
+        goal: BoardLike | None = None,
+        *,
+        n_threads: int | None = None,
+        moves: bool = True,
+        report: Report | None = None,
     ) -> Labels:
         """Return the exact distances of many boards, and with `moves` those after each move of the blank.
 
@@ -442,18 +448,26 @@ class Solver(IdaStarSolver):
             Threads that search easy boards without Python between them, and share hard boards. By default all cores.
         moves
             Whether to label the neighbours, too.
+        report
+            Function that is called several times a second with the threshold of a hard board, by any thread.
         """
         n_threads = as_threads(n_threads)
+        check_functions(report=report)
         _goal, mapping, mapped, solvable = self._prepared(boards, goal)
         order = mapped_moves(mapping, self._database.size)
 
         def search(
-            chunk: Int64s, report: Report, pool: WorkerPool | None
+            chunk: Int64s, check: Report, pool: WorkerPool | None
         ) -> tuple[Int64s, npt.NDArray[np.int16], npt.NDArray[np.int16] | None]:
+            def at(iteration: Iteration) -> None:
+                check(iteration)
+                if report is not None:
+                    report(iteration)
+
             if moves:
-                lengths, after = distances_with_moves(self._ida_star, mapped[chunk], report, pool)
+                lengths, after = distances_with_moves(self._ida_star, mapped[chunk], at, pool)
                 return chunk, lengths, after[:, order]
-            *_, found = self._ida_star.search_many(mapped[chunk], lambda _row: (report, None), pool)
+            *_, found = self._ida_star.search_many(mapped[chunk], lambda _row: (at, None), pool)
             return chunk, found.lengths, None
 
         distances = np.full(len(mapped), -1, dtype=np.int16)

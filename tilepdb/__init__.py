@@ -11,6 +11,7 @@
     build("663")                      a table file; open_database(path): Database.probe, probe_batch
     random_boards(4, n_boards=1000)   boards; read_instances("korf100")
     label(RandomBoards(4), solver)    boards with exact labels; label_by_distance
+    import tilepdb.gym                an environment of Gymnasium, tilepdb/SlidingTiles-v0
     compare, study_heuristics, study_strength, explore_space    studies
     Client(url)                       the HTTP service
 

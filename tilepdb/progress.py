@@ -29,12 +29,14 @@ def note(text: str) -> None:
 class ProgressLine:
     """Line of progress. Thread-safe; a context manager that removes the line."""
 
-    def __init__(self, log: Callable[[str], None] | None = None, *, delay_s: float = 0.0) -> None:
-        """Without a terminal, `log` gets the text once a minute.
+    def __init__(
+        self, log: Callable[[str], None] | None = None, *, delay_s: float = 0.0, first_log_s: float = _LOG_EVERY_S
+    ) -> None:
+        """Without a terminal, `log` gets the text after `first_log_s` seconds, and then once a minute.
 
         On a terminal, a line that is removed within `delay_s` seconds is not drawn.
         """
-        self._log, self._delay_s = log, delay_s
+        self._log, self._delay_s, self._first_log_s = log, delay_s, first_log_s
         # A console of rich would follow FORCE_COLOR, and write control codes into a log.
         is_terminal = sys.stderr is not None and sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
         self._draw = self._draw_line if is_terminal else self._draw_in_notebook if _is_notebook() else None
@@ -60,7 +62,8 @@ class ProgressLine:
                     with suppress(OSError):  # the terminal was closed
                         self._draw(text, share)
                 return
-            self._logged_at = min(self._logged_at, now)
+            if self._logged_at == math.inf:
+                self._logged_at = now + self._first_log_s - _LOG_EVERY_S
             if self._log is not None and now - self._logged_at >= _LOG_EVERY_S:
                 self._logged_at = now
                 self._log(text)

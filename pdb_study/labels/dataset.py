@@ -4,22 +4,34 @@ import base64
 import io
 import json
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any, get_args
 
 import numpy as np
+import numpy.typing as npt
 
 from pdb_core import __version__
-from pdb_core.arguments import FilePath, as_choice, as_count, as_function, as_path, as_threads, check_kind
+from pdb_core.arguments import (
+    FilePath,
+    as_choice,
+    as_count,
+    as_function,
+    as_path,
+    as_threads,
+    check_functions,
+    check_kind,
+)
 from pdb_core.durable_files import written_safely
 from pdb_core.messages import shorten
 from pdb_core.puzzle import format_board
 from pdb_core.types import N_MOVES
 from pdb_query import Database
 from pdb_query.database import as_databases
-from pdb_study.labels.formats import COLUMNS, MEANING, WRITERS, Columns, check_format
+from pdb_study.labels.formats import COLUMNS, MEANING, WRITERS, Rows, check_format
 from pdb_study.labels.labelling import Content, LabelledBoards, label
 from pdb_study.labels.sources import BoardSource
 from solver.answers.journal import Journal
+from solver.progress import Report
 from solver.solve import Device, Solver
 
 # Most characters of the command in a description, which must fit into a line of a CSV file of boards.
@@ -40,6 +52,7 @@ def write_labels(
     command: str | None = None,
     fresh: bool = False,
     progress: Callable[[int], None] | None = None,
+    report: Report | None = None,
 ) -> int:
     """Write boards and their labels to the file `out`, and return the number of unsolvable boards.
 
@@ -51,7 +64,7 @@ def write_labels(
     ----------
     databases
         Databases to solve the boards with, open or as paths.
-    content, n_threads
+    content, n_threads, report
         As in `label`.
     chunk
         Number of boards in a chunk.
@@ -86,6 +99,7 @@ def write_labels(
     as_choice(content, "content", get_args(Content))
     check_kind(command, str | None, "command", "text, or None")
     progress = as_function(progress, "progress")
+    check_functions(report=report)
     as_count(chunk, "chunk", 1)
     n_threads = as_threads(n_threads)
     check_format(out)
@@ -94,54 +108,54 @@ def write_labels(
     partial_path = out.with_name(f"{out.name}.partial")
     header = describe(source, opened, content, command)
     with Journal(partial_path, _KIND, header, advice=_ADVICE, free=("command",), fresh=fresh) as journal:
-        n_done = sum(len(labelled.boards) for labelled in _chunks(journal))
+        row_type = _row_type(source, content)
+        rows = Rows(source.n_boards, row_type, partial(_blocks, journal, row_type))
+        n_done = sum(map(len, rows.blocks()))
         labels = label(
-            source, Solver(*opened, device=device), first=n_done, chunk=chunk, content=content, n_threads=n_threads
+            source,
+            Solver(*opened, device=device),
+            first=n_done,
+            chunk=chunk,
+            content=content,
+            n_threads=n_threads,
+            report=report,
         )
         _append(journal, labels, n_done, progress)
-        columns = _joined(_chunks(journal), source, content)
         description = {name: value for name, value in journal.header.items() if name != "journal"}
         with written_safely(out, is_text=False) as file:
-            WRITERS[out.suffix.lower()](file, columns, json.dumps(description))
+            WRITERS[out.suffix.lower()](file, rows, json.dumps(description))
+        n_unsolvable = sum(int((block["distance"] < 0).sum()) for block in rows.blocks())
         journal.remove()
-    return int((columns["distance"] < 0).sum())
+    return n_unsolvable
 
 
-def _chunks(journal: Journal) -> Iterator[LabelledBoards]:
+def _row_type(source: BoardSource, content: Content) -> np.dtype[Any]:
+    fields: list[Any] = [("board", np.uint8, source.size.n_cells), ("distance", np.int16)]
+    if content == "moves":
+        fields += [("first_moves", np.uint8), ("after", np.int16, N_MOVES)]
+    return np.dtype(fields)
+
+
+def _blocks(journal: Journal, row_type: np.dtype[Any]) -> Iterator[npt.NDArray[Any]]:
+    """Yield the rows of each chunk."""
     for _, record in journal.records():
         with np.load(io.BytesIO(base64.b64decode(record["chunk"])), allow_pickle=False) as arrays:
-            yield LabelledBoards(**arrays)
-
-
-def _joined(chunks: Iterator[LabelledBoards], source: BoardSource, content: Content) -> Columns:
-    """Return the columns of all boards."""
-    n = source.n_boards
-    columns: Columns = {"board": np.empty((n, source.size.n_cells), np.uint8), "distance": np.empty(n, np.int16)}
-    if content == "moves":
-        columns |= {"first_moves": np.empty(n, np.uint8), "after": np.empty((n, N_MOVES), np.int16)}
-    start = 0
-    for labelled in chunks:
-        stop = start + len(labelled.boards)
-        for name, array in labelled.arrays().items():
-            columns[COLUMNS[name]][start:stop] = array
-        start = stop
-    return columns
+            block = np.empty(len(arrays["distances"]), row_type)
+            for name in arrays:
+                block[COLUMNS[name]] = arrays[name]
+        yield block
 
 
 def _append(journal: Journal, labels: Iterator[LabelledBoards], n_done: int, progress: Callable[[int], None]) -> None:
-    """Append labels to a journal, which is removed if it stays empty."""
-    try:
+    """Append labels to a journal."""
+    progress(n_done)
+    for labelled in labels:
+        content = io.BytesIO()
+        arrays: dict[str, Any] = {**labelled.arrays()}
+        np.savez(content, **arrays)
+        journal.append({"chunk": base64.b64encode(content.getvalue()).decode()})
+        n_done += len(labelled.boards)
         progress(n_done)
-        for labelled in labels:
-            content = io.BytesIO()
-            arrays: dict[str, Any] = {**labelled.arrays()}
-            np.savez(content, **arrays)
-            journal.append({"chunk": base64.b64encode(content.getvalue()).decode()})
-            n_done += len(labelled.boards)
-            progress(n_done)
-    finally:
-        if not journal.has_records:
-            journal.remove()
 
 
 def describe(

@@ -1,13 +1,16 @@
 """Formats of datasets: NPZ, CSV and Parquet, chosen by the ending of the file.
 
-Each writer takes an open binary file, the columns by name, and the description as JSON on one line, in ASCII.
+Each writer takes an open binary file, the rows, and the description as JSON on one line, in ASCII. It holds a block of
+rows in memory at a time.
 """
 
 import csv
 import importlib.util
 import io
 import json
-from collections.abc import Callable
+import zipfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
@@ -19,10 +22,9 @@ from pdb_core.durable_files import check_output
 from pdb_core.errors import InputError
 from pdb_core.messages import as_typed, how_to_install
 from pdb_core.puzzle import format_board
-from pdb_study.labels.sources import DIRECTIONS
+from pdb_study.labels.sources import DIRECTIONS, in_chunks
 
-Columns = dict[str, npt.NDArray[Any]]
-# Rows per row group of Parquet, and written at a time.
+# Rows per row group of Parquet.
 _ROWS = 65_536
 # Names of the columns in files, by the names of the arrays.
 COLUMNS = {"boards": "board", "distances": "distance", "first_moves": "first_moves", "after": "after"}
@@ -46,45 +48,74 @@ def check_format(out: Path) -> None:
     check_output(out)
 
 
-def write_npz(file: IO[bytes], columns: Columns, description: str) -> None:
-    """Write an array for each column, and the description."""
-    np.savez(file, **columns, description=np.array(description))  # type: ignore[arg-type]
+@dataclass(frozen=True)
+class Rows:
+    """Rows of a dataset, which may be too many for the memory.
+
+    n       number of rows
+    dtype   type of a row, with a field for each column
+    blocks  returns the rows from the first on, in arrays of this type
+    """
+
+    n: int
+    dtype: np.dtype[Any]
+    blocks: Callable[[], Iterator[npt.NDArray[Any]]]
 
 
-def write_csv(file: IO[bytes], columns: Columns, description: str) -> None:
+def write_npz(file: IO[bytes], rows: Rows, description: str) -> None:
+    """Write an array for each column, and the description, with the bytes of `np.savez`."""
+    npy = np.lib.format
+    with zipfile.ZipFile(file, "w") as archive:
+        for name in rows.dtype.names or ():
+            column = rows.dtype[name]
+            header = {"descr": column.base.str, "fortran_order": False, "shape": (rows.n, *column.shape)}
+            with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
+                npy.write_array_header_1_0(member, header)
+                for block in rows.blocks():
+                    member.write(block[name].tobytes())
+        with archive.open("description.npy", "w", force_zip64=True) as member:
+            npy.write_array(member, np.array(description))
+
+
+def write_csv(file: IO[bytes], rows: Rows, description: str) -> None:
     """Write text: the description behind a #, a header, a row per board."""
     text = io.TextIOWrapper(file, encoding="utf-8", newline="", write_through=True)
     text.write(f"# {description}\n")
     writer = csv.writer(text, lineterminator="\n")
-    boards, *others = columns.values()
-    labels = np.column_stack(others)
-    header = ("board", "distance", "first_moves", *(f"after_{name}" for name in DIRECTIONS))
-    writer.writerow(header[: 1 + labels.shape[1]])
+    first, *others = rows.dtype.names or ()
+    after = [f"after_{name}" for name in DIRECTIONS] if "after" in others else []
+    writer.writerow([first, *(name for name in others if name != "after"), *after])
     size = parse_size(json.loads(description)["size"])
-    for start in range(0, len(boards), _ROWS):
-        rows = slice(start, start + _ROWS)
-        for board, row in zip(boards[rows].tolist(), labels[rows].tolist(), strict=True):
+    for block in rows.blocks():
+        labels = np.column_stack([block[name] for name in others])
+        for board, row in zip(block[first].tolist(), labels.tolist(), strict=True):
             writer.writerow([format_board(board, size), *row])
     text.detach()
 
 
-def write_parquet(file: IO[bytes], columns: Columns, description: str) -> None:
+def write_parquet(file: IO[bytes], rows: Rows, description: str) -> None:
     """Write columns of Parquet; boards and distances after moves are lists of a fixed length."""
     import pyarrow as pa
     from pyarrow import parquet
 
-    arrays = [
-        pa.array(array) if array.ndim == 1 else pa.FixedSizeListArray.from_arrays(array.reshape(-1), array.shape[1])
-        for array in columns.values()
-    ]
+    def arrays(block: npt.NDArray[Any]) -> list[Any]:
+        columns = [np.ascontiguousarray(block[name]) for name in names]
+        return [
+            pa.array(array) if array.ndim == 1 else pa.FixedSizeListArray.from_arrays(array.reshape(-1), array.shape[1])
+            for array in columns
+        ]
+
+    names, none = rows.dtype.names or (), np.empty(0, rows.dtype)
     schema = pa.schema(
-        [pa.field(name, array.type, nullable=False) for name, array in zip(columns, arrays, strict=True)],
+        [pa.field(name, array.type, nullable=False) for name, array in zip(names, arrays(none), strict=True)],
         metadata={"description": description},
     )
-    parquet.write_table(pa.Table.from_arrays(arrays, schema=schema), file, row_group_size=_ROWS)
+    with parquet.ParquetWriter(file, schema) as writer:
+        for block in in_chunks(rows.blocks(), _ROWS) if rows.n else [none]:
+            writer.write_table(pa.Table.from_arrays(arrays(block), schema=schema))
 
 
-WRITERS: dict[str, Callable[[IO[bytes], Columns, str], None]] = {
+WRITERS: dict[str, Callable[[IO[bytes], Rows, str], None]] = {
     ".npz": write_npz,
     ".csv": write_csv,
     ".parquet": write_parquet,

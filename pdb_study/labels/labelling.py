@@ -15,6 +15,7 @@ from pdb_query.database import board_rows
 from pdb_study.labels.sources import BoardSource, in_chunks
 from solver.board_arrays import neighbours_by_move
 from solver.labels import optimal_actions
+from solver.progress import Report
 from solver.solve import Solver
 
 # Labels of each board: its distance; or also its optimal first moves and the distances after each move.
@@ -57,6 +58,7 @@ def label(
     chunk: int = 1000,
     content: Content = "moves",
     n_threads: int | None = None,
+    report: Report | None = None,
 ) -> Iterator[LabelledBoards]:
     """Yield the labels of boards in their order, `chunk` boards at a time.
 
@@ -72,6 +74,8 @@ def label(
         "distances"; or "moves" for distances, first moves and the distances after each move.
     n_threads
         Number of threads, which also share hard boards. By default all cores.
+    report
+        As in `Solver.label`.
 
     Raises
     ------
@@ -99,7 +103,7 @@ def label(
     else:
         blocks = iter([board_rows(source, solver.ida_star.engine.size)[first:]])
     for boards in in_chunks(blocks, chunk):
-        labels = solver.label(boards, goal, n_threads=n_threads, moves=content == "moves")
+        labels = solver.label(boards, goal, n_threads=n_threads, moves=content == "moves", report=report)
         yield LabelledBoards(boards, labels.distances, labels.first_moves, labels.after)
 
 

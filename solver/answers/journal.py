@@ -50,7 +50,7 @@ class Journal:
     OutputError
         The file is not such a journal, is damaged, or cannot be written.
     CheckpointMismatchError
-        The file has another header.
+        The file has another header, and records.
     BuildRunningError
         Another process uses the file.
     """
@@ -92,10 +92,6 @@ class Journal:
                 os.fsync(self._descriptor)
             finally:
                 os.close(self._descriptor)
-
-    @property
-    def has_records(self) -> bool:
-        return self._end > self._first
 
     def append(self, values: Values) -> Place:
         """Write a record, which is not empty, and return its place. Raises `DiskFullError`, `OutputError`."""
@@ -158,6 +154,14 @@ class Journal:
         """Check the header, find the end of the records, and remove what follows them."""
         lines = self._lines(0)
         line = next(lines, b"")
+        if not fresh and line.endswith(b"\n"):
+            try:
+                self._check_header(line)
+            except CheckpointMismatchError:
+                # Without records, there is nothing to continue from.
+                if next(lines, None) is not None:
+                    raise
+                fresh = True
         if fresh or not line.endswith(b"\n"):
             header = json.dumps(self.header).encode() + b"\n"
             if not fresh and not header.startswith(line):
@@ -167,7 +171,6 @@ class Journal:
             os.fsync(self._descriptor)
             self._first = self._end = len(header)
             return
-        self._check_header(line)
         self._first = self._end = len(line)
         for number, record in enumerate(lines, start=2):
             if not _is_whole(record):

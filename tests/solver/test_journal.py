@@ -75,6 +75,9 @@ def test_journal_of_another_command_is_refused(tmp_path: Path) -> None:
             opened(tmp_path / "log", HEADER | change)
     with opened(tmp_path / "log", HEADER | {"command": "tilepdb"}) as journal:
         assert journal.header["command"] == "pdb"
+    write(tmp_path / "empty", [])
+    with opened(tmp_path / "empty", HEADER | {"search": "a-star"}) as journal:
+        assert journal.header["search"] == "a-star"
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 from pdb_core.board_size import parse_size
 from pdb_core.encoding import Cost, Encoding
 from pdb_core.puzzle import blank_last, parse_goal
-from solver import Labels, Solver
+from solver import Iteration, Labels, Solver
 from tests import rows
 from tests.naive.boards_and_tables import naive_distances, naive_labels, naive_moves
 from tests.solving import S4, database_for, share, solvable_boards, walked
@@ -83,5 +83,7 @@ def test_labels_are_the_lengths_of_solutions(kind: str, size: str, partitions: s
     near = {after for board in boards for _tile, after in naive_moves(board, board_size)}
     lengths = {board: solver.solve(board).length for board in near.union(boards)}
     for n_threads in (1, 2):
-        found = rows_of(solver.label(boards, n_threads=n_threads))
+        reported: list[Iteration] = []
+        found = rows_of(solver.label(boards, n_threads=n_threads, report=reported.append))
         assert found == [naive_labels(board, board_size, lengths) for board in boards]
+        assert reported

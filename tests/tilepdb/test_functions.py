@@ -4,8 +4,9 @@ import multiprocessing
 import os
 import pickle
 import re
-import runpy
 import signal
+import subprocess
+import sys
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from threading import Timer
@@ -20,6 +21,7 @@ from pdb_core.errors import BoardError, InputError, PartitionError
 from pdb_core.puzzle import parse_goal
 from solver.solution import one_move_away
 from tests import ROOT
+from tests.command_line import python
 
 TWO = "1,2,3,4/5,6,7,8"
 
@@ -159,19 +161,19 @@ def test_labels_by_distance_are_exact_and_distinct() -> None:
             assert len(repr(result)) < 500
 
 
-@pytest.mark.parametrize("name", ["learn_values", "puzzle_env"])
-def test_examples_of_learning_run_without_their_packages(name: str) -> None:
-    path = ROOT / "docs" / "examples" / f"{name}.py"
+@pytest.mark.slow
+def test_example_of_learning_trains_on_other_boards_in_each_worker_and_epoch() -> None:
+    """With PyTorch, which scripts/test --slow installs."""
+    path = ROOT / "docs" / "examples" / "learn_values.py"
     assert len(path.read_text().splitlines()) <= 60
-    example = runpy.run_path(str(path))
-    with tilepdb.Solver.standard(3) as solver:
-        if name == "learn_values":
-            features, distances, actions = next(example["batches"](solver, 3, 0, 1, 8))
-            assert (features.shape, distances.shape, actions.shape) == ((8, 81), (8,), (8, 4))
-            return
-        env = example["PuzzleEnv"](solver)
-        _, info = env.reset(seed=1)
-        for distance in range(info["distance"] - 1, -1, -1):
-            board, _, is_over, _, info = env.step(int(info["optimal_actions"].argmax()))
-            assert (info["distance"], is_over) == (distance, distance == 0)
-        assert tuple(board.tolist()) == solver.goal
+    shown = subprocess.run([sys.executable, str(path), "26"], capture_output=True, text=True)
+    assert re.findall(r"^(\d+ \d+) \d+\.\d+$", shown.stdout, re.MULTILINE) == ["0 0", "0 50", "1 0", "1 50"], (
+        shown.stderr
+    )
+    program = """
+from learn_values import DataLoader, Labels, tilepdb
+labels = Labels(tilepdb.Solver.standard(3), n_batches=1)
+loader = DataLoader(labels, batch_size=None, num_workers=2, multiprocessing_context="spawn")
+print(len({features.numpy().tobytes() for _epoch in range(2) for features, *_ in loader}))
+"""
+    assert python(program, env=os.environ | {"PYTHONPATH": f"{path.parent}:{ROOT}"}).stdout == "4\n"

@@ -10,7 +10,7 @@ from pdb_core.puzzle import Board, blank_last
 from solver import Checkpoint, Iteration
 from solver.answers.requests import Request
 from tests.solving import FINISHED, S4, solvable_boards
-from tilepdb.commands.progress import SearchDisplay
+from tilepdb.commands.progress import LabelDisplay, SearchDisplay
 from tilepdb.named_build import named_plan
 from tilepdb.progress import BuildLine
 
@@ -63,4 +63,24 @@ def test_search_has_estimates_of_the_time_left(
         "pdb: board a: threshold 60, 25% done, about 6 min left (next: 69 min)",
         "pdb: board a: threshold 60, 50% done, about 3 min left (next: 53 min)",
         "pdb: board a: threshold 60, 60% done, about 3 min left (next: 58 min)",
+    ]
+
+
+def test_labels_are_shown_from_the_first_second_with_the_threshold(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = 0.0
+    monkeypatch.setattr("tilepdb.progress.time.monotonic", lambda: now)
+    with pytest.raises(KeyboardInterrupt), LabelDisplay("a.npz", 200) as display:  # noqa: PT012
+        display.show_labels(0)
+        for now in (0.5, 1.0, 2.0, 60.0, 61.0):
+            display.show_threshold(Iteration(60, 1_000_000, 400_000, now))
+        now = 121.0
+        display.show_labels(2)
+        raise KeyboardInterrupt
+    assert capsys.readouterr().err.splitlines() == [
+        "pdb: 0 of 200 boards; threshold 60, 1 s",
+        "pdb: 0 of 200 boards; threshold 60, 61 s",
+        "pdb: 2 of 200 boards, 0 boards/s, about 3 h 20 min left",
+        "pdb: a.npz.partial has 2 of 200 boards; the same command continues",
     ]

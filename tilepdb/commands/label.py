@@ -83,7 +83,7 @@ class DatasetOptions:
             max=1_000_000,
             metavar="N",
             help="Number of boards between two checkpoints, from which the same command continues. The default is "
-            "1000, 250000 with --device cuda, and 16 for boards of more than 16 cells.",
+            "1000, 250000 with --device cuda. For boards of more than 16 cells it is a hundredth of them, at most 16.",
             show_default=False,
         ),
     ] = None
@@ -119,7 +119,9 @@ def label(
         check_format(dataset.out)
         databases = opened.databases_for(source.size, source.goal)
         small_chunk = _SMALL_CHUNK if device == "cpu" else _CARD_CHUNK
-        chunk = dataset.chunk or (small_chunk if source.size.n_cells <= _SMALL_CELLS else _LARGE_CHUNK)
+        # A large board may take hours: of a few boards, each one is kept.
+        large_chunk = max(1, min(_LARGE_CHUNK, source.n_boards // 100))
+        chunk = dataset.chunk or (small_chunk if source.size.n_cells <= _SMALL_CELLS else large_chunk)
         display = stack.enter_context(LabelDisplay(dataset.out.name, source.n_boards))
         n_unsolvable = write_labels(
             dataset.out,
@@ -132,6 +134,7 @@ def label(
             command=shlex.join(["pdb", *sys.argv[1:]]),
             fresh=dataset.fresh,
             progress=display.show_labels,
+            report=display.show_threshold,
         )
     message(f"{plural(source.n_boards, 'board')} in {dataset.out}")
     if n_unsolvable:

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
 # Delay of the line of a search, in seconds: to draw it takes longer than an easy board.
 _SEARCH_DELAY_S = 0.1
+# Seconds after which a log says that boards are being labelled.
+_FIRST_LABELS_S = 1.0
 # The least finished share of a threshold from which the rest is estimated.
 _LEAST_SHARE = 0.005
 
@@ -63,24 +65,38 @@ class LabelDisplay(ProgressLine):
 
     def __init__(self, name: str, n_boards: int) -> None:
         """`name` is the file; it gets `n_boards`."""
-        super().__init__(message)
+        super().__init__(message, first_log_s=_FIRST_LABELS_S)
         self._name, self._n_boards = name, n_boards
         self._first: int | None = None
-        self._started_at = time.monotonic()
+        self._n_done, self._started_at = 0, time.monotonic()
+
+    def __exit__(self, *error: object) -> None:
+        super().__exit__()
+        if error[0] is not None and self._first is not None:
+            self.say(
+                f"{self._name}.partial has {self._n_done:,} of {self._n_boards:,} boards; the same command continues"
+            )
 
     def show_labels(self, n_done: int) -> None:
         """Show the number of finished boards. The first call says from where the run continues."""
+        self._n_done = n_done
         if self._first is None:
             self._first, self._started_at = n_done, time.monotonic()
             if n_done:
                 self.say(f"{self._name} continues after {plural(n_done, 'board')} of {self._n_boards:,}")
-            return
-        rate = (n_done - self._first) / max(time.monotonic() - self._started_at, 1e-9)
-        left = _duration((self._n_boards - n_done) / rate)
-        self.show(
-            f"{n_done:,} of {self._n_boards:,} boards, {rate:,.0f} boards/s, about {left} left",
-            n_done / self._n_boards,
-        )
+        self._show("")
+
+    def show_threshold(self, iteration: "Iteration") -> None:
+        """Show the threshold of a hard board."""
+        self._show(f"; threshold {iteration.threshold}, {iteration.seconds:.0f} s")
+
+    def _show(self, threshold: str) -> None:
+        pace = ""
+        if n_new := self._n_done - (self._first or 0):
+            rate = n_new / max(time.monotonic() - self._started_at, 1e-9)
+            pace = f", {rate:,.0f} boards/s, about {_duration((self._n_boards - self._n_done) / rate)} left"
+        share = self._n_done / max(1, self._n_boards)
+        self.show(f"{self._n_done:,} of {self._n_boards:,} boards{pace}{threshold}", share)
 
 
 class ClusterDisplay(ProgressLine):

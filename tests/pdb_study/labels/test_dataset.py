@@ -4,6 +4,7 @@ import csv
 import errno
 import json
 import os
+import tracemalloc
 from collections.abc import Callable, Generator
 from itertools import permutations
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Any
 from unittest.mock import Mock
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 import pytest
 
@@ -19,6 +21,7 @@ from pdb_core.errors import CheckpointMismatchError, DiskFullError, InputError
 from pdb_core.puzzle import Board, blank_last, parse_goal
 from pdb_query import Database, read_instances
 from pdb_study.labels import BoardSource, GivenBoards, RandomBoards, RandomWalks, write_labels
+from pdb_study.labels.formats import WRITERS, Rows
 from pdb_study.labels.labelling import Content
 from pdb_study.labels.sources import Shard
 from solver import Solver
@@ -131,7 +134,7 @@ def test_run_that_was_stopped_again_and_again_gives_the_same_bytes(
 
     with pytest.raises(StoppedError):
         write(out, database, progress=lambda n_done: [stop(n_done), stop(n_done)])
-    assert not partial.exists()  # no board is finished
+    assert partial.exists()
     for n_done, chunk, n_threads in ((0, 12, 1), (12, 5, 2), (17, 33, 1)):
         done.clear()
         with pytest.raises(StoppedError):
@@ -141,6 +144,39 @@ def test_run_that_was_stopped_again_and_again_gives_the_same_bytes(
         assert not out.exists()
     assert write(out, database, command="other") == whole
     assert not partial.exists()
+
+
+def rows_in_blocks(joined: npt.NDArray[Any], n_each: int) -> Rows:
+    return Rows(
+        len(joined), joined.dtype, lambda: (joined[at : at + n_each].copy() for at in range(0, len(joined), n_each))
+    )
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_bytes_of_a_file_do_not_depend_on_the_blocks(
+    suffix: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pdb_study.labels.formats._ROWS", 7)
+    joined = np.zeros(50, [("board", np.uint8, 6), ("distance", np.int16), ("after", np.int16, 4)])
+    joined["board"], joined["distance"] = np.arange(6), np.arange(50)
+    description = '{"size": "3x2"}'
+    for name, n_each in (("a", 3), ("b.npz", 50)):
+        with (tmp_path / name).open("wb") as file:
+            WRITERS[suffix](file, rows_in_blocks(joined, n_each), description)
+    if suffix == ".npz":
+        columns: dict[str, Any] = {name: joined[name] for name in joined.dtype.names or ()}
+        np.savez(tmp_path / "b.npz", **columns, description=np.array(description))
+    assert (tmp_path / "a").read_bytes() == (tmp_path / "b.npz").read_bytes()
+
+
+def test_npz_is_written_from_one_block_in_memory_at_a_time(tmp_path: Path) -> None:
+    joined = np.zeros(200_000, [("board", np.uint8, 6), ("distance", np.int16)])
+    with (tmp_path / "a.npz").open("wb") as file:
+        tracemalloc.start()
+        WRITERS[".npz"](file, rows_in_blocks(joined, 1000), "{}")
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+    assert peak < joined.nbytes / 10
 
 
 def test_run_on_a_full_disk_is_continued(tmp_path: Path, database: Database, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,69 @@
+"""`tilepdb.gym`: the environment passes Gymnasium's checks, is reproducible, and leads to the goal."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import gymnasium
+import pytest
+from gymnasium.utils.env_checker import check_env
+
+import tilepdb.gym
+from pdb_core.errors import BoardError, InputError, UnsolvableError
+from tests.command_line import BOARD, UNSOLVABLE
+
+Env = gymnasium.Env[tilepdb.gym.Observation, Any]
+
+
+@pytest.fixture(scope="module")
+def solver() -> Iterator[tilepdb.Solver]:
+    with tilepdb.Solver.standard(3) as opened:
+        yield opened
+
+
+@pytest.fixture
+def env(solver: tilepdb.Solver) -> Env:
+    return gymnasium.make("tilepdb/SlidingTiles-v0", solver=solver, max_walk=30, render_mode="ansi")
+
+
+def test_environment_passes_the_checks_of_gymnasium(env: Env) -> None:
+    """Their warnings are errors, too."""
+    check_env(env.unwrapped)
+    assert gymnasium.make("tilepdb/SlidingTiles-v0", size=3).observation_space == env.observation_space
+
+
+def test_seeded_episodes_are_reproducible(env: Env) -> None:
+    runs = []
+    for seed in (1, 1, 2):
+        first, _ = env.reset(seed=seed)
+        runs.append([first.tolist(), *(env.reset()[0].tolist() for _ in range(5))])
+    assert runs[0] == runs[1] != runs[2]
+    assert len(set(map(tuple, runs[0]))) == 6
+
+
+def test_optimal_actions_lead_to_the_goal(env: Env, solver: tilepdb.Solver) -> None:
+    observation, info = env.reset(options={"board": BOARD})
+    assert info["distance"] == 31
+    assert env.render() == str(tilepdb.Board(BOARD))
+    is_over = False
+    for distance in range(30, -1, -1):
+        assert not is_over
+        action = info["optimal_actions"].argmax()
+        assert info["action_mask"][action] == 1
+        observation, reward, is_over, is_truncated, info = env.step(action)
+        assert (reward, info["distance"], is_truncated) == (-1, distance, False)
+    assert is_over
+    assert tuple(observation.tolist()) == solver.goal
+    assert info["action_mask"].tolist() == [1, 1, 0, 0]
+    assert env.step(3)[0].tolist() == observation.tolist()  # below the blank, the board ends
+
+
+def test_invalid_arguments_are_refused(env: Env) -> None:
+    env.reset(seed=1)
+    with pytest.raises(InputError, match="action is 4; give a whole number from 0 to 3"):
+        env.step(4)
+    with pytest.raises(UnsolvableError):
+        env.reset(options={"board": UNSOLVABLE})
+    with pytest.raises(BoardError):
+        env.reset(options={"board": "1 2 3 0"})
+    with pytest.raises(InputError, match="max_walk is 0"):
+        tilepdb.gym.SlidingTiles(3, max_walk=0)
