@@ -1,6 +1,8 @@
 """Tables for the boards of a command: those of --db, or the standard table of each board size."""
 
 import threading
+from collections.abc import Iterator
+from copy import copy
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -39,6 +41,13 @@ class OpenDatabases:
     def __exit__(self, *_: object) -> None:
         for database in (*self.given, *self._standard.values()):
             database.close()
+
+    def each(self) -> "Iterator[OpenDatabases]":
+        """Yield the databases of --db one by one, each as the only one."""
+        for database in self.given:
+            one = copy(self)
+            one.given = (database,)
+            yield one
 
     def goal_of(self, size: "BoardSize", *given: str | None) -> "Tiles":
         """Return the first given goal, such as that of a board and that of --goal, for boards of a size.
