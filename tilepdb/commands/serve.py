@@ -101,7 +101,7 @@ def serve(tables: ServedTableOptions, network: NetworkOptions, searches: SearchQ
 
     docs/http.md describes the requests. Without --db, the standard tables are built at the first use.
     """
-    prepare()
+    prepare("the search for tables")
     try:
         importlib.import_module("pdb_service.app")
     except ModuleNotFoundError as error:

@@ -154,6 +154,7 @@ def compare(
                 line.show(f"{what}: {n_done:,} of {len(instances):,} boards", n_done / len(instances))
 
             algorithm = method.algorithm + (" (plain)" if method.plain else "")
+            prepare(method.search)
             rows.append(comparison_row(heuristic, algorithm, results(method, tables_of), show))
             line.clear()
             return rows[-1]
