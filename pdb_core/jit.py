@@ -310,10 +310,11 @@ class _CompilationListener(event.Listener):
         self.announce: Callable[[], None] | None = None
         self.is_set = False
         self.n_nested, self._was_enabled = 0, False
+        self.seconds = self._began = 0.0
 
     def on_start(self, event: event.Event) -> None:
         if self.n_nested == 0:
-            self._was_enabled = gc.isenabled()
+            self._was_enabled, self._began = gc.isenabled(), time.perf_counter()
             gc.disable()
         self.n_nested += 1
         # After an error here, numba calls `on_end` too.
@@ -327,8 +328,10 @@ class _CompilationListener(event.Listener):
 
     def on_end(self, event: event.Event) -> None:  # noqa: ARG002
         self.n_nested -= 1
-        if self.n_nested == 0 and self._was_enabled:
-            gc.enable()
+        if self.n_nested == 0:
+            self.seconds += time.perf_counter() - self._began
+            if self._was_enabled:
+                gc.enable()
 
 
 _listener = _CompilationListener()
@@ -337,6 +340,11 @@ _listener = _CompilationListener()
 def is_compiling() -> bool:
     """Return whether a thread of this process compiles a kernel."""
     return _listener.n_nested > 0
+
+
+def seconds_compiling() -> float:
+    """Return the seconds in which this process has compiled kernels."""
+    return _listener.seconds
 
 
 def announce_compilation(announce: Callable[[], None], *, only_first: bool = False) -> None:

@@ -17,6 +17,22 @@ from solver.solution import Solution
 
 
 @dataclass(frozen=True)
+class LengthMeans:
+    """Means over the boards that one search solved in `length` moves.
+
+    Attributes
+    ----------
+    effective_branching_factor
+        The b for which b + b^2 + ... + b^length is `mean_generated` (Nilsson 1971); None for length 0.
+    """
+
+    length: int
+    n_boards: int
+    mean_generated: float
+    effective_branching_factor: float | None
+
+
+@dataclass(frozen=True)
 class ComparisonRow:
     """Means over the boards that one search solved; None if it solved no board.
 
@@ -36,6 +52,8 @@ class ComparisonRow:
         The standard error of `mean_generated`; None for fewer than two boards.
     nodes_per_second
         Generated nodes; None if no time was measured.
+    by_length
+        Means for each length of a solution, ascending.
     """
 
     heuristic: str | None
@@ -50,6 +68,7 @@ class ComparisonRow:
     mean_expanded: float | None
     mean_seconds: float | None
     nodes_per_second: int | None
+    by_length: tuple[LengthMeans, ...] = ()
 
     @property
     def is_whole(self) -> bool:
@@ -210,7 +229,32 @@ def comparison_row(
         mean_expanded=_mean([answer.expanded for answer in solved]),
         mean_seconds=_mean([answer.seconds for answer in solved]),
         nodes_per_second=round(sum(generated) / seconds) if seconds > 0 else None,
+        by_length=tuple(_by_length(solved)),
     )
+
+
+def _by_length(solved: Sequence[Solution]) -> Iterator[LengthMeans]:
+    nodes: dict[int, list[int]] = {}
+    for solution in solved:
+        nodes.setdefault(solution.length or 0, []).append(solution.generated)
+    for length, generated in sorted(nodes.items()):
+        mean = statistics.mean(generated)
+        yield LengthMeans(length, len(generated), round(mean, 6), effective_branching_factor(mean, length))
+
+
+def effective_branching_factor(generated: float, length: int) -> float | None:
+    """Return the branching factor of a uniform tree with so many nodes below its root; None for length 0.
+
+    >>> effective_branching_factor(52, 5)  # Russell and Norvig, section 3.6.1
+    1.916729
+    """
+    if length == 0:
+        return None
+    low, high = 0.0, math.pow(generated, 1 / length)
+    while high - low > 1e-7:
+        middle = (low + high) / 2
+        low, high = (middle, high) if sum(middle**k for k in range(1, length + 1)) < generated else (low, middle)
+    return round(high, 6)
 
 
 def _mean(values: Sequence[float]) -> float | None:

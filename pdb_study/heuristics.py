@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pdb_core.arguments import FilePath, as_count, as_function, as_names, as_threads, check_functions
+from pdb_core.arguments import FilePath, as_count, as_function, as_threads, check_functions
 from pdb_core.board_size import BoardSize, SizeLike, as_size, check_table_size
 from pdb_core.errors import InputError
 from pdb_core.messages import ShortRepr
@@ -19,7 +19,8 @@ from pdb_query.database import as_databases
 from pdb_study import plots
 from pdb_study.layer_search import MAX_CELLS, all_boards
 from solver import Solver
-from solver.heuristics import HEURISTICS, heuristic_tables
+from solver.heuristics import HEURISTICS, Heuristics, heuristic_tables
+from solver.heuristics.heuristic import Heuristic, given_heuristics, heuristic_name
 from solver.heuristics.values import evaluated
 
 Values = npt.NDArray[np.int64]
@@ -131,7 +132,7 @@ class HeuristicStudy(ShortRepr):
 
 
 def heuristic_values(
-    boards: Boards, size: BoardSize, goal: Tiles, names: Sequence[str], databases: Sequence[Database] = ()
+    boards: Boards, size: BoardSize, goal: Tiles, heuristics: Sequence[Heuristic], databases: Sequence[Database] = ()
 ) -> Values:
     """Return h of each board by each heuristic, then the largest sum of each database: int64[m, heuristics].
 
@@ -139,7 +140,7 @@ def heuristic_values(
 
     Raises `GoalError` if a database cannot serve the goal, and the errors of `heuristic_tables`.
     """
-    values = [evaluated(boards, name, goal, size) for name in names]
+    values = [evaluated(boards, one, goal, size) for one in heuristics]
     for database in databases:
         parts = range(0, len(boards), _BOARDS_AT_A_TIME)  # so that Ctrl-C works
         found = [database.probe_batch(boards[start : start + _BOARDS_AT_A_TIME], goal).h for start in parts]
@@ -147,9 +148,12 @@ def heuristic_values(
     return np.column_stack(values)
 
 
-def heuristic_labels(names: Sequence[str], databases: Sequence[Database]) -> tuple[str, ...]:
+def heuristic_labels(heuristics: Sequence[Heuristic], databases: Sequence[Database]) -> tuple[str, ...]:
     """Return the names of heuristics, then those of databases."""
-    return (*names, *(f"db {database.partition.name} {database.encoding}" for database in databases))
+    return (
+        *map(heuristic_name, heuristics),
+        *(f"db {database.partition.name} {database.encoding}" for database in databases),
+    )
 
 
 def fitting_heuristics(size: BoardSize, goal: Tiles) -> list[str]:
@@ -164,7 +168,7 @@ def fitting_heuristics(size: BoardSize, goal: Tiles) -> list[str]:
 
 def study_heuristics(
     size: SizeLike,
-    heuristics: str | Sequence[str] = ("manhattan", "linear-conflict"),
+    heuristics: Heuristics = ("manhattan", "linear-conflict"),
     databases: Database | FilePath | Sequence[Database | FilePath] = (),
     *,
     goal: BoardLike = "blank-last",
@@ -181,7 +185,8 @@ def study_heuristics(
     Parameters
     ----------
     heuristics
-        One name or several, see `solver.heuristics.HEURISTICS`. `fitting_heuristics` returns those of a size.
+        One name or several, see `solver.heuristics.HEURISTICS`. `fitting_heuristics` returns those of a size. Or
+        functions as for `HeuristicSolver`.
     databases
         One database or several, open or as paths.
     n_boards
@@ -206,8 +211,8 @@ def study_heuristics(
     """
     check_functions(solves_with=solves_with)
     progress = as_function(progress, "progress")
-    names, databases = as_names(heuristics, "heuristics"), as_databases(databases)
-    if not names and not databases:
+    given, databases = given_heuristics(heuristics), as_databases(databases)
+    if not given and not databases:
         raise InputError("there is nothing to study; give a heuristic or a database")
     n_boards, n_threads = as_count(n_boards, "n_boards", 1), as_threads(n_threads)
     seed = as_count(seed, "seed")
@@ -222,13 +227,13 @@ def study_heuristics(
     else:
         boards = random_boards(size, checked, n_boards, seed).astype(np.uint8)
     # Before boards are solved: it raises at once if a heuristic or a database cannot be used.
-    values = heuristic_values(boards, size, checked, names, databases)
+    values = heuristic_values(boards, size, checked, given, databases)
     if not is_whole and size.n_cells <= _MAX_SOLVED_CELLS:
         solving = databases if solves_with is None else solves_with()
         if not solving:
             raise InputError(f"random boards of {size} are solved to know their distances; give a database")
         distances = _optimal_lengths(boards, checked, solving, n_threads, progress)
-    return study_values(size, heuristic_labels(names, databases), values, distances, is_sample=not is_whole)
+    return study_values(size, heuristic_labels(given, databases), values, distances, is_sample=not is_whole)
 
 
 def _optimal_lengths(

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from pdb_core.arguments import FilePath, as_count, as_function, as_names, as_threads
+from pdb_core.arguments import FilePath, as_count, as_function, as_threads
 from pdb_core.board_size import BoardSize, SizeLike, as_size, check_table_size
 from pdb_core.errors import InputError
 from pdb_core.puzzle import BoardLike, Boards, as_goal, random_boards
@@ -24,9 +24,12 @@ from pdb_study.heuristics import heuristic_labels, heuristic_values
 from pdb_study.layer_search import MAX_CELLS, all_boards
 from solver.board_arrays import neighbours_by_move
 from solver.engine.worker_pool import in_parallel
+from solver.heuristics import Heuristics
+from solver.heuristics.heuristic import given_heuristics
 from solver.progress import Report
 
-Heuristic = Callable[[Boards], Int64s]
+# Returns h of boards.
+Evaluate = Callable[[Boards], Int64s]
 # Chains that go on together: enough to look up many boards at once, few enough to show progress.
 _GROUP = 200
 
@@ -64,7 +67,7 @@ class StrengthStudy:
 
 def study_strength(
     size: SizeLike,
-    heuristics: str | Sequence[str] = ("manhattan", "linear-conflict"),
+    heuristics: Heuristics = ("manhattan", "linear-conflict"),
     databases: Database | FilePath | Sequence[Database | FilePath] = (),
     *,
     goal: BoardLike = "blank-last",
@@ -79,7 +82,7 @@ def study_strength(
     Parameters
     ----------
     heuristics
-        One name or several, see `solver.heuristics.HEURISTICS`.
+        One or several, as for `study_heuristics`.
     databases
         One database or several, open or as paths.
     n_chains
@@ -103,23 +106,23 @@ def study_strength(
     1.0
     """
     progress = as_function(progress, "progress")
-    size, names, opened = as_size(size), as_names(heuristics, "heuristics"), as_databases(databases)
+    size, given, opened = as_size(size), given_heuristics(heuristics), as_databases(databases)
     check_table_size(size, what="heuristics", instead="choose a smaller size")
-    if not names and not opened:
+    if not given and not opened:
         raise InputError("there is nothing to study; give a heuristic or a database")
     n_chains, n_steps = as_count(n_chains, "n_chains", 2), as_count(n_steps, "n_steps", 1)
     seed, n_threads = as_count(seed, "seed"), as_threads(n_threads)
     checked, b = as_goal(goal, size), branching_factor(size)
-    labels = heuristic_labels(names, opened)
-    sources = [((name,), ()) for name in names] + [((), (database,)) for database in opened]
+    labels = heuristic_labels(given, opened)
+    sources = [((heuristic,), ()) for heuristic in given] + [((), (database,)) for database in opened]
     if size.n_cells <= MAX_CELLS:
         boards, _ = all_boards(size, checked)
-        etas = (b ** -heuristic_values(boards, size, checked, names, opened)).mean(axis=0)
+        etas = (b ** -heuristic_values(boards, size, checked, given, opened)).mean(axis=0)
         rows = [Strength(name, float(eta), 0.0, float(len(boards))) for name, eta in zip(labels, etas, strict=True)]
         return StrengthStudy(size, b, tuple(rows))
 
     starts = random_boards(size, checked, n_chains, seed).astype(np.uint8)
-    heuristic_values(starts[:1], size, checked, names, opened)  # raises at once if one cannot be used
+    heuristic_values(starts[:1], size, checked, given, opened)  # raises at once if one cannot be used
     groups = [(i, first) for i in range(len(labels)) for first in range(0, n_chains, _GROUP)]
 
     def weigh(group: tuple[int, int], report: Report, pool: object) -> npt.NDArray[np.float64]:  # noqa: ARG001
@@ -153,7 +156,7 @@ def _strength(name: str, logs: npt.NDArray[np.float64]) -> Strength:
 
 
 def log_weights(
-    boards: Boards, heuristic: Heuristic, size: BoardSize, log_b: float, n_steps: int, generator: np.random.Generator
+    boards: Boards, heuristic: Evaluate, size: BoardSize, log_b: float, n_steps: int, generator: np.random.Generator
 ) -> npt.NDArray[np.float64]:
     """Return the logarithms of the weights of chains that begin with `boards`, uint8[m, n_cells].
 

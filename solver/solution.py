@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -119,6 +119,12 @@ class Solution:
 
     def _repr_html_(self) -> str:
         return self.player().html
+
+    def checked(self, bounds: Sequence[int]) -> "Solution":
+        """Return the solution, without its proof if a heuristic, h of each of its boards, exceeds the moves left."""
+        if all(h <= moves_left for moves_left, h in enumerate(reversed(bounds))):
+            return self
+        return replace(self, optimal=False, suboptimality_bound=None, lower_bound=0)
 
     def contradicts(self, shortest: int) -> bool:
         """Return True if this cannot be right for a board whose optimal length is `shortest`."""

@@ -49,7 +49,8 @@ def a_star(
         Board to solve.
     heuristic
         Function of a `Board` that returns a lower bound on the moves from there to the goal. Fractions are rounded up.
-        If it overestimates, the solution may be longer than the optimum, and `optimal` may be wrong.
+        If it overestimates, the solution may be longer than the optimum, and `optimal` may be wrong. If numba has
+        compiled it, it is one for `HeuristicSolver`, which is much faster.
     goal
         Board to reach, or its name.
     size
@@ -121,7 +122,8 @@ def ida_star(
         Board to solve.
     heuristic
         Function of a `Board` that returns a lower bound on the moves from there to the goal. Fractions are rounded up.
-        If it overestimates, the solution may be longer than the optimum, and `optimal` may be wrong.
+        If it overestimates, the solution may be longer than the optimum, and `optimal` may be wrong. If numba has
+        compiled it, it is one for `HeuristicSolver`, which is much faster.
     goal
         Board to reach, or its name.
     size
@@ -188,10 +190,15 @@ def _checked(
     board = Board(board, size)
     goal = as_goal(goal, board.size)
     check_solvable(board, goal, board.size)
+    function = heuristic
+    if hasattr(heuristic, "py_func"):  # numba has compiled it, and knows no `Board`
+        from solver.heuristics.own import as_function_of_board
+
+        function = as_function_of_board(heuristic, goal)
 
     def bound(here: Board) -> int:
         """Round up, because a length is a whole number, except for a rounding error."""
-        return math.ceil(as_number(heuristic(here), "the value of the heuristic", most=1e9) - 1e-9)
+        return math.ceil(as_number(function(here), "the value of the heuristic", most=1e9) - 1e-9)
 
     return board, goal, bound
 
@@ -205,19 +212,18 @@ def _solution(
     iterations: list[Iteration],
 ) -> Solution:
     bounds = [bound(unchecked_board(cells, board.size)) for cells in replay(board, moves, goal, board.size)]
-    overestimates = any(h > len(moves) - g for g, h in enumerate(bounds))
     return Solution(
         board=board,
         goal=goal,
         length=len(moves),
         moves=tuple(moves),
-        optimal=not overestimates,
-        suboptimality_bound=None if overestimates else 1.0,
+        optimal=True,
+        suboptimality_bound=1.0,
         h=bounds[0],
-        lower_bound=0 if overestimates else len(moves),
+        lower_bound=len(moves),
         generated=sum(iteration.generated for iteration in iterations),
         expanded=sum(iteration.expanded for iteration in iterations),
         seconds=sum(iteration.seconds for iteration in iterations),
         algorithm=algorithm,
         thresholds=tuple(iterations),
-    )
+    ).checked(bounds)

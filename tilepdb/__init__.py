@@ -173,7 +173,7 @@ def __getattr__(name: str) -> Any:
 def _announce() -> None:
     from tilepdb.progress import note
 
-    note("compiling kernels: 10 to 30 seconds, once after each update ...")
+    note("compiling kernels, about 10 s for each kind of search, once ...")
 
 
 def __dir__() -> list[str]:

@@ -11,7 +11,7 @@ from pdb_query import Database
 from solver.beams.pieces import Pieces, geometry
 from solver.beams.pieces_kernels import Geometry
 from solver.heuristics import heuristic_tables
-from solver.heuristics.evaluate_kernels import evaluate_many
+from solver.heuristics.heuristic import values_of
 
 # Heuristics whose tables take less than 0.2 seconds up to 6x6. Together they are never below the others of that kind.
 _HEURISTICS = ("korf-taylor", "pairs")
@@ -28,9 +28,7 @@ def lower_bound(board: Board, goal: Board, size: BoardSize, databases: Sequence[
     bounds.append(linear_conflict_bound(pieces, size))
     if max(size.width, size.height) <= MAX_TABLE_SIDE:
         tables = heuristic_tables(_HEURISTICS, size, goal)
-        values = np.empty((1, len(_HEURISTICS)), dtype=np.uint16)
-        evaluate_many(tables, np.array([board], dtype=np.uint8), values)
-        bounds.append(int(values.max()))
+        bounds.append(int(values_of(tables, np.array([board], dtype=np.uint8)).max()))
     return max(bounds)
 
 

@@ -26,6 +26,8 @@ from solver.graph_search.best_first import GREEDY_ORDER, BestFirstSearch, Evalua
 from solver.graph_search.breadth_first import BreadthFirstSearch
 from solver.graph_search.node_table import packing_of
 from solver.graph_search.node_table_kernels import EXPANDED, GENERATED, N_NODES, PEAK_OPEN, REOPENED
+from solver.heuristics import Heuristics
+from solver.heuristics.heuristic import checked_solution
 from solver.progress import WARM_UP_LIMITS, Clock, LimitsLike, Report, as_limits
 from solver.solution import Solution, check_solvable, one_move_away, replay
 
@@ -47,7 +49,8 @@ class GraphSolver:
     algorithm
         ``"a-star"``, ``"weighted-a-star"``, ``"greedy"``, ``"breadth-first"`` or ``"bidirectional"``.
     heuristics
-        One name from `solver.heuristics.HEURISTICS`, or several. Without any, and without databases, ``manhattan``.
+        One name from `solver.heuristics.HEURISTICS`, or several, or a function as for `HeuristicSolver`.
+        Without any, and without databases, ``manhattan``.
     databases
         One database for this size, which serves the goal, or several; open, or as paths.
     weight
@@ -78,7 +81,7 @@ class GraphSolver:
         goal: BoardLike = "blank-last",
         *,
         algorithm: str = A_STAR,
-        heuristics: str | Sequence[str] = (),
+        heuristics: Heuristics = (),
         databases: Database | FilePath | Sequence[Database | FilePath] = (),
         weight: float | None = None,
         memory_limit_bytes: int | None = None,
@@ -195,7 +198,7 @@ class GraphSolver:
         # A lower bound that the length meets proves it, whichever search found it.
         is_optimal = length == lower_bound
         counters = search.table.counters.tolist()
-        return Solution(
+        solution = Solution(
             board=board,
             goal=self._goal,
             length=length,
@@ -214,3 +217,4 @@ class GraphSolver:
             seconds=clock.seconds,
             algorithm=self._algorithm,
         )
+        return solution if self._evaluation is None else checked_solution(solution, self._evaluation.heuristic)

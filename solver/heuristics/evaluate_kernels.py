@@ -17,6 +17,7 @@ from solver.heuristics.korf_taylor_kernels import (
     last_moves,
 )
 from solver.heuristics.mutual_cost_kernels import GroupTables, group_excess
+from solver.heuristics.own_kernels import own_value
 from solver.heuristics.walking_distance_kernels import WalkingTables, walking_distance
 
 Cells = npt.NDArray[np.uint8]
@@ -24,10 +25,11 @@ Cells = npt.NDArray[np.uint8]
 _at = np.uint64
 
 
-# Codes of the heuristics, in the order of evaluation.
+# Codes of the heuristics, in the order of evaluation. From OWN on, a code is the address of a function, see `own`.
 (
     MISPLACED, MANHATTAN, CORNER_TILES, LAST_MOVE, LINEAR_CONFLICT, KORF_TAYLOR, WALKING_DISTANCE, PAIRS, TRIPLES,
 ) = range(len(HEURISTIC_NAMES))  # fmt: skip
+OWN = len(HEURISTIC_NAMES)
 
 
 class HeuristicTables(NamedTuple):
@@ -80,6 +82,8 @@ def manhattan(distances: Cells, board: Cells) -> int:
 @borrowing_kernel
 def evaluate_one(tables: HeuristicTables, code: int, board: Cells) -> int:
     """Return h of `board` by the heuristic with this code."""
+    if code >= OWN:
+        return int(own_value(code, board))
     if code == MISPLACED:
         return misplaced(tables.manhattan, board)
     if code == WALKING_DISTANCE:

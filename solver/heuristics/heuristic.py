@@ -1,26 +1,33 @@
 """Heuristics by name, and the tables that their kernels read.
 
-A heuristic is one of `HEURISTICS` or the largest of several, `max(a,b)`. `evaluate_kernels` evaluates those that were
-chosen.
+A heuristic is one of `HEURISTICS` or the largest of several, `max(a,b)`, or a compiled function, see `own`.
+`evaluate_kernels` evaluates those that were chosen.
 """
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
+from typing import Any
 
 import numpy as np
 
-from pdb_core.arguments import as_names
+from pdb_core.arguments import as_all
 from pdb_core.board_size import BoardSize, check_table_size
 from pdb_core.errors import InputError
 from pdb_core.messages import did_you_mean, shorten
-from pdb_core.puzzle import Tiles
+from pdb_core.puzzle import Boards, Tiles
+from pdb_core.types import Int64s
 from solver.algorithms import HEURISTIC_NAMES
 from solver.board_arrays import manhattan_distances
-from solver.heuristics.evaluate_kernels import HeuristicTables
+from solver.heuristics.evaluate_kernels import OWN, HeuristicTables, evaluate_many
 from solver.heuristics.korf_taylor import corner_pairs, last_move_tables, linear_conflict_tables
 from solver.heuristics.mutual_cost import group_tables
+from solver.heuristics.own import own_heuristic
 from solver.heuristics.walking_distance import no_walking_tables, walking_tables
+from solver.solution import Solution
 
+# One heuristic or several, by name or as functions that numba has compiled.
+Heuristic = str | Callable[[Any], float]
+Heuristics = Heuristic | Sequence[Heuristic]
 # Heuristics by name, with their codes for kernels in the order of evaluation.
 HEURISTICS = {name: code for code, name in enumerate(HEURISTIC_NAMES)}
 
@@ -46,27 +53,38 @@ def _check_known(name: str, also: Collection[str] = ()) -> None:
         )
 
 
-def as_heuristics(heuristics: str | Sequence[str]) -> tuple[str, ...]:
-    """Return names of `HEURISTICS`, given as one string or several, each as `parse_heuristic` reads it.
+def as_heuristics(heuristics: Heuristics) -> tuple[Heuristic, ...]:
+    """Return heuristics, given as one or several; each string as `parse_heuristic` reads it. Raises `InputError`."""
+    given = given_heuristics(heuristics)
+    return tuple(one for item in given for one in (parse_heuristic(item) if isinstance(item, str) else (item,)))
 
-    Raises `InputError`.
-    """
-    return tuple(name for text in as_names(heuristics, "heuristics") for name in parse_heuristic(text))
+
+def given_heuristics(heuristics: Heuristics) -> tuple[Heuristic, ...]:
+    """Return heuristics, given as one or several, as they are. Raises `InputError`."""
+    return as_all(heuristics, str | Callable, "heuristics", "a name, a function compiled by numba, or several")
+
+
+def heuristic_name(heuristic: Heuristic) -> str:
+    """Return the name of a heuristic: of a function, its own."""
+    return heuristic if isinstance(heuristic, str) else getattr(heuristic, "__name__", repr(heuristic))
 
 
 def heuristic_tables(
-    heuristics: str | Sequence[str], size: BoardSize, goal: Tiles, *, may_be_none: bool = False
+    heuristics: Heuristics, size: BoardSize, goal: Tiles, *, may_be_none: bool = False
 ) -> HeuristicTables:
     """Return the tables of heuristics, given as in `as_heuristics`. With `may_be_none`, no heuristic may be given.
 
-    Raises `InputError` if one of them is not known, or does not exist for boards of that size, or none is given.
+    Raises `InputError` if one of them is not known, or does not exist for boards of that size, or none is given, or a
+    function is not compiled or not 0 at the goal.
     """
     check_table_size(size)
-    names = as_heuristics(heuristics)
-    if not names and not may_be_none:
+    chosen = as_heuristics(heuristics)
+    names = {one for one in chosen if isinstance(one, str)}
+    own = {own_heuristic(one, goal) for one in chosen if not isinstance(one, str)}
+    if not chosen and not may_be_none:
         raise InputError(f"no heuristic is given; name one or more of {', '.join(HEURISTICS)}")
     return HeuristicTables(
-        codes=np.array(sorted({HEURISTICS[name] for name in names}), dtype=np.int64),
+        codes=np.array(sorted(own | {HEURISTICS[name] for name in names}), dtype=np.int64),
         goal_cells=np.argsort(goal),
         width=size.width,
         height=size.height,
@@ -77,3 +95,18 @@ def heuristic_tables(
         walking=walking_tables(size, goal) if "walking-distance" in names else no_walking_tables(),
         groups=group_tables(size, goal, with_pairs="pairs" in names, with_triples="triples" in names),
     )
+
+
+def values_of(tables: HeuristicTables, boards: Boards) -> Int64s:
+    """Evaluate boards by each heuristic: int64[m, codes]."""
+    values = np.zeros((len(boards), len(tables.codes)), dtype=np.uint16)
+    evaluate_many(tables, boards, values)
+    return values.astype(np.int64)
+
+
+def checked_solution(solution: Solution, tables: HeuristicTables) -> Solution:
+    """Return a solution, without its proof if a function of one's own overestimates on it."""
+    if solution.moves is None or tables.codes.max(initial=0) < OWN:
+        return solution
+    boards = np.array(solution.boards(), dtype=np.uint8)
+    return solution.checked(values_of(tables, boards).max(axis=1).tolist())

@@ -1,14 +1,14 @@
 """Tables of a search with heuristics that need no database, arranged for the kernels of the engine."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
-from pdb_core.board_size import BoardSize, check_table_size
+from pdb_core.board_size import BoardSize
+from pdb_core.errors import InputError, PdbError
 from pdb_core.puzzle import Tiles, permutation_is_odd
-from pdb_core.types import N_MOVES, Int64s
+from pdb_core.types import N_MOVES
 from solver.board_arrays import blank_moves
 from solver.engine.engine import (
     NO_LAST,
@@ -19,23 +19,24 @@ from solver.engine.engine import (
     first_column_after_slacks,
     slack_rows,
 )
-from solver.heuristics import HeuristicTables, heuristic_tables, packed_round_kernels as packed
+from solver.heuristics import HeuristicTables, packed_round_kernels as packed
 from solver.heuristics.evaluate_kernels import (
     KORF_TAYLOR,
     LINEAR_CONFLICT,
     MANHATTAN,
     MISPLACED,
+    OWN,
     PAIRS,
     TRIPLES,
-    evaluate_many,
 )
+from solver.heuristics.heuristic import values_of
 from solver.heuristics.heuristic_round_kernels import HeuristicRoundTables
 from solver.heuristics.packed_round_kernels import PackedTables
 from solver.pruning.fsm import PruningFsm
 
 # Speed relative to a search with databases, about 10 ns a node; of several heuristics, the least. A node with triples
-# of 5x5 takes 4 microseconds, and one with pairs 0.3 to 0.5.
-_SPEEDS = {MANHATTAN: 0.3, LINEAR_CONFLICT: 0.3, KORF_TAYLOR: 0.03, PAIRS: 0.03, TRIPLES: 0.005}
+# of 5x5 takes 4 microseconds, and one with pairs 0.3 to 0.5. What a function of one's own takes is not known.
+_SPEEDS = {MANHATTAN: 0.3, LINEAR_CONFLICT: 0.3, KORF_TAYLOR: 0.03, PAIRS: 0.03, TRIPLES: 0.005, OWN: 0.03}
 _SPEED, _CONFLICTS_SPEED, _MANHATTAN_SPEED = 0.1, 2.0, 6.0
 # Nodes of a round. No table has to be waited for, and small rounds generate fewer nodes in the last threshold.
 _PACKED_BATCH, _BATCH = 16, 32
@@ -56,10 +57,10 @@ class HeuristicEngine(Engine):
             for column, first in ((packed.LOWER_CELLS, 0), (packed.UPPER_CELLS, packed.HALF_BOARD)):
                 half = rows[:, first : first + packed.HALF_BOARD].astype(np.uint32)
                 nodes[:, column] = (half << (packed.CELL_BITS * np.arange(half.shape[1], dtype=np.uint32))).sum(axis=1)
-        h = _values(self.heuristics, rows).max(axis=1, initial=0)
+        h = values_of(self.heuristics, rows).max(axis=1, initial=0)
         goal_cells = self.heuristics.goal_cells.tolist()
         is_odd = np.array([permutation_is_odd([goal_cells[tile] for tile in row]) for row in rows.tolist()], dtype=bool)
-        sums = _values(self.tracked, rows)
+        sums = values_of(self.tracked, rows)
         # The sums prune, too. With a threshold below one of them, a search would find nothing and not end.
         thresholds = np.maximum(h, sums.max(axis=1, initial=0))
         # Each move is one swap, so all solutions of one board have the same parity, and so have the thresholds.
@@ -69,26 +70,23 @@ class HeuristicEngine(Engine):
             sums = thresholds[:, np.newaxis]
         return Roots(rows, nodes, sums, h, thresholds, np.full_like(h, NO_LAST))
 
+    def wrong_end(self) -> PdbError:
+        if self.heuristics.codes[-1] < OWN:
+            return super().wrong_end()
+        return InputError(
+            "a function that was given as a heuristic exceeds the moves left on some board; give a lower bound, or "
+            "search with a_star or ida_star"
+        )
 
-def _values(heuristics: HeuristicTables, rows: npt.NDArray[np.uint8]) -> Int64s:
-    """Evaluate boards by each heuristic: int64[m, codes]."""
-    values = np.zeros((len(rows), len(heuristics.codes)), dtype=np.uint16)
-    evaluate_many(heuristics, rows, values)
-    return values.astype(np.int64)
 
+def heuristic_engine(size: BoardSize, goal: Tiles, heuristics: HeuristicTables, fsm: PruningFsm) -> HeuristicEngine:
+    """Arrange the largest of some heuristics for the kernels.
 
-def heuristic_engine(size: BoardSize, goal: Tiles, names: str | Sequence[str], fsm: PruningFsm) -> HeuristicEngine:
-    """Arrange the largest of some heuristics of `HEURISTICS` for the kernels.
-
-    Manhattan distance prunes along with all of them but `misplaced`, linear conflicts along with `korf-taylor`, which
-    only adds to them.
-
-    Raises `InputError` if a heuristic does not exist for boards of that size, or the size is larger than 6x6.
+    Manhattan distance prunes along with all of them but `misplaced` and functions of one's own, linear conflicts along
+    with `korf-taylor`, which only adds to them.
     """
-    check_table_size(size)
-    heuristics = heuristic_tables(names, size, goal)
     codes = set(heuristics.codes.tolist())
-    uses_manhattan = codes != {MISPLACED}
+    uses_manhattan = any(MISPLACED < code < OWN for code in codes)
     uses_conflicts = bool(codes & {LINEAR_CONFLICT, KORF_TAYLOR})
     others = sorted(codes - {MANHATTAN, LINEAR_CONFLICT} - ({MISPLACED} if uses_manhattan else set()))
     tracked = [MANHATTAN] * uses_manhattan + [LINEAR_CONFLICT] * uses_conflicts
@@ -108,7 +106,7 @@ def heuristic_engine(size: BoardSize, goal: Tiles, names: str | Sequence[str], f
         columns = {"board_column": board_column, "n_columns": board_column + -(-size.n_cells // 4)}
         batch = _BATCH
     tables = engine_tables(size, np.array(goal, dtype=np.uint8), fsm, arrays, sums=sums, batch=batch, **columns)
-    speed = min(_SPEEDS.get(code, _SPEED) for code in codes)
+    speed = min(_SPEEDS.get(min(code, OWN), _SPEED) for code in codes)
     if is_packed:
         speed = _CONFLICTS_SPEED if uses_conflicts else _MANHATTAN_SPEED
     by_sum = heuristics._replace(codes=np.array(tracked, dtype=np.int64))

@@ -14,8 +14,9 @@ from solver.engine import layout as mem
 from solver.engine.layout import EngineTables, StackMemory
 from solver.engine.rounds.shared_kernels import take_nodes
 from solver.engine.search_kernels import ROUNDS
-from solver.heuristics.evaluate_kernels import HeuristicTables, evaluate_one
+from solver.heuristics.evaluate_kernels import OWN, HeuristicTables, evaluate_one
 from solver.heuristics.korf_taylor_kernels import conflicts_after_move
+from solver.heuristics.own_kernels import own_value
 from solver.vectors import vector_kernels as v
 
 _index = np.uint64
@@ -42,7 +43,10 @@ class HeuristicRoundTables(NamedTuple):
 def exceeds(round_tables: HeuristicRoundTables, board: Any, h_limit: int) -> bool:
     """Return whether a heuristic that evaluates a whole board (uint8[n_cells]) is above `h_limit`."""
     for i in range(len(round_tables.codes)):
-        if evaluate_one(round_tables.heuristics, round_tables.codes[i], board) > h_limit:
+        code = round_tables.codes[i]
+        # A call that is handed the tables of all heuristics costs more than a function of one's own.
+        h = own_value(code, board) if code >= OWN else evaluate_one(round_tables.heuristics, code, board)
+        if h > h_limit:
             return True
     return False
 

@@ -1,6 +1,5 @@
 """Optimal solutions by IDA* with heuristics that need no database."""
 
-from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -8,6 +7,8 @@ from pdb_core.board_size import SizeLike, as_size, check_table_size
 from pdb_core.errors import GoalError
 from pdb_core.puzzle import BoardLike, Tiles, as_goal, format_board
 from pdb_core.symmetry import BoardMapping
+from solver.heuristics import Heuristics, heuristic_tables
+from solver.heuristics.heuristic import as_heuristics, heuristic_name
 from solver.heuristics.heuristic_engine import heuristic_engine
 from solver.solve import IdaStarSolver
 
@@ -24,7 +25,10 @@ class HeuristicSolver(IdaStarSolver):
     goal
         Board to reach, or its name.
     heuristics
-        One name from `solver.heuristics.HEURISTICS`, or several.
+        One name from `solver.heuristics.HEURISTICS`, or several. Or a function that ``numba.njit`` has compiled: it
+        gets the tiles of a board row by row (a read-only array of int8, 0 for the blank), and returns a lower bound on
+        the moves left. It is rounded up, and is 0 where it raises an exception. A function that overestimates may end
+        in an `InputError` or a longer solution, and `optimal` may be wrong.
     plain
         Whether to prune only the move that undoes the last one. One thread then generates exactly the nodes of the
         textbook (Korf 1985). Otherwise the solver prunes duplicate sequences of moves.
@@ -34,7 +38,8 @@ class HeuristicSolver(IdaStarSolver):
     GoalError
         If the goal is not a board of this size.
     InputError
-        If the boards are larger than 6x6, a heuristic does not exist for the size, or none is given.
+        If the boards are larger than 6x6, a heuristic does not exist for the size, or none is given, or
+        a function is not compiled or not 0 at the goal.
 
     Examples
     --------
@@ -47,7 +52,7 @@ class HeuristicSolver(IdaStarSolver):
         self,
         size: SizeLike,
         goal: BoardLike = "blank-last",
-        heuristics: str | Sequence[str] = "manhattan",
+        heuristics: Heuristics = "manhattan",
         *,
         plain: bool = False,
     ) -> None:
@@ -55,10 +60,11 @@ class HeuristicSolver(IdaStarSolver):
         check_table_size(board_size)
         checked_goal = as_goal(goal, board_size)
         self._made = partial(type(self), board_size, checked_goal, heuristics, plain=plain)
+        tables = heuristic_tables(heuristics, board_size, checked_goal)
         super().__init__(
             board_size,
             checked_goal,
-            lambda fsm: heuristic_engine(board_size, checked_goal, heuristics, fsm),
+            lambda fsm: heuristic_engine(board_size, checked_goal, tables, fsm),
             plain=plain,
             operator_order=plain,
         )
@@ -67,7 +73,7 @@ class HeuristicSolver(IdaStarSolver):
         return self._made, ()
 
     def __repr__(self) -> str:
-        return f"HeuristicSolver({self._size}, {self._made.args[2]})"
+        return f"HeuristicSolver({self._size}, {', '.join(map(heuristic_name, as_heuristics(self._made.args[2])))})"
 
     def _method(self) -> object:
         return self._made.args[2], self._made.keywords

@@ -8,15 +8,14 @@ import numpy.typing as npt
 from pdb_core.board_size import BoardSize, SizeLike, check_table_size
 from pdb_core.puzzle import Board, BoardLike, Boards, Tiles, as_goal
 from pdb_query.database import board_rows
-from solver.heuristics.evaluate_kernels import evaluate_many
-from solver.heuristics.heuristic import heuristic_tables
+from solver.heuristics.heuristic import Heuristics, heuristic_tables, values_of
 
 _BOARDS_AT_A_TIME = 100_000
 
 
 def h(
     boards: BoardLike | npt.ArrayLike,
-    heuristic: str = "manhattan",
+    heuristic: Heuristics = "manhattan",
     goal: BoardLike = "blank-last",
     size: SizeLike | None = None,
 ) -> int | npt.NDArray[np.int64]:
@@ -27,7 +26,7 @@ def h(
     boards
         One board; or integers of shape (m, n_cells) or (m, height, width), or a sequence of boards.
     heuristic
-        Such as "manhattan" or "max(walking-distance,linear-conflict)".
+        Such as "manhattan" or "max(walking-distance,linear-conflict)", or a function as for `HeuristicSolver`.
     goal
         A board or a name.
     size
@@ -58,14 +57,14 @@ def h(
     return int(found[0]) if first is boards else found
 
 
-def evaluated(boards: Boards, heuristic: str, goal: Tiles, size: BoardSize) -> npt.NDArray[np.int64]:
+def evaluated(boards: Boards, heuristic: Heuristics, goal: Tiles, size: BoardSize) -> npt.NDArray[np.int64]:
     """Return h of each board, int64[m], for a heuristic as `as_heuristics` reads it. Raises `InputError`."""
     tables = heuristic_tables(heuristic, size, goal)
-    each = np.empty((len(boards), len(tables.codes)), dtype=np.uint16)
+    found = np.empty(len(boards), dtype=np.int64)
     for start in range(0, len(boards), _BOARDS_AT_A_TIME):  # so that Ctrl-C works
         rows = slice(start, start + _BOARDS_AT_A_TIME)
-        evaluate_many(tables, boards[rows], each[rows])
-    return np.asarray(each.max(axis=1), dtype=np.int64)
+        found[rows] = values_of(tables, boards[rows]).max(axis=1)
+    return found
 
 
 def _is_one(boards: Any) -> bool:

@@ -1,7 +1,12 @@
 """`pdb study compare`: heuristics and searches on the same boards."""
 
+import csv
 from pathlib import Path
 
+import pytest
+
+from pdb_study.compare import compare, effective_branching_factor
+from solver import HeuristicSolver
 from tests.command_line import BOARD, UNSOLVABLE, pdb, records
 
 MANHATTAN = ("study", "compare", "--heuristic", "manhattan")
@@ -49,3 +54,48 @@ def test_lengths_are_compared_with_those_of_the_instance_file(tmp_path: Path) ->
         assert ("the instance file says 3" in pdb(*command).stderr) == (code == 1)
         rows = records(*command, code=code)
         assert algorithm != "greedy" or rows[0]["mean_length"] > known
+
+
+def test_several_databases_have_a_row_each_and_one_for_their_maximum(tmp_path: Path) -> None:
+    paths = [str(tmp_path / name) for name in ("a.h5", "b.h5")]
+    for path, partition in zip(paths, ("1,2,3/4,5", "1,2/3,4,5"), strict=True):
+        pdb("build", partition, "--size", "3x2", "--out", path)
+    tables = ("--size", "3x2", "--db", paths[0], "--db", paths[1])
+    rows = records("study", "compare", "--heuristic", "db", *tables)
+    assert [row["heuristic"] for row in rows] == [*paths, f"max({paths[0]},{paths[1]})"]
+    *means, maximum = [row["mean_h"] for row in rows]
+    assert max(means) <= maximum
+    alone = records("study", "compare", "--heuristic", "db", *tables[:4])
+    assert (alone[0]["heuristic"], alone[0]["mean_h"]) == ("db", means[0])
+
+
+def test_means_by_length_are_those_of_the_boards() -> None:
+    boards = ["1 2 3/4 5 6/7 8 0", "1 2 3/4 5 6/7 0 8", "1 2 3/4 5 0/7 8 6", "1 2 3/4 5 6/0 7 8", BOARD]
+    solver = HeuristicSolver("3x3", heuristics="misplaced")
+    nodes = [solver.solve(board).generated for board in boards]
+    (row,) = compare({"a": solver}, boards).rows
+    found = [(means.length, means.n_boards, means.mean_generated) for means in row.by_length]
+    assert found == [(0, 1, 0), (1, 2, sum(nodes[1:3]) / 2), (2, 1, nodes[3]), (31, 1, nodes[4])]
+    factors = [means.effective_branching_factor for means in row.by_length]
+    assert factors[:2] == [None, found[1][2]]
+    assert sum(factors[3] ** k for k in range(1, 32)) == pytest.approx(nodes[4], rel=1e-4)
+
+
+def test_effective_branching_factor_is_that_of_the_textbook() -> None:
+    # Russell and Norvig: depth 5 with 52 nodes.
+    assert effective_branching_factor(52, 5) == pytest.approx(1.92, abs=0.005)
+
+
+def test_table_by_length_has_a_row_for_each_length(tmp_path: Path) -> None:
+    path = tmp_path / "boards.txt"
+    path.write_text(f"1 2 3/4 5 6/7 0 8\n1 2 3/4 5 0/7 8 6\n{BOARD}\n")
+    command = (*MANHATTAN, "--heuristic", "misplaced", "--instances", str(path), "--by-length")
+    header, columns, *lines = pdb(*command).stdout.splitlines()
+    assert header.split() == ["manhattan,", "ida-star", "misplaced,", "ida-star"]
+    assert columns.split() == ["length", "boards", "mean", "nodes", "b*", "mean", "nodes", "b*"]
+    assert [line.split()[:2] for line in lines] == [["1", "2"], ["31", "1"]]
+    rows = list(csv.DictReader(pdb(*command, "--format", "csv").stdout.splitlines()))
+    assert [(row["heuristic"], row["length"], row["boards"]) for row in rows] == [
+        ("manhattan", "1", "2"), ("manhattan", "31", "1"), ("misplaced", "1", "2"), ("misplaced", "31", "1"),
+    ]  # fmt: skip
+    assert f"{float(rows[1]['mean_generated']):,.0f}" == lines[1].split()[2]

@@ -2,7 +2,6 @@
 
 import json
 import threading
-import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
 from dataclasses import asdict
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from pdb_core.errors import LimitReachedError, MemoryLimitError, PdbError, UnsolvableError, WrongAnswerError
 from tilepdb.commands.method import APPROXIMATE, Method
 from tilepdb.commands.options import AnswerOptions
-from tilepdb.commands.output import Record, message, plural, print_line, write_records
+from tilepdb.commands.output import Record, clock, message, plural, print_line, write_records
 from tilepdb.commands.positions import positions_written
 from tilepdb.commands.tile_names import TileNames
 
@@ -25,6 +24,8 @@ _COLUMNS = (
     "seconds", "thresholds", "algorithm", "heuristic", "suboptimality_bound", "reopened", "peak_open", "gap",
     "blank_directions", "tile_directions",
 )  # fmt: skip
+# Of the rates that are shown, in million nodes a second.
+_LEAST_RATE = 0.05
 _NODE_COUNTS = ("generated", "expanded", "reopened", "peak_open")
 
 
@@ -39,7 +40,7 @@ class AnswerWriter:
         self._method_fields = {"algorithm": method.algorithm, "heuristic": method.heuristic}
         self._method, self._names, self._has_log = method, names, has_log
         self._word: Callable[[int], str] = str if names is None else names.word
-        self._start = time.perf_counter()
+        self._start = clock()
         self._n_boards = self._n_solved = self._generated = self._n_published = self._n_longer = 0
         self.worst: PdbError | None = None
 
@@ -117,15 +118,17 @@ class AnswerWriter:
         if options.out is not None:
             message(f"{options.out} written")
 
-    def finish(self) -> None:
-        """Report the totals of several boards on stderr. Raises the worst error."""
+    def finish(self, seconds_made: float) -> None:
+        """Report the totals of several boards on stderr, with the seconds after those of making tables and solvers.
+
+        Raises the worst error.
+        """
         if self._n_boards > 1:
-            seconds = time.perf_counter() - self._start
-            rate = "" if self._has_log else f", {self._generated / seconds / 1e6:.1f} million/s"
-            message(
-                f"{plural(self._n_boards, 'board')}, {self._n_solved:,} solved, {seconds:.2f} s, "
-                f"{self._generated:,} nodes generated{rate}"
-            )
+            seconds = clock() - self._start - seconds_made
+            rate = 0.0 if self._has_log else self._generated / seconds / 1e6
+            nodes = f", {self._generated:,} nodes generated" if self._generated else ""
+            shown_rate = f", {rate:.1f} million/s" if rate >= _LEAST_RATE else ""
+            message(f"{plural(self._n_boards, 'board')}, {self._n_solved:,} solved, {seconds:.2f} s{nodes}{shown_rate}")
         if self._n_published:
             message(f"{self._n_longer:,} of {self._n_published:,} published solutions are longer")
         if self.worst is not None:

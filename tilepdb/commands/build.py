@@ -121,7 +121,7 @@ def build(
     cluster.check(run.threads)
     if cluster.shards is not None and cluster.scheduler is None:
         raise InputError("--shards needs a cluster; give --scheduler, too")
-    prepare()
+    prepare("the builder of tables")
     from tilepdb.named_build import named_plan
 
     plans = [named_plan(partition, **vars(file), n_threads=run.threads) for partition in partitions]

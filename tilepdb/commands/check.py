@@ -30,7 +30,7 @@ def check(
     lengths in the column published_length are compared with the optimal ones. If a solution is not optimal, the command
     names its first move that is not on an optimal path, and ends with exit code 1. Boards are up to 6x6.
     """
-    prepare()
+    prepare("the search for tables")
     from pdb_core.resources import available_cores
     from solver import Checkpoint, WorkerPool
     from solver.check import check_moves

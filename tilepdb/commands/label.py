@@ -104,7 +104,7 @@ def label(
     continues after Ctrl-C or a crash. docs/how-to/numpy.md describes the columns.
     """
     check_device(device)
-    prepare()
+    prepare("the search for tables")
     from pdb_study.labels import write_labels
     from pdb_study.labels.formats import check_format
     from pdb_study.labels.sources import Shard

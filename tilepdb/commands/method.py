@@ -50,6 +50,13 @@ class Method:
         names = ((DATABASES,) if self.uses_databases else ()) + self.heuristics
         return (names[0] if len(names) == 1 else f"max({','.join(names)})") if names else None
 
+    @property
+    def search(self) -> str:
+        """Return what the method searches with, in words."""
+        if self.algorithm == APPROXIMATE:
+            return "beam search"
+        return f"the search for {'tables' if self.heuristic == DATABASES else self.heuristic or self.algorithm}"
+
     def logged(self, databases: OpenDatabases) -> dict[str, Any]:
         """Return the settings that all answers in a log share."""
         return {
@@ -191,7 +198,7 @@ def solvers(method: Method, databases: OpenDatabases, *, n_at_a_time: int) -> "C
         return of_tables(*tables)
 
     def solver_for(size: "BoardSize", goal: "Tiles") -> Any:
-        with lock:
+        with lock, databases.preparing():
             return make(size, goal)
 
     return solver_for

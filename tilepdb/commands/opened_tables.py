@@ -1,11 +1,14 @@
 """Tables for the boards of a command: those of --db, or the standard table of each board size."""
 
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from copy import copy
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tilepdb.commands.options import TableOptions
-from tilepdb.commands.output import message
+from tilepdb.commands.output import clock, message
 from tilepdb.progress import ProgressLine
 
 if TYPE_CHECKING:
@@ -18,12 +21,14 @@ if TYPE_CHECKING:
 class OpenDatabases:
     """Databases of --db, or the standard one of each board size, opened when a board needs it. Thread-safe.
 
-    given  the databases of --db, opened on entry
+    given    the databases of --db, opened on entry
+    seconds  see `preparing`
     """
 
     def __init__(self, options: TableOptions) -> None:
         self._options = options
         self.given: tuple[Database, ...] = ()
+        self.seconds = 0.0
         self._standard: dict[tuple[BoardSize, int], Database] = {}
         self._lock = threading.Lock()
 
@@ -39,6 +44,20 @@ class OpenDatabases:
     def __exit__(self, *_: object) -> None:
         for database in (*self.given, *self._standard.values()):
             database.close()
+
+    def each(self) -> "Iterator[OpenDatabases]":
+        """Yield the databases of --db one by one, each as the only one."""
+        for database in self.given:
+            one = copy(self)
+            one.given = (database,)
+            yield one
+
+    @contextmanager
+    def preparing(self) -> Iterator[None]:
+        """Count the seconds in which tables and solvers are made, but not those of compiling."""
+        start = clock()
+        yield
+        self.seconds += clock() - start
 
     def goal_of(self, size: "BoardSize", *given: str | None) -> "Tiles":
         """Return the first given goal, such as that of a board and that of --goal, for boards of a size.

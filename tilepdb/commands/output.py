@@ -8,6 +8,7 @@ import json
 import os
 import signal
 import sys
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from threading import Thread
@@ -93,7 +94,8 @@ def write_records(
 ) -> None:
     """Write each record to stdout at once as `text`, `csv` or `ndjson`, or all of them at the end as `json`.
 
-    `columns` are those of CSV, where the items of a list are separated by spaces; `text` returns the lines of a record.
+    `columns` are those of CSV, where spaces separate the items of a list, and slashes the lists in a list. `text`
+    returns the lines of a record.
     """
     if output == "json":
         # One record per line, for readers.
@@ -121,14 +123,16 @@ def _csv_field(value: Any) -> Any:
         return "true" if value else "false"
     if isinstance(value, str):
         return one_line(value)
+    if isinstance(value, Mapping):
+        return _csv_field(list(value.values()))
     if isinstance(value, list | tuple):
-        plain = all(isinstance(item, int | str) for item in value)
-        return one_line(" ".join(map(str, value))) if plain else json.dumps(value)
+        is_nested = any(isinstance(item, Mapping | list | tuple) for item in value)
+        return ("/" if is_nested else " ").join(str(_csv_field(item)) for item in value)
     return value
 
 
-def prepare() -> None:
-    """Set up warnings and messages before kernels are imported."""
+def prepare(what: str = "kernels") -> None:
+    """Set up warnings and messages before kernels are imported. `what` is what will be compiled on a new machine."""
     import warnings
 
     warnings.showwarning = lambda text, *_args, **_kwargs: message(f"warning: {text}")
@@ -137,11 +141,18 @@ def prepare() -> None:
     signals = _signals()
 
     def announce() -> None:
-        message("compiling kernels: seconds to minutes, once after each update ...")
+        message(f"compiling {what}, about 10 s, once ...")
         with suppress(RuntimeError):  # the system starts no more threads
             Thread(target=_tell_of_late_end, args=(signals, sys.stderr), daemon=True).start()
 
     jit.announce_compilation(announce)
+
+
+def clock() -> float:
+    """Return the seconds of a clock that stands still while kernels are compiled."""
+    from pdb_core.jit import seconds_compiling
+
+    return time.perf_counter() - seconds_compiling()
 
 
 @functools.cache

@@ -24,7 +24,7 @@ def query(boards: BoardOptions, tables: TableOptions, output: FormatOption = "te
 
     Print the distance of each pattern and their sum, for each symmetry, and the maximum of the sums.
     """
-    prepare()
+    prepare("lookups in tables")
     if not boards.boards and boards.instances is None:
         boards = replace(boards, instances=STDIN)
     columns = ("id", "board", "goal", "solvable", "h", "sums", "values")

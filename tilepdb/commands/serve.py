@@ -107,7 +107,7 @@ def serve(tables: ServedTableOptions, network: NetworkOptions, searches: SearchQ
     docs/http.md describes the requests. Without --db, the standard tables are built at the first use, and boards of 3x3
     are served meanwhile.
     """
-    prepare()
+    prepare("the search for tables")
     try:
         importlib.import_module("pdb_service.app")
     except ModuleNotFoundError as error:

@@ -117,7 +117,7 @@ def _answer_boards(
     """Solve the boards of a command, and write the answers. Raises the worst error at the end."""
     if ida_star.list_solutions:
         _check_list(method, output)
-    prepare()
+    prepare(method.search)
     from pdb_core.resources import available_cores
     from solver import Limits
     from solver.answers.requests import Hooks
@@ -162,7 +162,7 @@ def _answer_boards(
         requests = (databases.request(instance, boards.goal) for instance in boards.instances)
         # Closed before the client, which takes back the tasks.
         writer.write(stack.enter_context(closing(_answers(source, requests, display))), output)
-    writer.finish()
+    writer.finish(databases.seconds)
 
 
 def _answers(

@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated
+from itertools import chain, repeat, starmap
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -38,12 +39,14 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pdb_query import Instance
+    from pdb_study.compare import ComparisonRow, LengthMeans
     from solver.answers.requests import Result
 
 _COLUMNS = (
     "heuristic", "algorithm", "boards", "unsolvable", "solved", "mean_h", "mean_length", "mean_generated",
     "mean_generated_error", "mean_expanded", "mean_seconds", "nodes_per_second",
 )  # fmt: skip
+_LENGTH_COLUMNS = ("heuristic", "algorithm", "length", "boards", "mean_generated", "effective_branching_factor")
 _DEFAULT_HEURISTICS = ("manhattan", "linear-conflict", DATABASES)
 _DEFAULT_BOARDS = 20
 _HEADER = (
@@ -110,13 +113,18 @@ def compare(
     compared: MethodOptions,
     tables: TableOptions,
     limits: SampleLimitOptions,
+    by_length: Annotated[
+        bool,
+        typer.Option("--by-length", help="Print nodes and effective branching factor by the length of the solution."),
+    ] = False,
     plot: PlotOption = None,
     output: FormatOption = "text",
 ) -> None:
     """Compare heuristics and algorithms on the same boards.
 
     Print mean h, nodes, seconds and length. Without --instances, random boards of --size are solved, of 3x3 by default.
-    Means are over the boards that a row solved, without those that it gave up at a limit.
+    Means are over the boards that a row solved, without those that it gave up at a limit. With several --db, the
+    heuristic db is a row for each, and one for their maximum.
     """
     methods = _methods(compared, tables.db)
     prepare()
@@ -129,28 +137,34 @@ def compare(
         instances = _boards(sample, databases)
         if not instances:
             raise InstanceError(f"{shorten(str(sample.instances))} holds no board; name a set or a file that does")
-        if output == "text":
+        if output == "text" and not by_length:
             print_line(_HEADER)
 
-        def results(method: Method) -> "Iterator[Result]":
+        def results(method: Method, tables_of: OpenDatabases) -> "Iterator[Result]":
             search_limits = Limits(limits.time_limit, limits.max_nodes)
-            source = search_source(method, databases, search_limits, Hooks(), n_threads=limits.threads)
+            source = search_source(method, tables_of, search_limits, Hooks(), n_threads=limits.threads)
             for answer in source.answers(databases.request(instance, sample.goal) for instance in instances):
                 if error := contradiction(answer):
                     raise error
                 yield answer.result
 
-        def record(method: Method) -> Record:
+        def compared_row(method: Method, heuristic: str | None, tables_of: OpenDatabases) -> ComparisonRow:
             def show(n_done: int) -> None:
-                what = f"{method.heuristic or 'no heuristic'}, {method.algorithm}"
+                what = f"{heuristic or 'no heuristic'}, {method.algorithm}"
                 line.show(f"{what}: {n_done:,} of {len(instances):,} boards", n_done / len(instances))
 
             algorithm = method.algorithm + (" (plain)" if method.plain else "")
-            rows.append(comparison_row(method.heuristic, algorithm, results(method), show))
+            prepare(method.search)
+            rows.append(comparison_row(heuristic, algorithm, results(method, tables_of), show))
             line.clear()
-            return {name.removeprefix("n_"): value for name, value in asdict(rows[-1]).items()}
+            return rows[-1]
 
-        write_records(map(record, methods), output, columns=_COLUMNS, text=_text)
+        found = starmap(compared_row, _rows(methods, databases))
+        if by_length:
+            tables_text: Any = [list(found)] if output == "text" else chain.from_iterable(map(_length_records, found))
+            write_records(tables_text, output, columns=_LENGTH_COLUMNS, text=_length_table)
+        else:
+            write_records(map(_record, found), output, columns=_COLUMNS, text=_text)
     comparison = Comparison(tuple(rows))
     n_drawn = len(comparison.whole_rows)
     if rows[0].n_unsolvable:
@@ -196,6 +210,43 @@ def _boards(sample: SampleOptions, databases: OpenDatabases) -> "list[Instance]"
         size, parse_goal(sample.goal or "blank-last", size), sample.boards or _DEFAULT_BOARDS, sample.seed
     )
     return [Instance(str(i), Board(row, size), sample.goal) for i, row in enumerate(rows, start=1)]
+
+
+def _rows(methods: list[Method], databases: OpenDatabases) -> Iterator[tuple[Method, str | None, OpenDatabases]]:
+    """Yield the method, the heuristic and the tables of each row."""
+    paths = [str(database.path) for database in databases.given]
+    for method in methods:
+        if method.heuristic != DATABASES or len(paths) < 2:
+            yield method, method.heuristic, databases
+            continue
+        yield from zip(repeat(method), paths, databases.each(), strict=False)
+        yield method, f"max({','.join(paths)})", databases
+
+
+def _record(row: "ComparisonRow | LengthMeans") -> Record:
+    return {name.removeprefix("n_"): value for name, value in asdict(row).items() if name != "by_length"}
+
+
+def _length_records(row: "ComparisonRow") -> Iterator[Record]:
+    for means in row.by_length:
+        yield {"heuristic": row.heuristic, "algorithm": row.algorithm, **_record(means)}
+
+
+def _length_table(rows: "list[ComparisonRow]") -> Iterator[str]:
+    """Yield the lines of a table with a row for each length, and two columns for each search."""
+    names = [f"{row.heuristic or '-'}, {row.algorithm}".rjust(25) for row in rows]
+    yield " " * 14 + "".join(f"  {name}" for name in names)
+    yield "length  boards" + "".join(f"  {'mean nodes':>{len(name) - 8}}      b*" for name in names)
+    by_length = [{means.length: means for means in row.by_length} for row in rows]
+    for length in sorted(set().union(*by_length)):
+        here = [means.get(length) for means in by_length]
+        cells = (
+            " " * len(name) if of is None
+            else f"{of.mean_generated:>{len(name) - 8},.0f} {of.effective_branching_factor or 0:7.3f}"
+            for name, of in zip(names, here, strict=True)
+        )  # fmt: skip
+        line = f"{length:6} {max(of.n_boards for of in here if of):7,}" + "".join(f"  {cell}" for cell in cells)
+        yield line.rstrip()
 
 
 def _text(row: Record) -> Iterator[str]:

@@ -52,7 +52,7 @@ def heuristics(
     to 16 cells random boards are evaluated and solved; larger random boards are not solved. Means of random boards have
     standard errors (+-). Each --db is a heuristic, too.
     """
-    prepare()
+    prepare("heuristics")
     from pdb_core.board_size import parse_size
     from pdb_core.puzzle import parse_goal
     from pdb_study.heuristics import fitting_heuristics, study_heuristics

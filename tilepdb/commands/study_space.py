@@ -38,7 +38,7 @@ def space(
     Boards of up to 12 cells are searched completely, larger ones as far as memory allows. With --format csv, each
     distance is a line.
     """
-    prepare()
+    prepare("breadth-first search")
     from pdb_study.space import default_memory_limit, explore_space
 
     limit_bytes = default_memory_limit() if memory_limit is None else parse_bytes(memory_limit)

@@ -125,7 +125,7 @@ def stats(
 
     Print the histogram, mean and maximum of each table, and the mean lower bound over random boards.
     """
-    prepare()
+    prepare("lookups in tables")
     from pdb_query import random_board_statistics
     from pdb_study.histograms import Histograms
 
@@ -185,7 +185,7 @@ def verify(
 
     With --deep, prove every entry. Print the checks that were made. A damaged file does not end the command.
     """
-    prepare()
+    prepare("the check of tables")
     failures: list[TableFileError] = []
     write_records(
         (_verify(path, deep, threads, failures) for path in files),

@@ -14,7 +14,9 @@ def test_formats_agree_and_an_unsolvable_board_does_not_stop_the_others(small_ta
     assert found[2]["h"] == 1
     as_json, as_csv = (pdb(*command, "--format", name, code=3, stdin=boards).stdout for name in ("json", "csv"))
     assert json.loads(as_json) == found
-    assert [row["h"] for row in csv.DictReader(as_csv.splitlines())] == ["", *(str(at["h"]) for at in found[1:])]
+    rows = list(csv.DictReader(as_csv.splitlines()))
+    assert [row["h"] for row in rows] == ["", *(str(at["h"]) for at in found[1:])]
+    assert rows[1]["values"] == "/".join(" ".join(map(str, values)) for values in found[1]["values"])
 
 
 def test_maximum_of_several_databases_and_partitions_counts(small_table: str) -> None:

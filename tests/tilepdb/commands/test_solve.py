@@ -9,18 +9,22 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from numba.core import event
 
 from pdb_core.board_size import BoardSize
 from pdb_core.durable_files import written_safely
 from pdb_core.puzzle import blank_first, blank_last, format_board
+from solver.solve import Solver
 from tests.command_line import BOARD, UNSOLVABLE, on_terminal, pdb, records, refused, start
 from tests.pdb_study.labels.deepcubea import pickled
 from tests.solving import S3, solvable_boards
 from tests.tables import table_file
 from tilepdb.commands.options import file_or_board
+from tilepdb.commands.output import clock
 
 NEAR = "1 2 3/4 5 6/7 0 8"
 HARDEST = "0 12 9 13/15 11 10 14/3 7 2 5/4 8 6 1"
@@ -345,4 +349,28 @@ def test_csv_has_the_fields_of_ndjson(small_table: str, tmp_path: Path) -> None:
     (row,) = csv.DictReader(pdb(*command, "--format", "csv").stdout.splitlines())
     assert row["id"] == record["id"] == 'a,"b'
     assert row.keys() <= record.keys()
-    assert [at["threshold"] for at in json.loads(row["thresholds"])] == [at["threshold"] for at in record["thresholds"]]
+    found = [at.split() for at in row["thresholds"].split("/")]
+    assert [(int(threshold), int(nodes)) for threshold, nodes, _expanded, _seconds in found] == [
+        (at["threshold"], at["generated"]) for at in record["thresholds"]
+    ]
+
+
+def test_summary_leaves_out_the_making_of_solvers_and_zeros(small_table: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    class SlowlyMade(Solver):
+        def __init__(self, *arguments: Any, **options: Any) -> None:
+            time.sleep(1)
+            super().__init__(*arguments, **options)
+
+    monkeypatch.setattr("solver.solve.Solver", SlowlyMade)
+    command = ("solve", "--db", small_table, "--instances", "-")
+    shown = re.search(r"2 boards, 2 solved, ([\d.]+) s, [\d,]+ nodes", pdb(*command, stdin=f"{BOARD}\n" * 2).stderr)
+    assert shown
+    assert float(shown[1]) < 1
+    assert re.search(r"2 boards, 0 solved, 0.\d\d s\n", pdb(*command, stdin=f"{UNSOLVABLE}\n" * 2).stderr)
+
+
+def test_clock_stands_still_while_kernels_are_compiled() -> None:
+    start = clock()
+    with event.trigger_event("numba:compile", data={"dispatcher": SimpleNamespace(py_func=clock)}):
+        time.sleep(0.3)
+    assert clock() - start < 0.2
