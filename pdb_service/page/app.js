@@ -7,17 +7,17 @@
 import { analysisPanel } from "./analysis.js";
 import * as api from "./api.js";
 import {
-  cellSlidingTo, cellsToSlide, easyBoard, formatBoard, GOAL_NAMES, goalName, isSolvable, namedGoal, nCells, parseBoard,
-  parseSize, randomBoard, sameBoard, sizeText, swapTwoTiles,
+  cellSlidingTo, cellsToSlide, easyBoard, formatBoard, GOAL_NAMES, goalName, isSolvable, namedGoal, parseSize,
+  randomBoard, readRows, sameBoard, sizeText, swapTwoTiles,
 } from "./board.js";
 import { boardView } from "./board_view.js";
 import { boundPanel } from "./bound_panel.js";
 import { chart } from "./chart.js";
 import { dragTiles } from "./drag.js";
-import { byId, fillSelect, problemText, setText, showNotice } from "./elements.js";
+import { byId, fillSelect, moves as movesText, problemText, setText, showNotice } from "./elements.js";
 import { listenToKeys } from "./keyboard.js";
 import { latest } from "./latest.js";
-import { directions, hasSolution, isLost, newLine, shown, verdict, withMove, withSolution } from "./line.js";
+import { directions, hasSolution, isLost, newLine, playMoves, shown, verdict, withMove, withSolution } from "./line.js";
 import { player } from "./player.js";
 import { positionPanel } from "./position_panel.js";
 import { addressOf, copy, readAddress, writeAddress } from "./share.js";
@@ -36,7 +36,7 @@ const position = { size: FIRST_SIZE, goal: namedGoal("blank-last", FIRST_SIZE), 
 let [line, left] = [newLine([]), null];
 // What the service has: null until it is known.
 let [databases, defaultGoals] = [null, {}];
-let [canAnswer, isAddressed, retry, usedDb] = [true, false, null, ""];
+let [canAnswer, isAddressed, retry, usedDb, wrongLink] = [true, false, null, "", ""];
 // The distances that are known, by board; of the goal that is shown.
 const distances = new Map();
 const distanceOf = (board) => (sameBoard(board, position.goal) ? 0 : (distances.get(String(board)) ?? null));
@@ -55,6 +55,7 @@ const analyses = latest(api.moves, showAnalysis, failed, {
 });
 const isOnTheWay = () => line.step > 0;
 const solver = solverPanel({ found, isOnTheWay, say, idle: (text) => idle(text ?? idleText()) });
+const checks = latest(async (body, signal) => ({ ...body, ...(await api.check(body, signal)) }), showCheck, (problem) => say(problemText(problem)));
 const curve = chart((step) => play.go(step));
 const play = player({ goTo: goToStep, rejoin, glide: (ms) => view.root.style.setProperty("--glide", `${ms}ms`) });
 const panel = positionPanel({
@@ -67,6 +68,7 @@ const panel = positionPanel({
     if (!isOther && sameBoard(board, shown(line)) && sameBoard(its, position.goal)) return;
     setPosition({ size, goal: its, db: isOther ? "" : position.db, line: newLine(board) });
   },
+  check,
 });
 
 // -- display ----------------------------------------------------------------------------------------------------
@@ -85,6 +87,7 @@ function setPosition({ line: newLine = line, ...changes }) {
 
 /** The line has other moves. */
 function showLine() {
+  checks.forget();
   play.load(line, position.size, left !== null);
   showChart();
   show();
@@ -291,6 +294,34 @@ function found({ moves, length, optimal }) {
   return showLine();
 }
 
+// -- checking ---------------------------------------------------------------------------------------------------------
+
+const READ_AS = { blank: " Read as directions of the blank.", "tile-directions": " Read as directions of the tiles." };
+
+function check({ board, size, moves }) {
+  const isOther = sizeText(size) !== sizeText(position.size);
+  const goal = isOther ? goalFor(size) : position.goal;
+  const { line: its, notation } = playMoves(moves, board, size, goal);
+  setPosition({ size, goal, db: isOther ? "" : position.db, line: its });
+  say("Checking the moves …");
+  checks.ask({ ...namesOf(board), moves, notation, time_limit: solver.limit() });
+}
+
+/** Say what the service finds, and go to the board before the first mistake. */
+function showCheck({ verdict: its, length, optimal_length: optimal, first_illegal_move: illegal, first_suboptimal_move: mistake, notation }) {
+  const { boards, tiles } = line;
+  // Without a mistake, a limit may have been reached: what is behind the first board is not known.
+  const nKnown = mistake ?? (its === "optimal" ? boards.length : 1);
+  if (optimal !== null) boards.slice(0, nKnown).forEach((board, step) => distances.set(String(board), optimal - step));
+  if (mistake) distances.set(String(boards[mistake]), optimal - mistake + 2);
+  if (line.step === tiles.length) goToStep(mistake ? mistake - 1 : tiles.length);
+  const isSolved = !illegal && its !== "no solution";
+  const words = [illegal ? `Move ${illegal} is illegal` : `${isSolved ? "Solved" : "Not solved"} in ${movesText(length)}`];
+  words.push(optimal === null ? "optimum not known" : `optimum ${optimal}`);
+  if (mistake) words.push(`first mistake at move ${mistake}`);
+  say(`${its === "optimal" ? `${words[0]}, the minimum` : words.join("; ")}.${READ_AS[notation] ?? ""}`);
+}
+
 /** The chart of a line that leads to the goal. */
 async function showChart() {
   const own = line.boards;
@@ -343,19 +374,20 @@ async function connect() {
 
 function takeAddress() {
   const address = readAddress();
-  const parsed = parseBoard(address.board ?? "", position.size);
-  if (!parsed.board) {
-    if (address.board) say(`The address has no valid board. ${parsed.why}`);
+  wrongLink = "";
+  const wrong = (why) => {
+    wrongLink = `This link is wrong: ${why}.`;
+    say(wrongLink);
     return false;
-  }
-  const { board, size } = parsed;
-  const named = GOAL_NAMES.includes(address.goal) ? namedGoal(address.goal, size) : null;
-  const typed = address.goal && !named ? parseBoard(address.goal, size) : null;
-  const goal = named ?? (typed?.board && nCells(typed.size) === nCells(size) ? typed.board : goalFor(size));
-  let its = withSolution(newLine(board), [...address.moves, ...address.solution], size);
-  if (its) its = { ...its, nOwn: address.moves.length, step: Math.min(Math.max(Math.trunc(address.step) || 0, 0), its.tiles.length) };
-  setPosition({ size, goal, db: address.db ?? "", line: its ?? newLine(board) });
-  if (!its) say("The moves in the address are not legal.");
+  };
+  const { board, size } = readRows(address.board ?? "") ?? {};
+  if (!board) return wrong("it has no board such as 1,2,3/4,5,6/7,8,0");
+  const named = GOAL_NAMES.includes(address.goal) ? { board: namedGoal(address.goal, size), size } : readRows(address.goal ?? "");
+  if (address.goal && !(named && sizeText(named.size) === sizeText(size))) return wrong(`its goal is no ${sizeText(size)} board`);
+  const its = withSolution(newLine(board), [...address.moves, ...address.solution], size);
+  if (!its) return wrong("its moves are not legal");
+  const step = Math.min(Math.max(Math.trunc(address.step) || 0, 0), its.tiles.length);
+  setPosition({ size, goal: named?.board ?? goalFor(size), db: address.db ?? "", line: { ...its, nOwn: address.moves.length, step } });
   return true;
 }
 
