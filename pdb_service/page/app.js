@@ -20,7 +20,7 @@ import { latest } from "./latest.js";
 import { directions, hasSolution, isLost, newLine, playMoves, shown, verdict, withMove, withSolution } from "./line.js";
 import { player } from "./player.js";
 import { positionPanel } from "./position_panel.js";
-import { addressOf, copy, readAddress, writeAddress } from "./share.js";
+import { addressOf, copy, flushAddress, readAddress, writeAddress } from "./share.js";
 import { solverPanel } from "./solver_panel.js";
 import { themeButton } from "./theme.js";
 import { askForToken } from "./token_dialog.js";
@@ -60,7 +60,7 @@ const curve = chart((step) => play.go(step));
 const play = player({ goTo: goToStep, rejoin, glide: (ms) => view.root.style.setProperty("--glide", `${ms}ms`) });
 const panel = positionPanel({
   say,
-  size: (size) => start(size),
+  size: (size) => start(size, true),
   goal: (goal) => setPosition({ goal, line: newLine(shown(line)) }),
   position: ({ board, size, goal }) => {
     const isOther = sizeText(size) !== sizeText(position.size);
@@ -73,8 +73,9 @@ const panel = positionPanel({
 
 // -- display ----------------------------------------------------------------------------------------------------
 
-/** Another position, or database: what was found of the one before is no longer shown. */
-function setPosition({ line: newLine = line, ...changes }) {
+/** Another position, or database: what was found of the one before is no longer shown. `isStep`: Back returns to it. */
+function setPosition({ line: newLine = line, isStep = true, ...changes }) {
+  flushAddress();
   Object.assign(position, changes);
   if ("goal" in changes) distances.clear();
   if ("size" in changes) usedDb = "";
@@ -83,6 +84,8 @@ function setPosition({ line: newLine = line, ...changes }) {
   say("");
   if ("size" in changes || "db" in changes) showDatabases();
   showLine();
+  if (isStep) flushAddress(true);
+  play.show();
 }
 
 /** The line has other moves. */
@@ -344,7 +347,10 @@ const goalFor = (size) => defaultGoals[sizeText(size)] ?? namedGoal("blank-last"
 
 function showDatabases() {
   const own = (databases ?? []).filter(({ size }) => size === sizeText(position.size));
-  if (databases && !own.some(({ id }) => id === position.db)) position.db = "";
+  if (databases && position.db && !own.some(({ id }) => id === position.db)) {
+    say("This server does not have the database of the link, and uses its own.");
+    position.db = "";
+  }
   const kind = ({ id, partition, encoding }) => `${id === partition ? id : `${id}: ${partition.slice(0, 24)}`}, ${encoding}`;
   fillSelect(byId("database"), [["", "auto"], ...own.map((item) => [item.id, kind(item)])], position.db);
 }
@@ -364,7 +370,10 @@ async function connect() {
     const isServed = sizeText(position.size) in defaultGoals;
     if (isFirst && isAddressed && !isDefault && !readAddress().goal) takeAddress();
     else if (isFirst && !isAddressed && !(isServed && isDefault) && databases.length) start(parseSize(defaultGoals["4x4"] ? "4x4" : databases[0].size) ?? FIRST_SIZE);
-    else ask();
+    else {
+      writeAddress(forAddress());
+      ask();
+    }
   } catch (problem) {
     if (!api.isAbort(problem)) failed(problem);
   }
@@ -373,11 +382,13 @@ async function connect() {
 // -- start ------------------------------------------------------------------------------------------------------------
 
 function takeAddress() {
+  if (!location.hash.includes("=")) return false; // such as #board, of the link to it
   const address = readAddress();
   wrongLink = "";
   const wrong = (why) => {
     wrongLink = `This link is wrong: ${why}.`;
     say(wrongLink);
+    if (databases) writeAddress(forAddress());
     return false;
   };
   const { board, size } = readRows(address.board ?? "") ?? {};
@@ -387,12 +398,13 @@ function takeAddress() {
   const its = withSolution(newLine(board), [...address.moves, ...address.solution], size);
   if (!its) return wrong("its moves are not legal");
   const step = Math.min(Math.max(Math.trunc(address.step) || 0, 0), its.tiles.length);
-  setPosition({ size, goal: named?.board ?? goalFor(size), db: address.db ?? "", line: { ...its, nOwn: address.moves.length, step } });
+  setPosition({ size, goal: named?.board ?? goalFor(size), db: address.db ?? "", line: { ...its, nOwn: address.moves.length, step }, isStep: false });
   return true;
 }
 
-function start(size) {
-  setPosition({ size, goal: goalFor(size), db: "", line: newLine(randomBoard(goalFor(size), size)) });
+function start(size, isStep = false) {
+  setPosition({ size, goal: goalFor(size), db: "", line: newLine(randomBoard(goalFor(size), size)), isStep });
+  if (!isStep) say(wrongLink);
 }
 
 const COPIES = {

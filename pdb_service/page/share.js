@@ -4,7 +4,7 @@ import { formatBoard } from "./board.js";
 
 const WAIT_MS = 200;
 const MOST_MOVES = 2000;
-let timer = null;
+let [timer, waiting] = [null, null];
 
 /** {board, goal, db} as texts or null, {moves, solution} as tiles, and the step, as they stand in the address. */
 export function readAddress() {
@@ -31,8 +31,20 @@ export function addressOf({ line, size, goalText, db }) {
 /** Write the address, not at every step of a fast player: browsers refuse that. */
 export function writeAddress(position) {
   clearTimeout(timer);
-  timer = setTimeout(() => history.replaceState(null, "", addressOf(position)), WAIT_MS);
+  waiting = addressOf(position);
+  timer = setTimeout(flushAddress, WAIT_MS);
 }
+
+/** Write the address that waits now: as it is, or as a step of the history. The state is the number of steps before it. */
+export function flushAddress(isStep = false) {
+  clearTimeout(timer);
+  if (waiting === null) return;
+  if (isStep) history.pushState(nStepsBack() + 1, "", waiting);
+  else history.replaceState(history.state, "", waiting);
+  waiting = null;
+}
+
+export const nStepsBack = () => history.state ?? 0;
 
 export async function copy(text, button) {
   const before = button.dataset.text ?? (button.dataset.text = button.textContent);

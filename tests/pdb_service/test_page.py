@@ -192,6 +192,39 @@ def test_address_holds_board_goal_and_database(visit: Visit) -> None:
     visit.has_value("#goal", "blank-last")
 
 
+def test_wrong_link_is_told_and_changes_nothing(visit: Visit) -> None:
+    visit.open(f"{NEAR_ADDRESS}&db=other")
+    visit.tells("#status", "does not have the database")
+    for link, why in (
+        ("board=1,2,3/4,5,6/0,7,7", "no board such as"),
+        ("bord=1,2,3/4,5,6/0,7,8", "no board such as"),
+        ("board=1,2,3/4,5,6/0,7,8&goal=snake", "goal is no 3x3 board"),
+        ("board=1,2,3/4,5,6/0,7,8&moves=7,9", "moves are not legal"),
+    ):
+        visit.page.evaluate("link => { location.hash = link; }", link)
+        visit.tells("#status", why)
+        visit.expect_board(NEAR)
+        visit.has_address(f"{NEAR_ADDRESS}$")
+
+
+def test_shuffle_goal_and_paste_are_undone_by_undo_and_by_back(visit: Visit) -> None:
+    visit.open(NEAR_ADDRESS)
+    visit.tile(7).click()
+    visit.click("#shuffle")
+    visit.has_address("#board=(?!1,2,3/4,5,6/0,7,8)")
+    visit.click("#to-goal")
+    visit.type_board(BOARD)
+    visit.expect_board(HARDEST_8)
+    visit.page.go_back()
+    visit.expect_board(GOAL)
+    for _ in range(2):
+        visit.click("#undo")
+    visit.shows("#step", "1 / 1")
+    visit.click("#undo")
+    visit.expect_board(NEAR)
+    expect(visit.at("#undo")).to_be_disabled()
+
+
 # Lower bounds, moves, instances, goals
 
 
