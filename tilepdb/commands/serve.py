@@ -26,7 +26,15 @@ class ServedTableOptions(TableOptions):
         typer.Option(
             metavar="FILE",
             help="Table file, made by pdb build. Repeat the option for several. The first of a size is the default of "
-            "that size. Without --db, the standard tables of 4x4 and 3x3 are used.",
+            "that size.",
+        ),
+    ] = None
+    size: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="WxH",
+            help="Serve the standard tables of this size, too. Repeat the option for several. Without --db and --size, "
+            "those of 4x4 and 3x3 are served.",
         ),
     ] = None
     verify: VerifyOption = True
@@ -99,7 +107,7 @@ class SearchQueueOptions:
 def serve(tables: ServedTableOptions, network: NetworkOptions, searches: SearchQueueOptions) -> None:
     """Look up and solve boards over HTTP, with a page at /.
 
-    docs/http.md describes the requests. Without --db, the standard tables are built at the first use.
+    docs/http.md describes the requests. The standard tables of a size are built at the first use.
     """
     prepare()
     try:
@@ -111,7 +119,7 @@ def serve(tables: ServedTableOptions, network: NetworkOptions, searches: SearchQ
     import faulthandler
     import logging
 
-    from pdb_core.board_size import BoardSize
+    from pdb_core.board_size import parse_size
     from pdb_core.puzzle import blank_last
     from pdb_core.resources import available_cores
     from pdb_service.app import create_app
@@ -135,9 +143,8 @@ def serve(tables: ServedTableOptions, network: NetworkOptions, searches: SearchQ
     logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
     with contextlib.ExitStack() as stack:
         listener = stack.enter_context(open_socket(network.host, network.port))
-        paths = tables.db or [
-            standard_table(size, blank_last(size), message) for size in (BoardSize(4, 4), BoardSize(3, 3))
-        ]
+        sizes = map(parse_size, tables.size or (() if tables.db else ("4x4", "3x3")))
+        paths = [*(tables.db or ()), *(standard_table(size, blank_last(size), message) for size in sizes)]
         databases = [stack.enter_context(open_file(path, tables.load, verify=tables.verify)) for path in paths]
         address, port = listener.getsockname()[:2]
         url = f"http://{f'[{address}]' if ':' in address else address}:{port}/"
