@@ -2,12 +2,12 @@
 //
 // board.js, line.js  boards and lines of moves, without a page    api.js, latest.js  the service
 // board_view.js  the tiles; drag.js, keyboard.js    analysis.js, bound_panel.js, solver_panel.js, position_panel.js
-// player.js      the line; chart.js                 share.js, theme.js, token_dialog.js
+// player.js      the line; chart.js                 share.js, settings.js, theme.js, token_dialog.js
 
 import { analysisPanel } from "./analysis.js";
 import * as api from "./api.js";
 import {
-  cellSlidingTo, cellsToSlide, easyBoard, formatBoard, GOAL_NAMES, goalName, isSolvable, namedGoal, parseSize,
+  cellSlidingTo, cellsToSlide, formatBoard, GOAL_NAMES, goalName, isSolvable, namedGoal, nCells, nearBoard, parseSize,
   randomBoard, readRows, sameBoard, sizeText, swapTwoTiles,
 } from "./board.js";
 import { boardView } from "./board_view.js";
@@ -21,6 +21,7 @@ import { directions, hasSolution, isLost, newLine, playMoves, shown, verdict, wi
 import { player } from "./player.js";
 import { positionPanel } from "./position_panel.js";
 import { addressOf, copy, flushAddress, readAddress, writeAddress } from "./share.js";
+import { keepSettings } from "./settings.js";
 import { solverPanel } from "./solver_panel.js";
 import { themeButton } from "./theme.js";
 import { askForToken } from "./token_dialog.js";
@@ -40,6 +41,8 @@ let [canAnswer, isAddressed, retry, usedDb, wrongLink] = [true, false, null, "",
 // The distances that are known, by board; of the goal that is shown.
 const distances = new Map();
 const distanceOf = (board) => (sameBoard(board, position.goal) ? 0 : (distances.get(String(board)) ?? null));
+
+keepSettings();
 
 // Screen readers read the text of `say`, but not the text shown without a message.
 const say = (text) => setText(byId("status"), text);
@@ -213,16 +216,18 @@ function failed(problem) {
   const wait = problem.retryAfterS ?? RETRY_S;
   clearTimeout(retry);
   if (isPassing) retry = setTimeout(connect, 1000 * wait);
-  showNotice(byId("problem"), isUntabled ? `${problem.message} Build tables, and start a server with them (add the --db of its other tables):` : `${problemText(problem)}${isPassing ? ` This page tries again every ${wait} s.` : ""}`, isUntabled ? null : connect);
+  showNotice(byId("problem"), isUntabled ? `${problem.message} Start a server that has them (add the --db and --size of this one):` : `${problemText(problem)}${isPassing ? ` This page tries again every ${wait} s.` : ""}`, isUntabled ? null : connect);
   byId("remedy").hidden = !isUntabled;
   setText(byId("command"), buildCommand());
 }
 
+/** A standard table serves every goal with the blank in a corner. */
 function buildCommand() {
   const { size, goal } = position;
-  const [its, name] = [sizeText(size), goalName(goal, size)];
-  const option = name === "blank-last" ? "" : ` --goal ${name ?? `"${formatBoard(goal, size)}"`}`;
-  const file = `data/${its}${option && `-${name ?? "goal"}`}.h5`;
+  const [its, name, blank] = [sizeText(size), goalName(goal, size), goal.indexOf(0)];
+  if ([0, size.width - 1, nCells(size) - size.width, nCells(size) - 1].includes(blank)) return `pdb serve --size ${its}`;
+  const option = ` --goal ${name ?? `"${formatBoard(goal, size)}"`}`;
+  const file = `data/${its}-${name ?? "goal"}.h5`;
   return `pdb build auto --size ${its}${option} --out ${file} && pdb serve --db ${file}`;
 }
 
@@ -262,7 +267,8 @@ function rejoin() {
 async function shuffle() {
   const { size, goal, db } = position;
   const level = byId("level").value;
-  let board = level === "easy" ? easyBoard(goal, size) : randomBoard(goal, size);
+  const nMoves = { easy: 1, medium: 2 }[level] * nCells(size);
+  let board = nMoves ? nearBoard(goal, size, nMoves) : randomBoard(goal, size);
   if (level === "hard" && canAnswer) {
     // Of many random boards, the one with the largest h.
     const boards = Array.from({ length: N_HARD }, () => randomBoard(goal, size));
@@ -307,6 +313,7 @@ function check({ board, size, moves }) {
   const { line: its, notation } = playMoves(moves, board, size, goal);
   setPosition({ size, goal, db: isOther ? "" : position.db, line: its });
   say("Checking the moves …");
+  view.root.scrollIntoView({ block: "nearest" });
   checks.ask({ ...namesOf(board), moves, notation, time_limit: solver.limit() });
 }
 

@@ -101,10 +101,10 @@ export function randomBoard(goal, size) {
   return isSolvable(board, goal, size) ? board : swapTwoTiles(board);
 }
 
-/** A board that few moves lead to from the goal: as many as it has cells, none of them back at once. */
-export function easyBoard(goal, size) {
+/** A board that a number of moves lead to from the goal, none of them back at once. */
+export function nearBoard(goal, size, nMoves) {
   let [board, last] = [goal, null];
-  for (let move = 0; move < nCells(size); move++) {
+  for (let move = 0; move < nMoves; move++) {
     const cells = board.map((_, cell) => cell).filter((cell) => cell !== last && cellsToSlide(board, size, cell).length === 1);
     last = board.indexOf(0);
     board = slide(board, size, cells[Math.floor(Math.random() * cells.length)]);

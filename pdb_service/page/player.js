@@ -78,7 +78,7 @@ export function player({ goTo, rejoin, glide }) {
     play.classList.toggle("playing", timer !== null);
     play.disabled = length === 0;
     play.setAttribute("aria-label", timer ? "Pause" : "Play");
-    play.title = `${timer ? "Pause" : "Play"} (Space, on the board)`;
+    play.title = `${timer ? "Pause" : "Play"} (Space)`;
     byId("first").disabled = at === 0;
     byId("undo").disabled = at === 0 && !nStepsBack();
     for (const id of ["last", "redo"]) byId(id).disabled = at === length;

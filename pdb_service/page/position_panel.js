@@ -41,6 +41,7 @@ export function positionPanel(change) {
       setText(complaint, words);
       field.setAttribute("aria-invalid", isWrong);
       complaint.classList.toggle("wrong", isWrong);
+      if (isWrong) complaint.scrollIntoView({ block: "nearest" });
     };
     const read = async (isDone) => {
       const typed = field.value;
@@ -117,9 +118,8 @@ export function positionPanel(change) {
     for (let height = MIN_SIDE; height <= MAX_SIDE; height++) {
       for (let width = MIN_SIDE; width <= MAX_SIDE; width++) all.push(`${width}x${height}`);
     }
-    const group = (label, sizes) => ({ label, options: sizes.map((name) => [name, name.replace("x", " × ")]) });
-    const groups = [group("Served here", served), group("Without tables here", all.filter((name) => !served.includes(name)))];
-    fillSelect(size, groups.filter(({ options }) => options.length), shown ? sizeText(shown.size) : "");
+    const options = [...served, ...all.filter((name) => !served.includes(name))].map((name) => [name, `${name.replace("x", " × ")}${served.includes(name) ? "" : " (no table)"}`]);
+    fillSelect(size, options, sizeText(shown.size));
   }
 
   function show(position) {

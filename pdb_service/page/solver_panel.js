@@ -112,7 +112,7 @@ export function solverPanel({ found, isOnTheWay, say, idle }) {
     const rows = result.thresholds ?? [];
     details.hidden = rows.length === 0;
     const most = Math.log1p(Math.max(...rows.map((row) => row.generated), 1));
-    const head = ["Threshold", "Nodes", "", "Time"].map((name) => make("th", { scope: "col", text: name }));
+    const head = ["Threshold", "Nodes", "", "Time"].map((name) => (name ? make("th", { scope: "col", text: name }) : make("td")));
     const body = rows.map((row) => {
       const bar = make("span", { class: "bar" });
       bar.style.setProperty("--share", Math.log1p(row.generated) / most);

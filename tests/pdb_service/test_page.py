@@ -102,9 +102,12 @@ def test_pasted_solution_is_checked_and_stepped_from_its_first_mistake(visit: Vi
     visit.complaints.clear()  # of the answers with 422
 
 
-def test_page_says_what_it_is_and_explains_its_words(visit: Visit) -> None:
+def test_page_says_what_it_is_fills_the_window_and_explains_its_words(visit: Visit) -> None:
     visit.open()
     visit.tells("body p >> nth=0", "analysis board for sliding-tile puzzles")
+    visit.page.set_viewport_size({"width": 1280, "height": 800})
+    fills = "[document.documentElement.scrollHeight, document.querySelector('#board').clientHeight > 500]"
+    assert visit.page.evaluate(fills) == [800, True]
     visit.click("#help")
     visit.shows("#help-dialog dt", ["Distance", "Pattern", "h", "Reflection", "Threshold"])
     visit.check_looks()
@@ -137,21 +140,36 @@ def test_clicks_and_arrow_keys_slide_tiles(visit: Visit) -> None:
     visit.expect_board((1, 2, 3, 4, 6, 8, 7, 5, 0))
 
 
-def test_letters_act_only_while_the_board_has_focus(visit: Visit) -> None:
+def test_keys_act_wherever_the_focus_is_except_in_fields_and_settings_are_kept(visit: Visit) -> None:
     visit.open(FAR_ADDRESS)
     visit.shows("#h", "31")
+    visit.click("#copies-title")
+    visit.choose("#level", "hard")
+    for css in ("#text", "#level", "#speed"):
+        visit.at(css).focus()
+        for key in ("h", "."):
+            visit.press(key)
+    visit.page.evaluate("document.activeElement.blur()")
+    visit.complaints.clear()  # of the answer with 422
+    expect(visit.at("#best")).to_be_checked()
+    visit.press("Enter")
+    visit.shows("#step", "0 / 31")
+    visit.press(".")
+    visit.press("ArrowRight")
+    visit.shows("#step", "2 / 2")
+    visit.click("#best")  # a click leaves the focus at the board
+    visit.press(",")
+    visit.shows("#step", "1 / 2")
+    visit.counts(".ringed", 0)
     visit.at("#shuffle").focus()
     visit.press("h")
-    visit.page.evaluate("document.activeElement.blur()")
-    for key in ("h", ".", "Enter", " "):
-        visit.press(key)
     expect(visit.at("#best")).to_be_checked()
-    visit.tells("#solution-text", "press Solve")
-    visit.expect_board(HARDEST_8)
-    visit.tile(8).focus()
-    visit.press("H")
-    expect(visit.at("#best")).not_to_be_checked()
-    visit.counts(".ringed", 0)
+    visit.at("#letter-keys").uncheck()
+    visit.press("h")
+    visit.page.reload()
+    expect(visit.at("#best")).to_be_checked()
+    expect(visit.at("#letter-keys")).not_to_be_checked()
+    visit.has_value("#level", "hard")
 
 
 def test_dragging_slides_tiles_and_a_short_drag_does_not(visit: Visit) -> None:
@@ -235,6 +253,8 @@ def test_largest_sum_colours_the_board_and_others_can_be_chosen(visit: Visit, se
     assert [each["h"] for each in sums] == [21, 25]
     visit.open(f"#board={text}&db={name}")
     expect(visit.at("#sums input[value='1']")).to_be_checked()
+    visit.counts(".mark:visible", 0)
+    visit.at("#letters").check()
     for index in (1, 0):
         visit.at(f"#sums input[value='{index}']").check()
         for letter, tiles in zip("ABC", sums[index]["patterns"], strict=True):
@@ -295,15 +315,19 @@ def test_size_without_tables_has_solve_off_and_a_command_that_works(
     chromium: Browser, visit: Visit, tmp_path: Path
 ) -> None:
     visit.open()
-    visit.shows("#size optgroup[label='Served here']", "4 \u00d7 43 \u00d7 3")
+    visit.shows("#size option:not(:text('no table'))", ["4 \u00d7 4", "3 \u00d7 3"])
     visit.choose("#size", "3x2")
     expect(visit.at("#solve")).to_be_disabled()
     visit.hides("#analysis")
     visit.check_looks()
-    build, serve = str(visit.at("#command").text_content()).split(" && ")
-    pdb(*build.split()[1:], code=0, cwd=tmp_path)
-    assert serve.startswith("pdb serve --db ")
-    with serving(tmp_path / serve.split()[-1]) as server, visiting(chromium, server.url) as other:
+    serve = str(visit.at("#command").text_content())
+    visit.choose("#goal", "typed")
+    visit.enter("#goal-text", "1 0 2/3 4 5")
+    visit.tells("#command", "--goal")
+    build, serve_file = str(visit.at("#command").text_content()).split(" && ")
+    pdb(*shlex.split(build)[1:], code=0, cwd=tmp_path)
+    assert (tmp_path / serve_file.removeprefix("pdb serve --db ")).exists()
+    with serving(options=serve.split()[2:]) as server, visiting(chromium, server.url) as other:
         other.open()
         other.has_value("#size", "3x2")
         other.shows("#distance", re.compile(r"^\d+$"))
@@ -314,7 +338,8 @@ def test_size_without_tables_has_solve_off_and_a_command_that_works(
 
 def test_shuffle_makes_easy_random_and_hard_boards(visit: Visit) -> None:
     visit.open(NEAR_ADDRESS)
-    for level, distances in (("easy", range(1, 10)), ("random", range(1, 32)), ("hard", range(25, 32))):
+    levels = {"easy": range(1, 10), "medium": range(2, 19), "random": range(1, 32), "hard": range(25, 32)}
+    for level, distances in levels.items():
         visit.choose("#level", level)
         before = visit.at("#text").input_value()
         visit.click("#shuffle")
