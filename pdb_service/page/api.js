@@ -40,10 +40,12 @@ export const instances = (name) => json(withNames(`v1/instances/${encodeURICompo
 export const lookup = (names, signal) => json(withNames("v1/lookup", names), { signal });
 export const lookupBatch = (body, signal) => json(withNames("v1/lookup", {}), posted(body, signal));
 export const check = (body, signal) => json(withNames("v1/check", {}), posted(body, signal));
-/** {board, size} of a text in any spelling. */
+/** {board, size} of a text in any spelling, also if there are no tables for its size. */
 export const readBoard = async (text) => {
-  const { board, size } = await lookup({ board: text });
-  return { board, size: parseSize(size) };
+  const { board, size } = await json(withNames("page/board", { board: text }));
+  const its = parseSize(size);
+  if (!its) throw new Error(`The board is ${size}; this page goes to 6x6.`);
+  return { board, size: its };
 };
 export const moves = (names, signal) => json(withNames("v1/moves", names), { signal });
 

@@ -20,7 +20,7 @@ import { latest } from "./latest.js";
 import { directions, hasSolution, isLost, newLine, playMoves, shown, verdict, withMove, withSolution } from "./line.js";
 import { player } from "./player.js";
 import { positionPanel } from "./position_panel.js";
-import { addressOf, copy, flushAddress, readAddress, writeAddress } from "./share.js";
+import { addressOf, commandFor, copy, flushAddress, readAddress, writeAddress } from "./share.js";
 import { keepSettings } from "./settings.js";
 import { solverPanel } from "./solver_panel.js";
 import { themeButton } from "./theme.js";
@@ -65,13 +65,7 @@ const panel = positionPanel({
   say,
   size: (size) => start(size, true),
   goal: (goal) => setPosition({ goal, line: newLine(shown(line)) }),
-  position: ({ board, size, goal }) => {
-    const isOther = sizeText(size) !== sizeText(position.size);
-    const its = goal ?? (isOther ? goalFor(size) : position.goal);
-    if (!isOther && sameBoard(board, shown(line)) && sameBoard(its, position.goal)) return;
-    setPosition({ size, goal: its, db: isOther ? "" : position.db, line: newLine(board) });
-  },
-  check,
+  position: takePosition,
 });
 
 // -- display ----------------------------------------------------------------------------------------------------
@@ -87,7 +81,8 @@ function setPosition({ line: newLine = line, isStep = true, ...changes }) {
   say("");
   if ("size" in changes || "db" in changes) showDatabases();
   showLine();
-  if (isStep) flushAddress(true);
+  if (!isStep) return;
+  flushAddress(true);
   play.show();
 }
 
@@ -218,17 +213,7 @@ function failed(problem) {
   if (isPassing) retry = setTimeout(connect, 1000 * wait);
   showNotice(byId("problem"), isUntabled ? `${problem.message} Start a server that has them (add the --db and --size of this one):` : `${problemText(problem)}${isPassing ? ` This page tries again every ${wait} s.` : ""}`, isUntabled ? null : connect);
   byId("remedy").hidden = !isUntabled;
-  setText(byId("command"), buildCommand());
-}
-
-/** A standard table serves every goal with the blank in a corner. */
-function buildCommand() {
-  const { size, goal } = position;
-  const [its, name, blank] = [sizeText(size), goalName(goal, size), goal.indexOf(0)];
-  if ([0, size.width - 1, nCells(size) - size.width, nCells(size) - 1].includes(blank)) return `pdb serve --size ${its}`;
-  const option = ` --goal ${name ?? `"${formatBoard(goal, size)}"`}`;
-  const file = `data/${its}-${name ?? "goal"}.h5`;
-  return `pdb build auto --size ${its}${option} --out ${file} && pdb serve --db ${file}`;
+  setText(byId("command"), commandFor(position));
 }
 
 // -- moves ------------------------------------------------------------------------------------------------------------
@@ -303,19 +288,22 @@ function found({ moves, length, optimal }) {
   return showLine();
 }
 
-// -- checking ---------------------------------------------------------------------------------------------------------
+// -- pasting ----------------------------------------------------------------------------------------------------------
 
-const READ_AS = { blank: " Read as directions of the blank.", "tile-directions": " Read as directions of the tiles." };
-
-function check({ board, size, moves }) {
+/** Show a board, with the moves behind it, if there are any, which the service checks. */
+function takePosition({ board, size, goal, moves = "" }) {
   const isOther = sizeText(size) !== sizeText(position.size);
-  const goal = isOther ? goalFor(size) : position.goal;
-  const { line: its, notation } = playMoves(moves, board, size, goal);
-  setPosition({ size, goal, db: isOther ? "" : position.db, line: its });
+  const its = goal ?? (isOther ? goalFor(size) : position.goal);
+  if (!moves && !isOther && sameBoard(board, shown(line)) && sameBoard(its, position.goal)) return;
+  const played = playMoves(moves, board, size, its);
+  setPosition({ size, goal: its, db: isOther ? "" : position.db, line: played.line });
+  if (!moves) return;
   say("Checking the moves …");
   view.root.scrollIntoView({ block: "nearest" });
-  checks.ask({ ...namesOf(board), moves, notation, time_limit: solver.limit() });
+  checks.ask({ ...namesOf(board), moves, notation: played.notation, time_limit: solver.limit() });
 }
+
+const READ_AS = { blank: " Read as directions of the blank.", "tile-directions": " Read as directions of the tiles." };
 
 /** Say what the service finds, and go to the board before the first mistake. */
 function showCheck({ verdict: its, length, optimal_length: optimal, first_illegal_move: illegal, first_suboptimal_move: mistake, notation }) {

@@ -10,7 +10,7 @@ const MOVES = /^(?:[\W\d]|up|down|left|right|[udlr])+$/i;
 const BOARD_AND_MOVES = [/^([^]*?)((?:\b(?:(?:up|down|left|right|[udlr])\d*)+\W*)+)$/i, /^([^]*)\n(.*)$/];
 const GOAL_WORDS = { "blank-last": "blank last", "blank-first": "blank first", snail: "snail" };
 
-/** `change` holds size(size), goal(board), position({board, size, goal}), check({board, size, moves}) and say(text). */
+/** `change` holds size(size), goal(board), position({board, size, goal, moves}) and say(text). */
 export function positionPanel(change) {
   const [size, goal, goalField, goalText, goalWhy] = ["size", "goal", "goal-field", "goal-text", "goal-why"].map(byId);
   const [set, instance, text, why] = ["set", "instance", "text", "why"].map(byId);
@@ -24,7 +24,7 @@ export function positionPanel(change) {
     else change.goal(namedGoal(goal.value, shown.size));
   });
 
-  reads(text, why, (parsed) => (parsed.moves ? change.check(parsed) : change.position(parsed)), readMoves);
+  reads(text, why, (parsed) => change.position(parsed), readMoves);
   reads(goalText, goalWhy, (parsed) => {
     if (!isShown(parsed)) throw new Error(`The board is ${sizeText(shown.size)}, this goal is ${sizeText(parsed.size)}.`);
     change.goal(parsed.board);

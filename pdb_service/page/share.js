@@ -1,6 +1,6 @@
-// The address: #board=1,2,3/4,5,6/7,0,8&goal=snail&db=8&moves=5,6&solution=7,8&step=2; and copying.
+// The address, #board=1,2,3/4,5,6/7,0,8&goal=snail&db=8&moves=5,6&solution=7,8&step=2; commands and copying.
 
-import { formatBoard } from "./board.js";
+import { formatBoard, goalName, nCells, sizeText } from "./board.js";
 
 const WAIT_MS = 200;
 const MOST_MOVES = 2000;
@@ -32,7 +32,7 @@ export function addressOf({ line, size, goalText, db }) {
 export function writeAddress(position) {
   clearTimeout(timer);
   waiting = addressOf(position);
-  timer = setTimeout(flushAddress, WAIT_MS);
+  timer = setTimeout(() => flushAddress(), WAIT_MS);
 }
 
 /** Write the address that waits now: as it is, or as a step of the history. The state is the number of steps before it. */
@@ -45,6 +45,14 @@ export function flushAddress(isStep = false) {
 }
 
 export const nStepsBack = () => history.state ?? 0;
+
+/** The command that serves a size and a goal. A standard table is for all goals with the blank in a corner. */
+export function commandFor({ size, goal }) {
+  const [its, name, blank] = [sizeText(size), goalName(goal, size), goal.indexOf(0)];
+  if ([0, size.width - 1, nCells(size) - size.width, nCells(size) - 1].includes(blank)) return `pdb serve --size ${its}`;
+  const file = `data/${its}-${name ?? "goal"}.h5`;
+  return `pdb build auto --size ${its} --goal ${name ?? `"${formatBoard(goal, size)}"`} --out ${file} && pdb serve --db ${file}`;
+}
 
 export async function copy(text, button) {
   const before = button.dataset.text ?? (button.dataset.text = button.textContent);
