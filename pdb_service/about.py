@@ -5,6 +5,7 @@ from functools import cache
 from pathlib import Path
 
 from prometheus_client import generate_latest
+from pydantic_core import to_json
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.staticfiles import StaticFiles
@@ -14,6 +15,7 @@ from pdb_core.messages import did_you_mean, shorten
 from pdb_query.instances import instance_sets, read_instances
 from pdb_service.answers import DatabasesAnswer, InstanceInfo, Instances, InstanceSet, InstanceSets
 from pdb_service.openapi import ApiRoute, Routes
+from pdb_service.requests import BoardQuery, read_query
 from pdb_service.responses import AnswerResponse
 from pdb_service.service import Service
 
@@ -56,6 +58,10 @@ def about_routes(service: Service) -> Routes:
         """Return the metrics for Prometheus."""
         return Response(generate_latest(service.metrics.registry), media_type="text/plain; version=0.0.4")
 
+    async def board(request: Request) -> Response:
+        found = service.databases.read(read_query(BoardQuery, request.scope["query_string"]).board)
+        return AnswerResponse(to_json({"board": found, "size": str(found.size)}))
+
     async def file(request: Request) -> Response:
         response = await page.get_response(_name(request) or "index.html", request.scope)
         response.headers.update(PAGE_HEADERS)
@@ -69,6 +75,7 @@ def about_routes(service: Service) -> Routes:
         "/readyz": ApiRoute(readyz, others=[_TEXT], statuses=[503]),
         "/metrics": ApiRoute(metrics, others=[_TEXT]),
         "/": ApiRoute(file),
+        "/page/board": ApiRoute(board),
         "/page/{name}": ApiRoute(file),
     }
     return {path: {"GET": route} for path, route in routes.items()}

@@ -81,9 +81,14 @@ class ServedDatabases:
 
     def place(self, board: str | list[int], goal: str | None, name: str | None) -> tuple[Board, Served]:
         """Read a board and choose its database. Raises `BoardError` and as `choose`."""
+        given = self.read(board, name)
+        return given, self.choose(given.size, goal, name)
+
+    def read(self, board: str | list[int], name: str | None = None) -> Board:
+        """Read a board, of the size of the named database. Raises `BoardError`, and as `choose` for the name."""
         size = None if name is None else self.choose(None, None, name).size
         try:
-            given = Board(board, size)
+            return Board(board, size)
         except BoardError:
             if size is not None:
                 raise
@@ -94,8 +99,7 @@ class ServedDatabases:
                     found.append(Board(board, known))
             if len(found) != 1:
                 raise
-            given = found[0]
-        return given, self.choose(given.size, goal, name)
+            return found[0]
 
     def choose(self, size: BoardSize | None, goal: str | None, name: str | None) -> Served:
         """Return the database that serves boards of `size`, with the goal.

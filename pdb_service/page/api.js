@@ -1,5 +1,7 @@
 // Requests to the service: JSON, problems as exceptions, server-sent events, and the token.
 
+import { parseSize } from "./board.js";
+
 export const BASE = new URL("../", import.meta.url);
 const TOKEN_KEY = "tile-pdb token";
 let askForToken = async () => null;
@@ -37,6 +39,14 @@ export const instanceSets = () => json(withNames("v1/instances", {}));
 export const instances = (name) => json(withNames(`v1/instances/${encodeURIComponent(name)}`, {}));
 export const lookup = (names, signal) => json(withNames("v1/lookup", names), { signal });
 export const lookupBatch = (body, signal) => json(withNames("v1/lookup", {}), posted(body, signal));
+export const check = (body, signal) => json(withNames("v1/check", {}), posted(body, signal));
+/** {board, size} of a text in any spelling, also if there are no tables for its size. */
+export const readBoard = async (text) => {
+  const { board, size } = await json(withNames("page/board", { board: text }));
+  const its = parseSize(size);
+  if (!its) throw new Error(`The board is ${size}; this page goes to 6x6.`);
+  return { board, size: its };
+};
 export const moves = (names, signal) => json(withNames("v1/moves", names), { signal });
 
 /** Solve a board; `progress(name, data)` hears of `queued` and `progress`. Promises the result. */

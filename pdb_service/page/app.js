@@ -2,25 +2,26 @@
 //
 // board.js, line.js  boards and lines of moves, without a page    api.js, latest.js  the service
 // board_view.js  the tiles; drag.js, keyboard.js    analysis.js, bound_panel.js, solver_panel.js, position_panel.js
-// player.js      the line; chart.js                 share.js, theme.js, token_dialog.js
+// player.js      the line; chart.js                 share.js, settings.js, theme.js, token_dialog.js
 
 import { analysisPanel } from "./analysis.js";
 import * as api from "./api.js";
 import {
-  cellSlidingTo, cellsToSlide, easyBoard, formatBoard, GOAL_NAMES, goalName, isSolvable, namedGoal, nCells, parseBoard,
-  parseSize, randomBoard, sameBoard, sizeText, swapTwoTiles,
+  cellSlidingTo, cellsToSlide, formatBoard, GOAL_NAMES, goalName, isSolvable, namedGoal, nCells, nearBoard, parseSize,
+  randomBoard, readRows, sameBoard, sizeText, swapTwoTiles,
 } from "./board.js";
 import { boardView } from "./board_view.js";
 import { boundPanel } from "./bound_panel.js";
 import { chart } from "./chart.js";
 import { dragTiles } from "./drag.js";
-import { byId, fillSelect, problemText, setText, showNotice } from "./elements.js";
+import { byId, fillSelect, moves as movesText, problemText, setText, showNotice } from "./elements.js";
 import { listenToKeys } from "./keyboard.js";
 import { latest } from "./latest.js";
-import { directions, hasSolution, isLost, newLine, shown, verdict, withMove, withSolution } from "./line.js";
+import { directions, hasSolution, isLost, newLine, playMoves, shown, verdict, withMove, withSolution } from "./line.js";
 import { player } from "./player.js";
 import { positionPanel } from "./position_panel.js";
-import { addressOf, copy, readAddress, writeAddress } from "./share.js";
+import { addressOf, commandFor, copy, flushAddress, readAddress, writeAddress } from "./share.js";
+import { keepSettings } from "./settings.js";
 import { solverPanel } from "./solver_panel.js";
 import { themeButton } from "./theme.js";
 import { askForToken } from "./token_dialog.js";
@@ -36,10 +37,12 @@ const position = { size: FIRST_SIZE, goal: namedGoal("blank-last", FIRST_SIZE), 
 let [line, left] = [newLine([]), null];
 // What the service has: null until it is known.
 let [databases, defaultGoals] = [null, {}];
-let [canAnswer, isAddressed, retry, usedDb] = [true, false, null, ""];
+let [canAnswer, isAddressed, retry, usedDb, wrongLink] = [true, false, null, "", ""];
 // The distances that are known, by board; of the goal that is shown.
 const distances = new Map();
 const distanceOf = (board) => (sameBoard(board, position.goal) ? 0 : (distances.get(String(board)) ?? null));
+
+keepSettings();
 
 // Screen readers read the text of `say`, but not the text shown without a message.
 const say = (text) => setText(byId("status"), text);
@@ -55,24 +58,21 @@ const analyses = latest(api.moves, showAnalysis, failed, {
 });
 const isOnTheWay = () => line.step > 0;
 const solver = solverPanel({ found, isOnTheWay, say, idle: (text) => idle(text ?? idleText()) });
+const checks = latest(async (body, signal) => ({ ...body, ...(await api.check(body, signal)) }), showCheck, (problem) => say(problemText(problem)));
 const curve = chart((step) => play.go(step));
 const play = player({ goTo: goToStep, rejoin, glide: (ms) => view.root.style.setProperty("--glide", `${ms}ms`) });
 const panel = positionPanel({
   say,
-  size: (size) => start(size),
+  size: (size) => start(size, true),
   goal: (goal) => setPosition({ goal, line: newLine(shown(line)) }),
-  position: ({ board, size, goal }) => {
-    const isOther = sizeText(size) !== sizeText(position.size);
-    const its = goal ?? (isOther ? goalFor(size) : position.goal);
-    if (!isOther && sameBoard(board, shown(line)) && sameBoard(its, position.goal)) return;
-    setPosition({ size, goal: its, db: isOther ? "" : position.db, line: newLine(board) });
-  },
+  position: takePosition,
 });
 
 // -- display ----------------------------------------------------------------------------------------------------
 
-/** Another position, or database: what was found of the one before is no longer shown. */
-function setPosition({ line: newLine = line, ...changes }) {
+/** Another position, or database: what was found of the one before is no longer shown. `isStep`: Back returns to it. */
+function setPosition({ line: newLine = line, isStep = true, ...changes }) {
+  flushAddress();
   Object.assign(position, changes);
   if ("goal" in changes) distances.clear();
   if ("size" in changes) usedDb = "";
@@ -81,10 +81,14 @@ function setPosition({ line: newLine = line, ...changes }) {
   say("");
   if ("size" in changes || "db" in changes) showDatabases();
   showLine();
+  if (!isStep) return;
+  flushAddress(true);
+  play.show();
 }
 
 /** The line has other moves. */
 function showLine() {
+  checks.forget();
   play.load(line, position.size, left !== null);
   showChart();
   show();
@@ -207,17 +211,9 @@ function failed(problem) {
   const wait = problem.retryAfterS ?? RETRY_S;
   clearTimeout(retry);
   if (isPassing) retry = setTimeout(connect, 1000 * wait);
-  showNotice(byId("problem"), isUntabled ? `${problem.message} Build tables, and start a server with them (add the --db of its other tables):` : `${problemText(problem)}${isPassing ? ` This page tries again every ${wait} s.` : ""}`, isUntabled ? null : connect);
+  showNotice(byId("problem"), isUntabled ? `${problem.message} Start a server that has them (add the --db and --size of this one):` : `${problemText(problem)}${isPassing ? ` This page tries again every ${wait} s.` : ""}`, isUntabled ? null : connect);
   byId("remedy").hidden = !isUntabled;
-  setText(byId("command"), buildCommand());
-}
-
-function buildCommand() {
-  const { size, goal } = position;
-  const [its, name] = [sizeText(size), goalName(goal, size)];
-  const option = name === "blank-last" ? "" : ` --goal ${name ?? `"${formatBoard(goal, size)}"`}`;
-  const file = `data/${its}${option && `-${name ?? "goal"}`}.h5`;
-  return `pdb build auto --size ${its}${option} --out ${file} && pdb serve --db ${file}`;
+  setText(byId("command"), commandFor(position));
 }
 
 // -- moves ------------------------------------------------------------------------------------------------------------
@@ -256,7 +252,8 @@ function rejoin() {
 async function shuffle() {
   const { size, goal, db } = position;
   const level = byId("level").value;
-  let board = level === "easy" ? easyBoard(goal, size) : randomBoard(goal, size);
+  const nMoves = { easy: 1, medium: 2 }[level] * nCells(size);
+  let board = nMoves ? nearBoard(goal, size, nMoves) : randomBoard(goal, size);
   if (level === "hard" && canAnswer) {
     // Of many random boards, the one with the largest h.
     const boards = Array.from({ length: N_HARD }, () => randomBoard(goal, size));
@@ -291,6 +288,38 @@ function found({ moves, length, optimal }) {
   return showLine();
 }
 
+// -- pasting ----------------------------------------------------------------------------------------------------------
+
+/** Show a board, with the moves behind it, if there are any, which the service checks. */
+function takePosition({ board, size, goal, moves = "" }) {
+  const isOther = sizeText(size) !== sizeText(position.size);
+  const its = goal ?? (isOther ? goalFor(size) : position.goal);
+  if (!moves && !isOther && sameBoard(board, shown(line)) && sameBoard(its, position.goal)) return;
+  const played = playMoves(moves, board, size, its);
+  setPosition({ size, goal: its, db: isOther ? "" : position.db, line: played.line });
+  if (!moves) return;
+  say("Checking the moves …");
+  view.root.scrollIntoView({ block: "nearest" });
+  checks.ask({ ...namesOf(board), moves, notation: played.notation, time_limit: solver.limit() });
+}
+
+const READ_AS = { blank: " Read as directions of the blank.", "tile-directions": " Read as directions of the tiles." };
+
+/** Say what the service finds, and go to the board before the first mistake. */
+function showCheck({ verdict: its, length, optimal_length: optimal, first_illegal_move: illegal, first_suboptimal_move: mistake, notation }) {
+  const { boards, tiles } = line;
+  // Without a mistake, a limit may have been reached: what is behind the first board is not known.
+  const nKnown = mistake ?? (its === "optimal" ? boards.length : 1);
+  if (optimal !== null) boards.slice(0, nKnown).forEach((board, step) => distances.set(String(board), optimal - step));
+  if (mistake) distances.set(String(boards[mistake]), optimal - mistake + 2);
+  if (line.step === tiles.length) goToStep(mistake ? mistake - 1 : tiles.length);
+  const isSolved = !illegal && its !== "no solution";
+  const words = [illegal ? `Move ${illegal} is illegal` : `${isSolved ? "Solved" : "Not solved"} in ${movesText(length)}`];
+  words.push(optimal === null ? "optimum not known" : `optimum ${optimal}`);
+  if (mistake) words.push(`first mistake at move ${mistake}`);
+  say(`${its === "optimal" ? `${words[0]}, the minimum` : words.join("; ")}.${READ_AS[notation] ?? ""}`);
+}
+
 /** The chart of a line that leads to the goal. */
 async function showChart() {
   const own = line.boards;
@@ -313,7 +342,10 @@ const goalFor = (size) => defaultGoals[sizeText(size)] ?? namedGoal("blank-last"
 
 function showDatabases() {
   const own = (databases ?? []).filter(({ size }) => size === sizeText(position.size));
-  if (databases && !own.some(({ id }) => id === position.db)) position.db = "";
+  if (databases && position.db && !own.some(({ id }) => id === position.db)) {
+    say("This server does not have the database of the link, and uses its own.");
+    position.db = "";
+  }
   const kind = ({ id, partition, encoding }) => `${id === partition ? id : `${id}: ${partition.slice(0, 24)}`}, ${encoding}`;
   fillSelect(byId("database"), [["", "auto"], ...own.map((item) => [item.id, kind(item)])], position.db);
 }
@@ -333,7 +365,10 @@ async function connect() {
     const isServed = sizeText(position.size) in defaultGoals;
     if (isFirst && isAddressed && !isDefault && !readAddress().goal) takeAddress();
     else if (isFirst && !isAddressed && !(isServed && isDefault) && databases.length) start(parseSize(defaultGoals["4x4"] ? "4x4" : databases[0].size) ?? FIRST_SIZE);
-    else ask();
+    else {
+      writeAddress(forAddress());
+      ask();
+    }
   } catch (problem) {
     if (!api.isAbort(problem)) failed(problem);
   }
@@ -342,25 +377,29 @@ async function connect() {
 // -- start ------------------------------------------------------------------------------------------------------------
 
 function takeAddress() {
+  if (!location.hash.includes("=")) return false; // such as #board, of the link to it
   const address = readAddress();
-  const parsed = parseBoard(address.board ?? "", position.size);
-  if (!parsed.board) {
-    if (address.board) say(`The address has no valid board. ${parsed.why}`);
+  wrongLink = "";
+  const wrong = (why) => {
+    wrongLink = `This link is wrong: ${why}.`;
+    say(wrongLink);
+    if (databases) writeAddress(forAddress());
     return false;
-  }
-  const { board, size } = parsed;
-  const named = GOAL_NAMES.includes(address.goal) ? namedGoal(address.goal, size) : null;
-  const typed = address.goal && !named ? parseBoard(address.goal, size) : null;
-  const goal = named ?? (typed?.board && nCells(typed.size) === nCells(size) ? typed.board : goalFor(size));
-  let its = withSolution(newLine(board), [...address.moves, ...address.solution], size);
-  if (its) its = { ...its, nOwn: address.moves.length, step: Math.min(Math.max(Math.trunc(address.step) || 0, 0), its.tiles.length) };
-  setPosition({ size, goal, db: address.db ?? "", line: its ?? newLine(board) });
-  if (!its) say("The moves in the address are not legal.");
+  };
+  const { board, size } = readRows(address.board ?? "") ?? {};
+  if (!board) return wrong("it has no board such as 1,2,3/4,5,6/7,8,0");
+  const named = GOAL_NAMES.includes(address.goal) ? { board: namedGoal(address.goal, size), size } : readRows(address.goal ?? "");
+  if (address.goal && !(named && sizeText(named.size) === sizeText(size))) return wrong(`its goal is no ${sizeText(size)} board`);
+  const its = withSolution(newLine(board), [...address.moves, ...address.solution], size);
+  if (!its) return wrong("its moves are not legal");
+  const step = Math.min(Math.max(Math.trunc(address.step) || 0, 0), its.tiles.length);
+  setPosition({ size, goal: named?.board ?? goalFor(size), db: address.db ?? "", line: { ...its, nOwn: address.moves.length, step }, isStep: false });
   return true;
 }
 
-function start(size) {
-  setPosition({ size, goal: goalFor(size), db: "", line: newLine(randomBoard(goalFor(size), size)) });
+function start(size, isStep = false) {
+  setPosition({ size, goal: goalFor(size), db: "", line: newLine(randomBoard(goalFor(size), size)), isStep });
+  if (!isStep) say(wrongLink);
 }
 
 const COPIES = {

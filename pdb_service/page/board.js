@@ -1,4 +1,4 @@
-// Boards: size, parsing, goals, solvability, slides. No page, no network.
+// Boards: size, rows of numbers, goals, solvability, slides. No page, no network.
 //
 // A board is an array of the tile on each cell, row by row, 0 for the blank. A size is {width, height}, 2 to 6 each.
 
@@ -24,48 +24,12 @@ export function formatBoard(board, size, between = " ", betweenRows = "/") {
   return rows.join(betweenRows);
 }
 
-/**
- * Read a board: numbers separated by whitespace or commas, rows by `/` or line breaks, or lists in brackets; 0 or _ is
- * the blank. Answers {board, size}, or {why} in words. A board without rows is square, or of the size `expected`.
- */
-export function parseBoard(text, expected = null) {
-  const isList = text.includes("[");
-  text = text.trim().replace(/\]\s*,?\s*\[/g, "/").replace(/[[\]]/g, " ").replace(/(?<=^|[\s,/])_(?=$|[\s,/])/g, "0");
-  const split = (by) => text.split(by).map((row) => row.split(/[\s,]+/).filter(Boolean));
-  const lines = split("\n");
-  // A column of single numbers is a list.
-  const isGrid = !isList && !text.includes("/") && lines.some((line) => line.length > 1);
-  const rows = isGrid ? lines : split("/");
-  const words = rows.flat();
-  const odd = words.find((word) => !/^\d{1,4}$/.test(word));
-  if (words.length === 0) return { why: "Write a board such as 1 2 3/4 5 6/7 8 0, with 0 for the blank." };
-  if (odd !== undefined) return { why: `“${odd.slice(0, 20)}” is not a number; 0 or _ stands for the blank.` };
-  const size = rows.length > 1 ? sizeOfRows(rows) : sizeOfCount(words.length, expected);
-  if (size.why) return size;
-  const board = words.map(Number);
-  const n = nCells(size);
-  const large = board.find((tile) => tile >= n);
-  if (large !== undefined) return { why: `${large} is too large: a ${sizeText(size)} board has the tiles 1 to ${n - 1}.` };
-  const twice = board.find((tile, cell) => board.indexOf(tile) !== cell);
-  if (twice !== undefined) return { why: `${twice || "The blank (0)"} is there twice.` };
-  return { board, size };
-}
-
-function sizeOfRows(rows) {
-  const [width, height] = [rows[0].length, rows.length];
-  if (rows.some((row) => row.length !== width)) {
-    return { why: `The rows are of different lengths: ${rows.map((row) => row.length).join(", ")}.` };
-  }
-  return parseSize(`${width}x${height}`) ?? { why: `${width}x${height} is not a size from 2x2 to 6x6.` };
-}
-
-function sizeOfCount(n, expected) {
-  const side = Math.sqrt(n);
-  if (expected && nCells(expected) === n) return expected;
-  const square = parseSize(`${side}x${side}`);
-  if (square) return square;
-  const wanted = expected ? ` of ${nCells(expected)}` : "";
-  return { why: `${n}${wanted} numbers so far; put / between the rows of a board that is no square.` };
+/** {board, size} of rows between `/` or line breaks; null for any other text, which the service reads. */
+export function readRows(text) {
+  const rows = text.trim().split(/[/\n]/).map((row) => (row.match(/[^\s,]+/g) ?? []).map(Number));
+  const [board, size] = [rows.flat(), parseSize(`${rows[0].length}x${rows.length}`)];
+  const isBoard = size && rows.every((row) => row.length === size.width) && board.every((_, tile) => board.includes(tile));
+  return isBoard && /^[\d\s,/]+$/.test(text) ? { board, size } : null;
 }
 
 export const GOAL_NAMES = ["blank-last", "blank-first", "snail"];
@@ -137,10 +101,10 @@ export function randomBoard(goal, size) {
   return isSolvable(board, goal, size) ? board : swapTwoTiles(board);
 }
 
-/** A board that few moves lead to from the goal: as many as it has cells, none of them back at once. */
-export function easyBoard(goal, size) {
+/** A board that a number of moves lead to from the goal, none of them back at once. */
+export function nearBoard(goal, size, nMoves) {
   let [board, last] = [goal, null];
-  for (let move = 0; move < nCells(size); move++) {
+  for (let move = 0; move < nMoves; move++) {
     const cells = board.map((_, cell) => cell).filter((cell) => cell !== last && cellsToSlide(board, size, cell).length === 1);
     last = board.indexOf(0);
     board = slide(board, size, cells[Math.floor(Math.random() * cells.length)]);

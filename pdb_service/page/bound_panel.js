@@ -5,15 +5,16 @@ import { byId, make, setText } from "./elements.js";
 
 /** `view` is the board that is coloured. */
 export function boundPanel(view) {
-  const [root, sums, h, hText] = ["bound", "sums", "h", "h-text"].map(byId);
+  const [root, sums, h, hText, colours] = ["bound", "sums", "h", "h-text", "colours"].map(byId);
   let [answer, chosen, shape, isAdditive, patterns, db] = [null, 0, "", true, [], ""];
+  colours.addEventListener("change", paint);
 
   function showAnswer(newAnswer, database) {
     [answer, isAdditive] = [newAnswer, database?.cost !== "every-move"];
     root.classList.remove("waiting");
     root.hidden = false;
     setText(h, answer.solvable ? answer.h : "–");
-    setText(hText, answer.solvable ? `${answer.h === 1 ? "move" : "moves"} at least; the largest sum is coloured` : "no way to the goal");
+    setText(hText, answer.solvable ? `${answer.h === 1 ? "move" : "moves"} at least: the largest sum` : "no way to the goal");
     if (answer.db !== db) {
       [shape, db] = ["", answer.db];
       sums.replaceChildren();
@@ -23,8 +24,8 @@ export function boundPanel(view) {
     const newShape = JSON.stringify([answer.sums.map(({ values }) => values.length), isAdditive]);
     if (newShape !== shape) build(newShape);
     answer.sums.forEach((sum, index) => fill(sums.children[index], sum));
-    // Another choice lasts until the next board; that of no colours lasts.
-    if (chosen >= 0 && answer.sums[chosen].h < answer.h) chosen = answer.sums.findIndex((sum) => sum.h === answer.h);
+    // Another choice lasts until the next board.
+    if (answer.sums[chosen].h < answer.h) chosen = answer.sums.findIndex((sum) => sum.h === answer.h);
     sums.querySelector(`[value="${chosen}"]`).checked = true;
     paint();
   }
@@ -47,18 +48,16 @@ export function boundPanel(view) {
           make("span", { class: "value" }),
         ),
       );
-      return row(index, nameOfSum(index, answer.sums.length), [
+      return make(
+        "label",
+        { class: "sum" },
+        make("input", { type: "radio", name: "sum", value: index, onchange: () => choose(index) }),
+        make("span", { class: "name", text: nameOfSum(index, answer.sums.length) }),
         make("span", { class: isAdditive ? "terms" : "terms largest" }, ...chips),
         make("span", { class: "total" }, make("span", { class: "unseen", text: " is " }), make("output")),
-      ]);
+      );
     });
-    sums.replaceChildren(...rows, row(-1, "No colours", []));
-    sums.classList.toggle("many", answer.sums[0]?.values.length > 4);
-  }
-
-  function row(index, name, parts) {
-    const input = make("input", { type: "radio", name: "sum", value: index, onchange: () => choose(index) });
-    return make("label", { class: "sum" }, input, make("span", { class: "name", text: name }), ...parts);
+    sums.replaceChildren(...rows);
   }
 
   function fill(rowElement, sum) {
@@ -79,7 +78,7 @@ export function boundPanel(view) {
   }
 
   function paint() {
-    view.colour(chosen < 0 ? null : patterns[chosen]);
+    view.colour(colours.checked && answer?.solvable ? patterns[chosen] : null);
   }
 
   /** Nothing is known of the board: there is no answer, or none any more. */

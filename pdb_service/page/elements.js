@@ -35,14 +35,9 @@ export function showNotice(notice, text, again = null) {
   button.onclick = again;
 }
 
-/** Fill a <select> with [value, text] pairs or {label, options} groups, keeping `value`. */
+/** Fill a <select> with [value, text] pairs, and choose `value`. */
 export function fillSelect(select, choices, value) {
-  const option = ([itsValue, text]) => make("option", { value: itsValue, text });
-  select.replaceChildren(
-    ...choices.map((choice) =>
-      Array.isArray(choice) ? option(choice) : make("optgroup", { label: choice.label }, ...choice.options.map(option)),
-    ),
-  );
+  select.replaceChildren(...choices.map(([itsValue, text]) => make("option", { value: itsValue, text })));
   select.value = value;
 }
 

@@ -3,7 +3,7 @@
 // A line is {boards, tiles, nOwn, step}: `tiles` are its moves, `boards` has one board more, the first `nOwn` moves were
 // made by hand, and `step` is the shown board.
 
-import { boardsAlong, sameBoard, slide } from "./board.js";
+import { boardsAlong, cellSlidingTo, sameBoard, slide } from "./board.js";
 import { moves } from "./elements.js";
 
 export const newLine = (board) => ({ boards: [board], tiles: [], nOwn: 0, step: 0 });
@@ -23,6 +23,33 @@ export function withMove(line, tile, size) {
   if (line.tiles[line.step] === tile) return { ...line, step };
   const board = slide(shown(line), size, shown(line).indexOf(tile));
   return { boards: [...line.boards.slice(0, step), board], tiles: [...line.tiles.slice(0, step - 1), tile], nOwn: step, step };
+}
+
+const DIRECTIONS = { u: "up", l: "left", r: "right", d: "down" };
+const OPPOSITES = { u: "down", l: "right", r: "left", d: "up" };
+
+/**
+ * Play moves that are written as tiles or as directions, until one is illegal. Answers {line, notation, isLegal}.
+ * Directions are the blank's, unless those of the tiles alone lead to the goal, or farther.
+ */
+export function playMoves(text, board, size, goal) {
+  const words = [...text.matchAll(/(up|down|left|right|[udlr])(\d{0,2})/gi)];
+  const letters = words.flatMap(([, word, times]) => Array(Number(times || 1)).fill(word[0].toLowerCase()));
+  const play = (notation, moves, tileOf) => {
+    let line = newLine(board);
+    for (const move of moves) {
+      const tile = tileOf(move, shown(line));
+      if (!boardsAlong(shown(line), [tile], size)) break;
+      line = withMove(line, tile, size);
+    }
+    return { line, notation, isLegal: line.step === moves.length };
+  };
+  if (!letters.length) return play("tiles", text.match(/\d+/g) ?? [], Number);
+  const [blank, tile] = [["blank", OPPOSITES], ["tile-directions", DIRECTIONS]].map(([notation, ways]) =>
+    play(notation, letters, (letter, on) => on[cellSlidingTo(ways[letter], on, size)]),
+  );
+  const rank = ({ line }) => line.step + (sameBoard(shown(line), goal) ? letters.length : 0);
+  return rank(tile) > rank(blank) ? tile : blank;
 }
 
 /** The moves as directions; `letters` are those of the blank's moves up, left, right and down. */

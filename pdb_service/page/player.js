@@ -2,6 +2,7 @@
 
 import { directionOf } from "./board.js";
 import { byId, make, setText } from "./elements.js";
+import { nStepsBack } from "./share.js";
 
 const MOVES_PER_S = [1, 2, 4, 8, 16, 32];
 const GLIDE_MS = 160;
@@ -22,7 +23,7 @@ export function player({ goTo, rejoin, glide }) {
   play.addEventListener("click", toggle);
   byId("first").addEventListener("click", () => go(0));
   byId("last").addEventListener("click", () => go(length));
-  byId("undo").addEventListener("click", () => go(at - 1));
+  byId("undo").addEventListener("click", () => stepBy(-1));
   byId("redo").addEventListener("click", () => go(at + 1));
   scrubber.addEventListener("input", () => go(Number(scrubber.value)));
   byId("rejoin").addEventListener("click", rejoin);
@@ -31,6 +32,13 @@ export function player({ goTo, rejoin, glide }) {
     const by = { ArrowLeft: -1, ArrowUp: -1, ArrowRight: 1, ArrowDown: 1 }[event.key];
     if (by && go(at + by)) event.preventDefault();
   });
+
+  /** Before the line are the positions of the history. */
+  function stepBy(by) {
+    if (at + by >= 0 || !nStepsBack()) return go(at + by);
+    history.back();
+    return true;
+  }
 
   /** Stop playing and go to a step of the line; return whether that changes anything. */
   function go(wanted) {
@@ -70,8 +78,9 @@ export function player({ goTo, rejoin, glide }) {
     play.classList.toggle("playing", timer !== null);
     play.disabled = length === 0;
     play.setAttribute("aria-label", timer ? "Pause" : "Play");
-    play.title = `${timer ? "Pause" : "Play"} (Space, on the board)`;
-    for (const id of ["first", "undo"]) byId(id).disabled = at === 0;
+    play.title = `${timer ? "Pause" : "Play"} (Space)`;
+    byId("first").disabled = at === 0;
+    byId("undo").disabled = at === 0 && !nStepsBack();
     for (const id of ["last", "redo"]) byId(id).disabled = at === length;
   }
 
@@ -116,5 +125,5 @@ export function player({ goTo, rejoin, glide }) {
   }
 
   showSpeed();
-  return { load, showStep, mark, toggle, pause, step: (by) => go(at + by), go };
+  return { load, showStep, mark, toggle, pause, show, step: stepBy, go };
 }

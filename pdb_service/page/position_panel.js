@@ -1,12 +1,16 @@
 // The position: size, goal, sets of boards, and the board as text.
 
 import * as api from "./api.js";
-import { formatBoard, GOAL_NAMES, goalName, MAX_SIDE, MIN_SIDE, namedGoal, parseBoard, parseSize, sizeText } from "./board.js";
+import { formatBoard, GOAL_NAMES, goalName, MAX_SIDE, MIN_SIDE, namedGoal, nCells, parseSize, readRows, sizeText } from "./board.js";
 import { byId, fillSelect, problemText, setText } from "./elements.js";
+import { playMoves } from "./line.js";
 
+const MOVES = /^(?:[\W\d]|up|down|left|right|[udlr])+$/i;
+// A board, and moves behind it: directions at the end, or the last line.
+const BOARD_AND_MOVES = [/^([^]*?)((?:\b(?:(?:up|down|left|right|[udlr])\d*)+\W*)+)$/i, /^([^]*)\n(.*)$/];
 const GOAL_WORDS = { "blank-last": "blank last", "blank-first": "blank first", snail: "snail" };
 
-/** `change` holds size(size), goal(board), position({board, size, goal}) and say(text). */
+/** `change` holds size(size), goal(board), position({board, size, goal, moves}) and say(text). */
 export function positionPanel(change) {
   const [size, goal, goalField, goalText, goalWhy] = ["size", "goal", "goal-field", "goal-text", "goal-why"].map(byId);
   const [set, instance, text, why] = ["set", "instance", "text", "why"].map(byId);
@@ -20,29 +24,61 @@ export function positionPanel(change) {
     else change.goal(namedGoal(goal.value, shown.size));
   });
 
-  reads(text, why, (parsed) => change.position(parsed));
+  reads(text, why, (parsed) => change.position(parsed), readMoves);
   reads(goalText, goalWhy, (parsed) => {
-    if (sizeText(parsed.size) === sizeText(shown.size)) change.goal(parsed.board);
-    else setText(goalWhy, `The board is ${sizeText(shown.size)}, this goal is ${sizeText(parsed.size)}.`);
+    if (!isShown(parsed)) throw new Error(`The board is ${sizeText(shown.size)}, this goal is ${sizeText(parsed.size)}.`);
+    change.goal(parsed.board);
   });
 
-  /** Take what is typed as soon as it is a board of the size that is shown, another size when it is done. */
-  function reads(field, complaint, take) {
-    const read = (isDone) => {
-      const parsed = parseBoard(field.value, shown.size);
-      const isOther = parsed.board && sizeText(parsed.size) !== sizeText(shown.size);
-      setText(complaint, parsed.why ?? (isOther && !isDone ? `A ${sizeText(parsed.size)} board; press Enter to use it.` : ""));
-      field.setAttribute("aria-invalid", Boolean(parsed.why) && isDone);
-      complaint.classList.toggle("wrong", Boolean(parsed.why) && isDone);
-      if (parsed.board && (isDone || !isOther)) take(parsed);
+  function isShown({ size: its }) {
+    return sizeText(its) === sizeText(shown.size);
+  }
+
+  /** Take rows of the size that is shown while they are typed, and all else when it is done; `otherwise(text)` may read it. */
+  function reads(field, complaint, take, otherwise = () => null) {
+    let last = null; // leaving the field does not read it again
+    const tell = (words, isWrong = false) => {
+      setText(complaint, words);
+      field.setAttribute("aria-invalid", isWrong);
+      complaint.classList.toggle("wrong", isWrong);
+      if (isWrong) complaint.scrollIntoView({ block: "nearest" });
+    };
+    const read = async (isDone) => {
+      const typed = field.value;
+      if (isDone && typed === last) return;
+      const rows = readRows(typed);
+      if (!isDone && !(rows && isShown(rows))) return tell("Press Enter to use it.");
+      last = typed;
+      tell("");
+      try {
+        const parsed = rows ?? (await api.readBoard(typed).catch(async (problem) => (await otherwise(typed)) ?? Promise.reject(problem)));
+        if (field.value === typed) take(parsed);
+      } catch (problem) {
+        if (field.value === typed) tell(problemText(problem), true);
+      }
     };
     field.addEventListener("input", (event) => read(event.inputType === "insertFromPaste"));
     field.addEventListener("change", () => read(true));
     field.addEventListener("keydown", (event) => {
       if (event.key !== "Enter" || event.shiftKey) return;
       event.preventDefault();
+      last = null;
       read(true);
     });
+  }
+
+  /** {board, size, moves} of a text of a board and moves, or of moves for the board that is shown; null if it is neither. */
+  async function readMoves(typed) {
+    for (const pattern of BOARD_AND_MOVES) {
+      const [, before = "", moves] = pattern.exec(typed.trim()) ?? [];
+      const its = /\d/.test(before) && (readRows(before) ?? (await api.readBoard(before).catch(() => null)));
+      if (its) return { ...its, moves };
+    }
+    if (!MOVES.test(typed)) return null;
+    const { line, isLegal } = playMoves(typed, shown.board, shown.size, shown.goal);
+    // Rows, or as many numbers as cells, are rather a board with a mistake.
+    const isBoard = typed.match(/\d+/g)?.length === nCells(shown.size) || /[/\n]/.test(typed);
+    return line.step && (isLegal || !isBoard) ? { ...shown, moves: typed } : null;
   }
 
   set.addEventListener("change", async () => {
@@ -82,9 +118,8 @@ export function positionPanel(change) {
     for (let height = MIN_SIDE; height <= MAX_SIDE; height++) {
       for (let width = MIN_SIDE; width <= MAX_SIDE; width++) all.push(`${width}x${height}`);
     }
-    const group = (label, sizes) => ({ label, options: sizes.map((name) => [name, name.replace("x", " × ")]) });
-    const groups = [group("Served here", served), group("Without tables here", all.filter((name) => !served.includes(name)))];
-    fillSelect(size, groups.filter(({ options }) => options.length), shown ? sizeText(shown.size) : "");
+    const options = [...served, ...all.filter((name) => !served.includes(name))].map((name) => [name, `${name.replace("x", " × ")}${served.includes(name) ? "" : " (no table)"}`]);
+    fillSelect(size, options, sizeText(shown.size));
   }
 
   function show(position) {

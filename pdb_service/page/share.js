@@ -1,10 +1,10 @@
-// The address: #board=1,2,3/4,5,6/7,0,8&goal=snail&db=8&moves=5,6&solution=7,8&step=2; and copying.
+// The address, #board=1,2,3/4,5,6/7,0,8&goal=snail&db=8&moves=5,6&solution=7,8&step=2; commands and copying.
 
-import { formatBoard } from "./board.js";
+import { formatBoard, goalName, nCells, sizeText } from "./board.js";
 
 const WAIT_MS = 200;
 const MOST_MOVES = 2000;
-let timer = null;
+let [timer, waiting] = [null, null];
 
 /** {board, goal, db} as texts or null, {moves, solution} as tiles, and the step, as they stand in the address. */
 export function readAddress() {
@@ -31,7 +31,27 @@ export function addressOf({ line, size, goalText, db }) {
 /** Write the address, not at every step of a fast player: browsers refuse that. */
 export function writeAddress(position) {
   clearTimeout(timer);
-  timer = setTimeout(() => history.replaceState(null, "", addressOf(position)), WAIT_MS);
+  waiting = addressOf(position);
+  timer = setTimeout(() => flushAddress(), WAIT_MS);
+}
+
+/** Write the address that waits now: as it is, or as a step of the history. The state is the number of steps before it. */
+export function flushAddress(isStep = false) {
+  clearTimeout(timer);
+  if (waiting === null) return;
+  if (isStep) history.pushState(nStepsBack() + 1, "", waiting);
+  else history.replaceState(history.state, "", waiting);
+  waiting = null;
+}
+
+export const nStepsBack = () => history.state ?? 0;
+
+/** The command that serves a size and a goal. A standard table is for all goals with the blank in a corner. */
+export function commandFor({ size, goal }) {
+  const [its, name, blank] = [sizeText(size), goalName(goal, size), goal.indexOf(0)];
+  if ([0, size.width - 1, nCells(size) - size.width, nCells(size) - 1].includes(blank)) return `pdb serve --size ${its}`;
+  const file = `data/${its}-${name ?? "goal"}.h5`;
+  return `pdb build auto --size ${its} --goal ${name ?? `"${formatBoard(goal, size)}"`} --out ${file} && pdb serve --db ${file}`;
 }
 
 export async function copy(text, button) {

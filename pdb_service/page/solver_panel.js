@@ -101,7 +101,7 @@ export function solverPanel({ found, isOnTheWay, say, idle }) {
       byId("solution-problem").querySelector("button").textContent = "Search longer";
       return say(`A limit was reached. At least ${moves(result.lower_bound)} are needed.`);
     }
-    const sentence = `${moves(result.length)}${isOnTheWay() ? " from here" : ""}${result.optimal ? ", the shortest" : ""}`;
+    const sentence = `${moves(result.length)}${isOnTheWay() ? " from here" : ""}${result.optimal ? ", the minimum" : ""}`;
     const effort = `${count(result.generated)} ${result.generated === 1 ? "node" : "nodes"} in ${duration(result.seconds)}`;
     text.replaceChildren(make("strong", { text: sentence }), make("span", { text: effort }));
     say(`Found: ${sentence}.`);
@@ -112,7 +112,7 @@ export function solverPanel({ found, isOnTheWay, say, idle }) {
     const rows = result.thresholds ?? [];
     details.hidden = rows.length === 0;
     const most = Math.log1p(Math.max(...rows.map((row) => row.generated), 1));
-    const head = ["Threshold", "Nodes", "", "Time"].map((name) => make("th", { scope: "col", text: name }));
+    const head = ["Threshold", "Nodes", "", "Time"].map((name) => (name ? make("th", { scope: "col", text: name }) : make("td")));
     const body = rows.map((row) => {
       const bar = make("span", { class: "bar" });
       bar.style.setProperty("--share", Math.log1p(row.generated) / most);
@@ -149,7 +149,7 @@ export function solverPanel({ found, isOnTheWay, say, idle }) {
     byId("solution-problem").querySelector("button").textContent = "Try again";
   }
 
-  return { solve, allow, cancel, clear, isSearching: () => abort !== null };
+  return { solve, limit: () => Number(seconds.value), allow, cancel, clear, isSearching: () => abort !== null };
 }
 
 const limitText = (seconds) => (seconds < 60 ? `${seconds} s` : `${Number((seconds / 60).toFixed(1))} min`);

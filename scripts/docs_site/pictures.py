@@ -32,7 +32,7 @@ def frame(visit: Visit) -> Image.Image:
 
 
 def main() -> None:
-    look = {"width": 1080, "height": 840}
+    look = {"width": 1440, "height": 960}
     with (
         serving(table_file("663", "4x4", encoding="bits")) as server,
         browser() as chromium,

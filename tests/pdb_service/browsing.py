@@ -12,6 +12,10 @@ from playwright.sync_api import Browser, Locator, Page, expect, sync_playwright
 
 from pdb_core.puzzle import Tiles
 
+FAR_ADDRESS = "#board=8,6,7/2,5,4/3,0,1"
+NEAR: Tiles = (1, 2, 3, 4, 5, 6, 0, 7, 8)  # 7 and 8 slide left
+NEAR_ADDRESS = "#board=1,2,3/4,5,6/0,7,8"
+HOSTILE = "<img src=x onerror=document.title='taken'>"
 _NAMES = ("chromium", "chromium-browser", "google-chrome")
 # No sandbox, because tests may run as root in a container; no requests to other hosts.
 _OPTIONS = """

@@ -3,9 +3,11 @@
 from collections.abc import Iterator
 
 import pytest
+from playwright.sync_api import Browser
 
 from pdb_query import Database, open_database
 from tests.pdb_service.app_requests import HeldSolvers
+from tests.pdb_service.browsing import Visit, browser, visiting
 from tests.pdb_service.server import Server, serving
 from tests.tables import table_file
 
@@ -35,3 +37,15 @@ def strict() -> Iterator[Server]:
     """Yield a server with small limits."""
     with serving(table_file("663", "4x4"), options=["--solves", "1", "--grace", "0"], settings=STRICT) as running:
         yield running
+
+
+@pytest.fixture(scope="session")
+def chromium() -> Iterator[Browser]:
+    with browser() as running:
+        yield running
+
+
+@pytest.fixture
+def visit(chromium: Browser, server: Server) -> Iterator[Visit]:
+    with visiting(chromium, server.url) as visit:
+        yield visit

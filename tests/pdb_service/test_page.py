@@ -2,48 +2,22 @@
 
 import json
 import re
-import shlex
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, expect
 
-from pdb_core.puzzle import Board, Tiles, format_board, is_solvable, parse_goal, random_boards
-from pdb_query import read_instances
 from pdb_service.app import create_app
 from pdb_service.openapi import openapi
-from solver.moves import directions
-from tests.command_line import BOARD, pdb, python
+from tests.command_line import BOARD
 from tests.pdb_service.app_requests import GOAL
-from tests.pdb_service.browsing import Visit, browser, visiting
+from tests.pdb_service.browsing import FAR_ADDRESS, HOSTILE, NEAR, NEAR_ADDRESS, Visit, visiting
 from tests.pdb_service.server import Server, serving
-from tests.solving import HARDEST_8, SIZES
 from tests.tables import table_file
 
 pytestmark = pytest.mark.xdist_group("browser")
-FAR_ADDRESS = "#board=8,6,7/2,5,4/3,0,1"
 WORST = "0 12 9 13/15 11 10 14/3 7 2 5/4 8 6 1"  # a search that outlasts a test
-NEAR: Tiles = (1, 2, 3, 4, 5, 6, 0, 7, 8)  # 7 and 8 slide left
-NEAR_ADDRESS = "#board=1,2,3/4,5,6/0,7,8"
-HOSTILE = "<img src=x onerror=document.title='taken'>"
-
-
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[Browser]:
-    with browser() as running:
-        yield running
-
-
-@pytest.fixture
-def visit(chromium: Browser, server: Server) -> Iterator[Visit]:
-    with visiting(chromium, server.url) as visit:
-        yield visit
-
-
-# Rows of a size that the page has not, and not of 4x4.
-EIGHT_WIDE = "0 2 3 4 5 6 7 8\n1 9 10 11 12 13 14 15"
 
 
 def stream(visit: Visit, *events: tuple[str, dict[str, Any]]) -> None:
@@ -55,37 +29,12 @@ def stream(visit: Visit, *events: tuple[str, dict[str, Any]]) -> None:
 # The board
 
 
-def test_typed_boards_are_read_in_any_form_or_explained(visit: Visit) -> None:
-    visit.open()
-    visit.shows("#h", re.compile(r"^\d+$"))
-    for text in (
-        BOARD,
-        "8,6,7,2,5,4,3,0,1",
-        "8 6 7\n2 5 4\n3 _ 1",
-        "[8, 6, 7, 2, 5, 4, 3, 0, 1]",
-        "[[8 6 7]\n [2 5 4]\n [3 0 1]]",
-    ):
-        visit.choose("#size", "4x4")
-        visit.counts(".tile", 15)
-        visit.type_board(text)
-        visit.expect_board(HARDEST_8)
-    visit.has_address(re.escape(FAR_ADDRESS))
-    for text, why in (
-        ("1 2 3/4 5", "lengths"),
-        (EIGHT_WIDE, "8x2 is not a size"),
-        (HOSTILE, "<img"),
-        ("1 2 3/4 5 6/7 8 8", "8 is there twice"),
-    ):
-        visit.type_board(text)
-        visit.tells("#why", why)
-        expect(visit.at("#text")).to_have_attribute("aria-invalid", "true")
-    visit.expect_board(HARDEST_8)
-    visit.check_looks()
-
-
-def test_page_says_what_it_is_and_explains_its_words(visit: Visit) -> None:
+def test_page_says_what_it_is_fills_the_window_and_explains_its_words(visit: Visit) -> None:
     visit.open()
     visit.tells("body p >> nth=0", "analysis board for sliding-tile puzzles")
+    visit.page.set_viewport_size({"width": 1280, "height": 800})
+    fills = "[document.documentElement.scrollHeight, document.querySelector('#board').clientHeight > 500]"
+    assert visit.page.evaluate(fills) == [800, True]
     visit.click("#help")
     visit.shows("#help-dialog dt", ["Distance", "Pattern", "h", "Reflection", "Threshold"])
     visit.check_looks()
@@ -106,7 +55,7 @@ def test_page_of_the_api_lists_every_route(visit: Visit) -> None:
 
 def test_hostile_text_is_shown_as_text(visit: Visit) -> None:
     """Text in the address, and the texts of a server."""
-    visit.open(f"{FAR_ADDRESS}&goal={HOSTILE}&db={HOSTILE}")
+    visit.open(f"{FAR_ADDRESS}&db={HOSTILE}")
     visit.shows("#h", "31")
     stream(visit, ("problem", {"title": HOSTILE, "status": 422, "detail": HOSTILE}))
     visit.click("#solve")
@@ -131,21 +80,36 @@ def test_clicks_and_arrow_keys_slide_tiles(visit: Visit) -> None:
     visit.expect_board((1, 2, 3, 4, 6, 8, 7, 5, 0))
 
 
-def test_letters_act_only_while_the_board_has_focus(visit: Visit) -> None:
+def test_keys_act_wherever_the_focus_is_except_in_fields_and_settings_are_kept(visit: Visit) -> None:
     visit.open(FAR_ADDRESS)
     visit.shows("#h", "31")
+    visit.click("#copies-title")
+    visit.choose("#level", "hard")
+    for css in ("#text", "#level", "#speed"):
+        visit.at(css).focus()
+        for key in ("h", "."):
+            visit.press(key)
+    visit.page.evaluate("document.activeElement.blur()")
+    visit.complaints.clear()  # of the answer with 422
+    expect(visit.at("#best")).to_be_checked()
+    visit.press("Enter")
+    visit.shows("#step", "0 / 31")
+    visit.press(".")
+    visit.press("ArrowRight")
+    visit.shows("#step", "2 / 2")
+    visit.click("#best")  # a click leaves the focus at the board
+    visit.press(",")
+    visit.shows("#step", "1 / 2")
+    visit.counts(".ringed", 0)
     visit.at("#shuffle").focus()
     visit.press("h")
-    visit.page.evaluate("document.activeElement.blur()")
-    for key in ("h", ".", "Enter", " "):
-        visit.press(key)
     expect(visit.at("#best")).to_be_checked()
-    visit.tells("#solution-text", "press Solve")
-    visit.expect_board(HARDEST_8)
-    visit.tile(8).focus()
-    visit.press("H")
-    expect(visit.at("#best")).not_to_be_checked()
-    visit.counts(".ringed", 0)
+    visit.at("#letter-keys").uncheck()
+    visit.press("h")
+    visit.page.reload()
+    expect(visit.at("#best")).to_be_checked()
+    expect(visit.at("#letter-keys")).not_to_be_checked()
+    visit.has_value("#level", "hard")
 
 
 def test_dragging_slides_tiles_and_a_short_drag_does_not(visit: Visit) -> None:
@@ -171,22 +135,7 @@ def test_unsolvable_board_is_explained_and_repaired(visit: Visit) -> None:
     visit.expect_board((2, 1, 3, 4, 5, 6, 8, 7, 0))
 
 
-def test_address_holds_board_goal_and_database(visit: Visit) -> None:
-    visit.open(FAR_ADDRESS)
-    name = visit.at("#database option").nth(2).get_attribute("value")
-    visit.choose("#database", str(name))
-    visit.choose("#goal", "blank-first")
-    visit.has_address(r"&goal=blank-first&db=.+")
-    visit.page.reload()
-    visit.has_value("#goal", "blank-first")
-    visit.has_value("#database", str(name))
-    visit.expect_board(HARDEST_8)
-    visit.page.evaluate("location.hash = 'board=1,2,3/4,5,6/7,0,8'")
-    visit.expect_board((1, 2, 3, 4, 5, 6, 7, 0, 8))
-    visit.has_value("#goal", "blank-last")
-
-
-# Lower bounds, moves, instances, goals
+# Lower bounds and moves
 
 
 def test_largest_sum_colours_the_board_and_others_can_be_chosen(visit: Visit, server: Server) -> None:
@@ -196,6 +145,8 @@ def test_largest_sum_colours_the_board_and_others_can_be_chosen(visit: Visit, se
     assert [each["h"] for each in sums] == [21, 25]
     visit.open(f"#board={text}&db={name}")
     expect(visit.at("#sums input[value='1']")).to_be_checked()
+    visit.counts(".mark:visible", 0)
+    visit.at("#letters").check()
     for index in (1, 0):
         visit.at(f"#sums input[value='{index}']").check()
         for letter, tiles in zip("ABC", sums[index]["patterns"], strict=True):
@@ -222,96 +173,6 @@ def test_every_move_is_listed_with_its_distance_best_first_and_best_moves_are_ma
     visit.type_board(WORST)
     visit.shows("#distance", re.compile("^≥ 6[0-9]$"))
     expect(visit.at("#moves td").first).to_have_text(re.compile("^≥ 6"))
-
-
-def test_instance_sets_are_chosen_and_keep_their_goals(visit: Visit) -> None:
-    visit.open()
-    for name, goal in (("korf100", "blank-first"), ("hardest80", "blank-last")):
-        visit.choose("#set", name)
-        visit.choose("#instance", "4")
-        instance = list(read_instances(name, None))[4]
-        visit.expect_board(instance.board)
-        visit.has_value("#goal", goal)
-        visit.tells("#status", f"known to take {instance.optimal_length} moves")
-
-
-def test_goals_by_name_and_typed_are_shown(visit: Visit) -> None:
-    visit.open(NEAR_ADDRESS)
-    visit.choose("#goal", "blank-first")
-    visit.click("#to-goal")
-    visit.expect_board((0, 1, 2, 3, 4, 5, 6, 7, 8))
-    visit.choose("#goal", "typed")
-    for text in ("8 7 x", "8 7 6/5 4 3/2 1 0"):
-        visit.enter("#goal-text", text)
-        visit.shows("#goal-why", re.compile("number" if "x" in text else "^$"))
-    visit.click("#shuffle")
-    expect(visit.at("#solve")).to_be_enabled()
-    visit.click("#to-goal")
-    visit.expect_board((8, 7, 6, 5, 4, 3, 2, 1, 0))
-    visit.shows("#h", "0")
-
-
-def test_size_without_tables_has_solve_off_and_a_command_that_works(
-    chromium: Browser, visit: Visit, tmp_path: Path
-) -> None:
-    visit.open()
-    visit.shows("#size optgroup[label='Served here']", "4 \u00d7 43 \u00d7 3")
-    visit.choose("#size", "3x2")
-    expect(visit.at("#solve")).to_be_disabled()
-    visit.hides("#analysis")
-    visit.check_looks()
-    build, serve = str(visit.at("#command").text_content()).split(" && ")
-    pdb(*build.split()[1:], code=0, cwd=tmp_path)
-    assert serve.startswith("pdb serve --db ")
-    with serving(tmp_path / serve.split()[-1]) as server, visiting(chromium, server.url) as other:
-        other.open()
-        other.has_value("#size", "3x2")
-        other.shows("#distance", re.compile(r"^\d+$"))
-    visit.choose("#size", "4x4")
-    visit.hides("#problem")
-    expect(visit.at("#solve")).to_be_enabled()
-
-
-def test_shuffle_makes_easy_random_and_hard_boards(visit: Visit) -> None:
-    visit.open(NEAR_ADDRESS)
-    for level, distances in (("easy", range(1, 10)), ("random", range(1, 32)), ("hard", range(25, 32))):
-        visit.choose("#level", level)
-        before = visit.at("#text").input_value()
-        visit.click("#shuffle")
-        expect(visit.at("#text")).not_to_have_value(before)
-        visit.shows("#distance", re.compile(f"^({'|'.join(map(str, distances))})$"))
-
-
-def test_position_is_copied_for_curl_python_and_programs(visit: Visit, server: Server) -> None:
-    visit.page.context.grant_permissions(["clipboard-read", "clipboard-write"])
-    visit.open(FAR_ADDRESS)
-    visit.shows("#h", "31")
-    copied = []
-    for button in visit.at("#copies button").all():
-        button.click()
-        expect(button).to_have_text("Copied")
-        copied.append(visit.page.evaluate("navigator.clipboard.readText()"))
-    link, _, _, _, curl, program, body = copied
-    assert link == f"{server.url}/{FAR_ADDRESS}"
-    assert server.ask(shlex.split(curl)[1].removeprefix(server.url)).json["h"] == 31
-    assert "h=31" in python(program).stdout
-    assert server.ask("/v1/solve", body.encode()).json["length"] == 31
-
-
-def test_moves_are_copied_as_tiles_and_as_directions(visit: Visit) -> None:
-    visit.page.context.grant_permissions(["clipboard-read", "clipboard-write"])
-    visit.open(FAR_ADDRESS)
-    visit.click("#solve")
-    visit.shows("#step", "0 / 31")
-    found = {}
-    for value in ("moves", "blank", "tile"):
-        button = visit.at(f'#copies button[value="{value}"]')
-        button.click()
-        expect(button).to_have_text("Copied")
-        found[value] = visit.page.evaluate("navigator.clipboard.readText()")
-    board = Board("8 6 7/2 5 4/3 0 1")
-    tiles = list(map(int, found["moves"].split()))
-    assert [directions(board, tiles, of, board.size) for of in ("blank", "tile")] == [found["blank"], found["tile"]]
 
 
 # Solving
@@ -369,7 +230,7 @@ def test_own_line_is_compared_with_the_optimum_undone_and_kept_in_the_address(vi
     visit.tile(4).click()
     visit.shows("#step", "3 / 3")
     visit.click("#solve")
-    visit.tells("#solution-text", "3 moves from here, the shortest")
+    visit.tells("#solution-text", "3 moves from here, the minimum")
 
 
 def test_search_that_lasts_shows_progress_and_is_cancelled(visit: Visit) -> None:
@@ -385,7 +246,7 @@ def test_search_that_lasts_shows_progress_and_is_cancelled(visit: Visit) -> None
     # Another solve does not wait for the cancelled one.
     visit.type_board(BOARD)
     visit.click("#solve")
-    visit.tells("#solution-text", "31 moves, the shortest")
+    visit.tells("#solution-text", "31 moves, the minimum")
 
 
 # Failures
@@ -449,33 +310,3 @@ def test_server_that_is_gone_is_asked_again(visit: Visit) -> None:
     visit.shows("#distance", "1")
     visit.hides("#problem")
     visit.complaints.clear()  # of the requests that failed
-
-
-# board.js against Python
-
-
-def test_boards_in_the_browser_are_those_of_python(visit: Visit) -> None:
-    visit.open()
-    cases = []
-    for size in SIZES:
-        for row in random_boards(size, parse_goal("snail", size), 3, size.n_cells).tolist():
-            swapped = (row[1], row[0], *row[2:])
-            text = format_board(swapped, size)
-            assert Board(text) == swapped
-            goals = [parse_goal(name, size) for name in ("blank-last", "blank-first", "snail")]
-            cases.append([text, swapped, goals, [is_solvable(swapped, each, size) for each in goals]])
-    wrong = visit.page.evaluate(
-        """async (cases) => {
-          const { parseBoard, namedGoal, isSolvable, formatBoard, GOAL_NAMES } = await import("/page/board.js");
-          return cases.filter(([text, board, goals, solvable]) => {
-            const read = parseBoard(text);
-            const named = GOAL_NAMES.map((name) => namedGoal(name, read.size));
-            const lines = parseBoard(text.replaceAll("/", "\\n"));
-            return JSON.stringify(lines) !== JSON.stringify(read)
-              || JSON.stringify([read.board, named, named.map((goal) => isSolvable(board, goal, read.size))])
-              !== JSON.stringify([board, goals, solvable]) || formatBoard(board, read.size) !== text;
-          });
-        }""",
-        cases,
-    )
-    assert wrong == []

@@ -2,8 +2,8 @@
 
 import contextlib
 import importlib
+import itertools
 import sys
-from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -31,7 +31,15 @@ class ServedTableOptions(TableOptions):
         typer.Option(
             metavar="FILE",
             help="Table file, made by pdb build. Repeat the option for several. The first of a size is the default of "
-            "that size. Without --db, the standard tables of 4x4 and 3x3 are used.",
+            "that size.",
+        ),
+    ] = None
+    size: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="WxH",
+            help="Serve the standard tables of this size, too. Repeat the option for several. Without --db and --size, "
+            "those of 4x4 and 3x3 are served.",
         ),
     ] = None
     verify: VerifyOption = True
@@ -104,8 +112,8 @@ class SearchQueueOptions:
 def serve(tables: ServedTableOptions, network: NetworkOptions, searches: SearchQueueOptions) -> None:
     """Look up and solve boards over HTTP, with a page at /.
 
-    docs/http.md describes the requests. Without --db, the standard tables are built at the first use, and boards of 3x3
-    are served meanwhile.
+    docs/http.md describes the requests. The standard tables of a size are built at the first use, and what is ready is
+    served meanwhile.
     """
     prepare("the search for tables")
     try:
@@ -115,7 +123,7 @@ def serve(tables: ServedTableOptions, network: NetworkOptions, searches: SearchQ
     import faulthandler
     import logging
 
-    from pdb_core.board_size import BoardSize
+    from pdb_core.board_size import parse_size
     from pdb_core.puzzle import blank_last
     from pdb_core.resources import available_cores
     from pdb_service.app import create_app
@@ -143,11 +151,11 @@ def serve(tables: ServedTableOptions, network: NetworkOptions, searches: SearchQ
         def opened(path: Path) -> "Database":
             return stack.enter_context(open_file(path, tables.load, verify=tables.verify))
 
+        given = [*map(opened, tables.db or ())]
+        sizes = map(parse_size, tables.size or (() if tables.db else ("3x3", "4x4")))
         # Standard tables are built and opened one after another, while the service runs.
-        sizes = BoardSize(3, 3), BoardSize(4, 4)
-        databases: Iterable[Database] = (opened(standard_table(size, blank_last(size), message)) for size in sizes)
-        if tables.db:
-            databases = [*map(opened, tables.db)]
+        built = (opened(standard_table(size, blank_last(size), message)) for size in sizes)
+        databases = itertools.chain(given, built)
         address, port = listener.getsockname()[:2]
         url = f"http://{f'[{address}]' if ':' in address else address}:{port}/"
         message(f"listening on {url}")
