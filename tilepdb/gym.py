@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from pdb_core.arguments import as_choice, as_count, check_kind
 from pdb_core.board_size import SizeLike
+from pdb_core.messages import how_to_install
 from pdb_core.puzzle import Board
 from pdb_core.types import BLANK, N_MOVES
 from pdb_study.labels import RandomWalks
@@ -21,7 +22,7 @@ from tilepdb.solver import Solver
 try:
     import gymnasium
 except ImportError as error:
-    raise ImportError("tilepdb.gym needs gymnasium: pip install 'tile-pdb[gym]'", name=error.name) from error
+    raise ImportError(f"tilepdb.gym needs gymnasium: {how_to_install('gym')}", name=error.name) from error
 
 Observation = npt.NDArray[np.uint8]
 
