@@ -39,7 +39,7 @@ def strict() -> Iterator[Server]:
         yield running
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")  # while it runs, no other test of the process can run an event loop
 def chromium() -> Iterator[Browser]:
     with browser() as running:
         yield running
