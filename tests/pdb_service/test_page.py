@@ -90,6 +90,7 @@ def test_keys_act_wherever_the_focus_is_except_in_fields_and_settings_are_kept(v
         for key in ("h", "."):
             visit.press(key)
     visit.page.evaluate("document.activeElement.blur()")
+    expect(visit.at("#text")).to_have_attribute("aria-invalid", "true")
     visit.complaints.clear()  # of the answer with 422
     expect(visit.at("#best")).to_be_checked()
     visit.press("Enter")
