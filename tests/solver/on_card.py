@@ -79,6 +79,19 @@ def test_boards_together_have_the_counts_of_the_processor(
         assert len(found.result(row).moves or ()) == expected.lengths[row]
 
 
+def test_boards_that_are_their_own_image_have_the_counts_of_the_processor(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Together, and alone: only some of their first moves are searched."""
+    (database,) = databases("1,2,5/3,4,6/7,8", "3x3")
+    processor, card = Solver(database), Solver(database, device="cuda")
+    boards = [(1, 2, 3, 4, 0, 8, 7, 6, 5), (0, 4, 3, 2, 1, 8, 7, 6, 5), (1, 8, 2, 6, 0, 3, 4, 7, 5)]
+    for least in (1, 2):
+        monkeypatch.setattr(search_module, "_LEAST_BOARDS", least)
+        for board in boards:
+            expected, found = processor.solve(board), card.solve(board)
+            assert found.length == expected.length
+            assert node_counts(found.thresholds[:-1]) == node_counts(expected.thresholds[:-1])
+
+
 def test_more_than_32_units_are_searched() -> None:
     units = distinct_units(Solver(*databases("pairs triples", "5x5")).ida_star.engine.sums)
     assert 32 < len(units) <= MAX_UNITS
