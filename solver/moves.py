@@ -59,8 +59,8 @@ def parse_moves(moves: str, notation: Notation = "tiles") -> list[int | str]:
     pattern = _TILE if notation == "tiles" else _DIRECTION
     if odd := pattern.sub("", moves):
         raise MovesError(
-            f"moves {as_typed(moves)!r}: {as_typed(odd, 40)!r} is no move in the notation {notation}; write tiles as "
-            "12 11 (tiles), or directions as R U, in which the blank moves (blank) or the tile (tile-directions)"
+            f"moves {as_typed(moves)!r}: {as_typed(odd, 40)!r} is no move in the notation {notation}; the "
+            "notations are tiles (12 11), blank (R U: the blank moves) and tile-directions (R U: the tile moves)"
         )
     found = pattern.findall(moves)
     if notation == "tiles":

@@ -29,7 +29,7 @@ READ = (
     ("tile-directions", "upright", list("DL")),
 )
 REFUSED = (
-    ("tiles", "12 R", "'R' is no move in the notation tiles; .* the blank moves .blank. or the tile .tile-d"),
+    ("tiles", "12 R", "'R' is no move in the notation tiles; .* blank .R U: the blank moves. and tile-d"),
     ("tiles", "12345", "'12345' is no"),
     ("tiles", "3 -1", "'-' is no"),
     ("tiles", 1.5, "moves is 1.5; give a text"),
