@@ -204,6 +204,8 @@ def _parse_header(line: _Line, tile_number: TileNumber | None) -> list[str] | No
         return None
     if "board" in columns:
         return columns
+    if "board" in re.split("[;\t]", line.text.lower()):
+        raise InstanceError(f"{line.where}: the columns of {as_typed(line.text)!r} need commas between them")
     if tile_number is None and all(re.fullmatch("[a-z_]{2,}", column) for column in columns):
         raise InstanceError(
             f"{line.where}: no column of {as_typed(line.text)!r} is named board; name that of the boards"

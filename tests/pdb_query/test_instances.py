@@ -99,6 +99,11 @@ def test_standard_input_is_read_as_it_comes() -> None:
         ),
         ("board,goal\n1 2 3 0,1 2 3/4 0 5\n", GoalError, "line 2: goal .* is 3x2 by its rows, and a 2x2 board is"),
         ("id,goal\na,b\n", InstanceError, "line 1: no column of 'id,goal' is named board; name that of the boards"),
+        (
+            "id;board;moves\na;1 2 3/4 0 6/7 5 8;5 8\n",
+            InstanceError,
+            "line 1: the columns of .* need commas between them",
+        ),
         ("hello there\n1 2 3 0", BoardError, "line 1: board size 'hello there' is not of the form WIDTHxHEIGHT"),
         ("3\n1 2 3\n4 0 5\n7 8", BoardError, "line 1: 8 numbers follow; a board of 3 rows and 3 columns has 9"),
         ("33 33\n1 2 3", BoardError, "line 1: board size 33x33 is not supported"),
