@@ -16,7 +16,7 @@ from tests.pdb_service.browsing import FAR_ADDRESS, HOSTILE, NEAR, NEAR_ADDRESS,
 from tests.pdb_service.server import Server, serving
 from tests.solving import HARDEST_8, SIZES
 
-pytestmark = pytest.mark.xdist_group("browser")
+pytestmark = pytest.mark.xdist_group("browser position")
 # Rows of a size that the page has not, and not of 4x4.
 EIGHT_WIDE = "0 2 3 4 5 6 7 8\n1 9 10 11 12 13 14 15"
 
