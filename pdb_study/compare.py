@@ -243,7 +243,7 @@ def _by_length(solved: Sequence[Solution]) -> Iterator[LengthMeans]:
 
 
 def effective_branching_factor(generated: float, length: int) -> float | None:
-    """Return the branching factor of a uniform tree with so many nodes below its root; None for length 0.
+    """Return the branching factor of a uniform tree that has `generated` nodes below its root; None for length 0.
 
     >>> effective_branching_factor(52, 5)  # Russell and Norvig, section 3.6.1
     1.916729

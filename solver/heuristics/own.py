@@ -37,7 +37,7 @@ def own_heuristic(function: Any, goal: Tiles) -> int:
 
 
 def as_function_of_board(function: Any, goal: Tiles) -> Callable[[Tiles], Any]:
-    """Return a compiled heuristic as a function of a board. Raises as `own_heuristic`."""
+    """Return a compiled heuristic as a function of a board. Raises what `own_heuristic` raises."""
     own_heuristic(function, goal)
     return lambda board: function(_cells(board))
 

@@ -1,4 +1,4 @@
-"""Boards that are their own image in a symmetry of the goal: of moves that are images of each other one is enough.
+"""First moves of boards that a symmetry of the goal maps to themselves: of moves that it exchanges, one is enough.
 
 The image of a solution is a solution of the same board, with the images of its moves. So some optimal solution begins
 with a move that is kept, see `kept_moves`.
