@@ -170,10 +170,10 @@ def test_bytes_of_a_file_do_not_depend_on_the_blocks(
 
 
 def test_npz_is_written_from_one_block_in_memory_at_a_time(tmp_path: Path) -> None:
-    joined = np.zeros(200_000, [("board", np.uint8, 6), ("distance", np.int16)])
+    joined = np.zeros(2_000_000, [("board", np.uint8, 6), ("distance", np.int16)])
     with (tmp_path / "a.npz").open("wb") as file:
         tracemalloc.start()
-        WRITERS[".npz"](file, rows_in_blocks(joined, 1000), "{}")
+        WRITERS[".npz"](file, rows_in_blocks(joined, 10_000), "{}")
         peak = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
     assert peak < joined.nbytes / 10
