@@ -26,6 +26,8 @@ STANDARD_INPUT = "-"
 
 # Returns the number of a tile that is written as a word. Raises `BoardError`.
 TileNumber = Callable[[str], str]
+# Takes the error of a row of CSV.
+Refused = Callable[[InputError], None]
 
 
 @dataclass(frozen=True)
@@ -72,6 +74,7 @@ def read_instances(
     size: SizeLike | None = None,
     *,
     tile_number: TileNumber | None = None,
+    refused: Refused | None = None,
     stdin: BinaryIO | None = None,
 ) -> Iterator[Instance]:
     """Yield the boards of a named set, of a file, or of standard input (`-`), one by one as they are read.
@@ -87,6 +90,8 @@ def read_instances(
         Size of boards that are written as one row.
     tile_number
         Replaces each word of a board before it is read, for tiles that are not numbers.
+    refused
+        Is called with the error of each invalid row of CSV, and the rows after it are read. By default it is raised.
     stdin
         Replaces standard input.
 
@@ -104,25 +109,33 @@ def read_instances(
     >>> sum(1 for instance in read_instances("korf100"))
     100
     """
-    check_functions(tile_number=tile_number)
+    check_functions(tile_number=tile_number, refused=refused)
     size = None if size is None else as_size(size)
     path = as_path(source, "source")
     if source == STANDARD_INPUT:
         if stdin is not None and not hasattr(stdin, "readline"):
             raise refusal(stdin, "stdin", "an open binary file")
-        yield from _parse(_lines(stdin or _standard_input(), "standard input"), size, tile_number, waits=True)
-        return
-    if isinstance(source, str):
-        path = instance_sets().get(source, path)
-    is_empty = True
-    for instance in _read_file(path, str(source), size, tile_number):
-        is_empty = False
-        yield instance
+        found = _parse(_lines(stdin or _standard_input(), "standard input"), size, tile_number, waits=True)
+    else:
+        if isinstance(source, str):
+            path = instance_sets().get(source, path)
+        found = _read_file(path, str(source), size, tile_number)
+    is_empty = source != STANDARD_INPUT
+    for instance in found:
+        if isinstance(instance, Instance):
+            is_empty = False
+            yield instance
+        elif refused is None:
+            raise instance
+        else:
+            refused(instance)
     if is_empty:
         raise InstanceError(f"{as_typed(str(source))} holds no board; name a file or a set that does")
 
 
-def _read_file(path: Path, source: str, size: BoardSize | None, tile_number: TileNumber | None) -> Iterator[Instance]:
+def _read_file(
+    path: Path, source: str, size: BoardSize | None, tile_number: TileNumber | None
+) -> Iterator[Instance | InputError]:
     shown = as_typed(source)
     try:
         with path.open("rb") as file:
@@ -176,7 +189,7 @@ def _lines(file: BinaryIO, name: str) -> Iterator[_Line]:
 
 def _parse(
     lines: Iterator[_Line], size: BoardSize | None, tile_number: TileNumber | None, *, waits: bool = False
-) -> Iterator[Instance]:
+) -> Iterator[Instance | InputError]:
     for first in lines:
         if first.text and not first.text.startswith("#"):
             columns = _parse_header(first, tile_number)
@@ -215,20 +228,29 @@ def _parse_header(line: _Line, tile_number: TileNumber | None) -> list[str] | No
 
 def _parse_rows(
     lines: Iterator[_Line], columns: list[str], size: BoardSize | None, tile_number: TileNumber | None
-) -> Iterator[Instance]:
+) -> Iterator[Instance | InputError]:
+    """Yield the board of each row, or what is wrong with it."""
     rows = (line for line in lines if line.text and not line.text.startswith("#"))
-    for number, (where, text) in enumerate(rows, start=1):
+    for number, line in enumerate(rows, start=1):
         try:
-            fields = _fields(text)
-        except csv.Error as error:
-            raise InstanceError(f"{where} is not a row of CSV: {error}") from None
-        if len(fields) != len(columns):
-            raise InstanceError(
-                f"{where} has {len(fields)} fields where the header has {len(columns)}; quote boards with commas"
-            )
-        row = dict(zip(columns, fields, strict=True))
-        board = _board(_numbered(_Line(where, row["board"]), tile_number), where, size)
-        yield _instance(row, str(number), board, where)
+            row = _row(line, columns)
+            board = _board(_numbered(_Line(line.where, row["board"]), tile_number), line.where, size)
+            yield _instance(row, str(number), board, line.where)
+        except InputError as error:
+            yield error
+
+
+def _row(line: _Line, columns: list[str]) -> dict[str, str]:
+    """Return the fields of a row of CSV by their columns. Raises `InstanceError`."""
+    try:
+        fields = _fields(line.text)
+    except csv.Error as error:
+        raise InstanceError(f"{line.where} is not a row of CSV: {error}") from None
+    if len(fields) != len(columns):
+        raise InstanceError(
+            f"{line.where} has {len(fields)} fields where the header has {len(columns)}; quote boards with commas"
+        )
+    return dict(zip(columns, fields, strict=True))
 
 
 def _length(row: dict[str, str], column: str, where: str) -> int | None:

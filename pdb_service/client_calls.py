@@ -20,7 +20,15 @@ from pydantic import ValidationError
 from pdb_core import errors
 from pdb_core.arguments import as_choice, as_count, as_number, check_functions, shown
 from pdb_core.board_size import BoardSize, SizeLike, as_size, parse_size
-from pdb_core.errors import PROBLEM_TYPE, InputError, PdbError, ServiceError, UnknownDatabaseError, UnsolvableError
+from pdb_core.errors import (
+    PROBLEM_TYPE,
+    BoardError,
+    InputError,
+    PdbError,
+    ServiceError,
+    UnknownDatabaseError,
+    UnsolvableError,
+)
 from pdb_core.messages import as_typed
 from pdb_core.puzzle import Board, BoardLike, Tiles, as_goal, format_board
 from pdb_query.database import Probe
@@ -113,11 +121,19 @@ class ServiceCalls:
 
     # Requests
 
+    def _board(self, board: BoardLike) -> Board:
+        try:
+            return Board(board, self.size)
+        except BoardError as error:
+            if self._wanted != (None, None):
+                raise
+            raise BoardError(f"{error}; this client is for the service's first database, give size or db") from None
+
     def _databases(self) -> Call[DatabasesAnswer]:
         return Call("v1/databases", {}, partial(self._parse, DatabasesAnswer))
 
     def _lookup(self, board: BoardLike, goal: BoardLike | None = None) -> Call[Probe]:
-        checked = Board(board, self.size)
+        checked = self._board(board)
 
         def read(body: bytes) -> Probe:
             answer = self._solvable(self._parse(LookupAnswer, body), checked)
@@ -134,7 +150,7 @@ class ServiceCalls:
             yield Call("v1/lookup", self._names(goal), _read_batch, accept=BINARY, batch=part)
 
     def _moves(self, board: BoardLike, goal: BoardLike | None = None, **limits: Any) -> Call[MovesAnswer]:
-        checked = Board(board, self.size)
+        checked = self._board(board)
         query = self._query(checked, goal, **limits)
         search_s = min(float(query.get("time_limit", HINT_S)), self._longest_search_s)
         read = partial(self._parse, MovesAnswer)
@@ -144,7 +160,7 @@ class ServiceCalls:
         self, board: BoardLike, goal: BoardLike | None = None, *, report: SolveReport | None = None, **limits: Any
     ) -> Call[SolveAnswer]:
         """Return a request for events, also without `report`: between them, a dead server is noticed."""
-        checked = Board(board, self.size)
+        checked = self._board(board)
         check_functions(report=report)
         results: list[SolveAnswer] = []
 
@@ -175,7 +191,7 @@ class ServiceCalls:
         notation: Notation = "tiles",
         time_limit: float | None = None,
     ) -> Call[CheckAnswer]:
-        given: dict[str, Any] = {**self._query(Board(board, self.size), goal), "moves": as_moves(moves)}
+        given: dict[str, Any] = {**self._query(self._board(board), goal), "moves": as_moves(moves)}
         given["notation"] = as_choice(notation, "notation", NOTATIONS)
         if time_limit is not None:
             given["time_limit"] = as_number(time_limit, "time_limit")

@@ -173,7 +173,7 @@ def __getattr__(name: str) -> Any:
 def _announce() -> None:
     from tilepdb.progress import note
 
-    note("compiling kernels, about 10 s for each kind of search, once ...")
+    note("compiling kernels, once; about 10 s for each kind of search on an idle machine ...")
 
 
 def __dir__() -> list[str]:

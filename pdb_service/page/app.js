@@ -37,7 +37,7 @@ const position = { size: FIRST_SIZE, goal: namedGoal("blank-last", FIRST_SIZE), 
 let [line, left] = [newLine([]), null];
 // What the service has: null until it is known.
 let [databases, defaultGoals] = [null, {}];
-let [canAnswer, isAddressed, retry, usedDb, wrongLink] = [true, false, null, "", ""];
+let [canAnswer, isAddressed, retry, usedDb, wrongLink, isChecked] = [true, false, null, "", "", false];
 // The distances that are known, by board; of the goal that is shown.
 const distances = new Map();
 const distanceOf = (board) => (sameBoard(board, position.goal) ? 0 : (distances.get(String(board)) ?? null));
@@ -97,6 +97,7 @@ function showLine() {
 /** The board alone has changed, by a move or a step. */
 function show() {
   const [board, { size, goal }] = [shown(line), position];
+  isChecked = false;
   view.show(board, size);
   view.light(null);
   panel.show({ ...position, board });
@@ -110,7 +111,7 @@ function show() {
 /** What the distances say of the moves. */
 function showVerdict() {
   const isSolved = line.step > 0 && sameBoard(shown(line), position.goal);
-  if (isSolved) say(`${verdict(line, position.goal, distanceOf)}.`);
+  if (isSolved && !isChecked) say(`${verdict(line, position.goal, distanceOf)}.`);
   play.mark((move) => isLost(line, move, distanceOf));
   if (!solver.isSearching()) idle(idleText());
 }
@@ -314,6 +315,7 @@ function showCheck({ verdict: its, length, optimal_length: optimal, first_illega
   if (mistake) distances.set(String(boards[mistake]), optimal - mistake + 2);
   if (line.step === tiles.length) goToStep(mistake ? mistake - 1 : tiles.length);
   const isSolved = !illegal && its !== "no solution";
+  isChecked = true; // an analysis that comes later says no less
   const words = [illegal ? `Move ${illegal} is illegal` : `${isSolved ? "Solved" : "Not solved"} in ${movesText(length)}`];
   words.push(optimal === null ? "optimum not known" : `optimum ${optimal}`);
   if (mistake) words.push(`first mistake at move ${mistake}`);

@@ -18,6 +18,7 @@ from tilepdb.commands.tile_names import TileNames
 if TYPE_CHECKING:
     from pdb_core.board_size import BoardSize
     from pdb_query import Instance
+    from pdb_query.instances import Refused
 
 STDIN = "-"
 _HARDEST_BOARDS = "hardest80"
@@ -58,12 +59,15 @@ def boards_to_solve(options: SolveBoardOptions, databases: OpenDatabases) -> Boa
 
 
 def read_boards(
-    options: BoardOptions, databases: OpenDatabases, names: TileNames | None = None
+    options: BoardOptions,
+    databases: OpenDatabases,
+    names: TileNames | None = None,
+    refused: "Refused | None" = None,
 ) -> "Iterator[Instance]":
     """Return the boards of the files among the arguments, of the other arguments, then of --instances.
 
     The size of boards is that of --size, else that of the databases. Raises `InputError`; the iterator raises
-    `BoardError`, `InstanceError`.
+    `BoardError`, `InstanceError`, or calls `refused` with those of rows of CSV.
     """
     from pdb_core.board_size import parse_size
 
@@ -71,10 +75,12 @@ def read_boards(
     # Square boards imply their size. Without one, the message about a board of another size is clearer.
     if size is None and databases.given and databases.given[0].size.width != databases.given[0].size.height:
         size = databases.given[0].size
-    return islice(_all_boards(options, size, names), options.n_boards)
+    return islice(_all_boards(options, size, names, refused), options.n_boards)
 
 
-def _all_boards(options: BoardOptions, size: "BoardSize | None", names: TileNames | None) -> "Iterator[Instance]":
+def _all_boards(
+    options: BoardOptions, size: "BoardSize | None", names: TileNames | None, refused: "Refused | None"
+) -> "Iterator[Instance]":
     from pdb_core.puzzle import Board
     from pdb_query import Instance, read_instances
 
@@ -89,11 +95,11 @@ def _all_boards(options: BoardOptions, size: "BoardSize | None", names: TileName
     tile_number = None if names is None else names.number
     for path in arguments:
         if isinstance(path, Path):
-            yield from _with_file_name(path, read_instances(path, size, tile_number=tile_number))
+            yield from _with_file_name(path, read_instances(path, size, tile_number=tile_number, refused=refused))
     for number, board in enumerate(boards, start=1):
         yield Instance(str(number), board)
     if options.instances is not None:
-        yield from read_instances(options.instances, size, tile_number=tile_number)
+        yield from read_instances(options.instances, size, tile_number=tile_number, refused=refused)
 
 
 def _with_file_name(path: Path, instances: "Iterator[Instance]") -> "Iterator[Instance]":

@@ -47,8 +47,12 @@ def check(
     with OpenDatabases(tables) as databases, SearchDisplay() as display, WorkerPool(available_cores() - 1) as pool:
         solver_for = solvers(Method(), databases, n_at_a_time=1)
 
+        def refuse(error: InputError) -> None:
+            counts["invalid"] += 1
+            message(str(error))
+
         def records() -> Iterator[Record]:
-            for instance in read_boards(boards, databases):
+            for instance in read_boards(boards, databases, refused=refuse):
                 request = databases.request(instance, boards.goal)
                 solve = partial(
                     solver_for(request.size, request.goal).solve,

@@ -141,7 +141,7 @@ def prepare(what: str = "kernels") -> None:
     signals = _signals()
 
     def announce() -> None:
-        message(f"compiling {what}, about 10 s, once ...")
+        message(f"compiling {what}, once; about 10 s on an idle machine ...")
         with suppress(RuntimeError):  # the system starts no more threads
             Thread(target=_tell_of_late_end, args=(signals, sys.stderr), daemon=True).start()
 

@@ -28,6 +28,7 @@ ROWS = (
 
 def test_file_of_solutions_is_checked(small_table: str) -> None:
     rows = [("id", "board", "moves", "published_length"), *(row[:4] for row in ROWS)]
+    rows[2:2] = [("short",), ("not a board", "1 2 3/4 0 6/7 5 9", "5 8", "")]
     file = "".join(f"{','.join(row)}\n" for row in rows)
     command = ("check", "--db", small_table)
     found = records(*command, code=1, stdin=file)
@@ -41,7 +42,8 @@ def test_file_of_solutions_is_checked(small_table: str) -> None:
     assert [row["verdict"] for row in csv.DictReader(as_csv.stdout.splitlines())] == [row[-1] for row in ROWS]
     assert "long: too long, length 4, optimal length 2, difference 2, first suboptimal move 2\n" in text.stdout
     assert "board word: moves 'north'" in text.stderr
-    assert "10 solutions: 2 optimal, 2 too long, 1 illegal, 2 no solution, 2 invalid, 1 too short" in text.stderr
+    assert "line 3 has 1 fields where" in text.stderr
+    assert "12 solutions: 2 optimal, 4 invalid, 2 too long, 1 illegal, 2 no solution, 1 too short" in text.stderr
 
 
 @pytest.mark.parametrize(
