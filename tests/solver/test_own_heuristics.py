@@ -1,6 +1,5 @@
 """Heuristics of one's own: compiled functions have the nodes and lengths of the heuristic with the same values."""
 
-import time
 from collections.abc import Callable
 from typing import Any
 
@@ -16,7 +15,7 @@ from pdb_core.puzzle import Tiles, blank_first, blank_last, snail
 from pdb_study.compare import compare
 from pdb_study.heuristics import study_heuristics
 from pdb_study.layer_search import all_boards
-from solver import GraphSolver, HeuristicSolver, Limits, a_star, h, ida_star
+from solver import GraphSolver, HeuristicSolver, a_star, h, ida_star
 from solver.board_arrays import manhattan_distances
 from tests.solving import S3, S4, node_counts, walked
 
@@ -51,10 +50,10 @@ MANHATTAN = manhattan_of(S3, blank_last(S3))
 
 
 @needs_jit
-@pytest.mark.parametrize("make", [manhattan_of, misplaced_of])
 @pytest.mark.parametrize(
-    ("size", "goal"), [(S3, blank_last(S3)), (S3, snail(S3)), (BoardSize(4, 3), blank_first(BoardSize(4, 3))),
-                       (S4, blank_last(S4))],
+    ("make", "size", "goal"), [(manhattan_of, S3, blank_last(S3)), (misplaced_of, S3, snail(S3)),
+                               (misplaced_of, BoardSize(4, 3), blank_first(BoardSize(4, 3))),
+                               (manhattan_of, S4, blank_last(S4))],
 )  # fmt: skip
 def test_nodes_and_lengths_are_those_of_the_built_in_heuristic(
     make: Callable[[BoardSize, Tiles], Any], size: BoardSize, goal: Tiles
@@ -85,17 +84,6 @@ def test_second_function_compiles_only_itself() -> None:
     compiled = {of.data["dispatcher"].py_func.__module__ for _, of in recorder.buffer}
     assert __name__ in compiled
     assert not any(name.endswith("_kernels") for name in compiled)
-
-
-@needs_jit
-def test_function_is_at_least_a_third_as_fast_as_the_built_in_heuristic() -> None:
-    board, seconds = walked(blank_last(S4), S4, 400, np.random.default_rng(1)), []
-    for heuristic in ("misplaced", misplaced_of(S4, blank_last(S4))):
-        solver = HeuristicSolver(S4, heuristics=heuristic, plain=True)
-        start = time.thread_time()
-        solver.solve(board, limits=Limits(max_nodes=2_000_000))
-        seconds.append(time.thread_time() - start)
-    assert seconds[1] < 3 * seconds[0]
 
 
 @needs_jit

@@ -80,7 +80,7 @@ run()
 
 def test_signal_in_a_compilation_ends_the_command_after_it(tmp_path: Path) -> None:
     environment = os.environ | {"TILE_PDB_CACHE": str(tmp_path)}
-    with start("search", BOARD, env=environment) as process:
+    with start("study", "space", "2x3", env=environment) as process:
         lines = [process.stderr.readline()]
         process.send_signal(signal.SIGTERM)
         out, said = process.communicate()
