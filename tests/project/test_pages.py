@@ -202,7 +202,6 @@ RUN = ("console", "python", "sh")
 DATA = ("text", "js", "json", "yaml", "ini", "nginx", "caddy")
 # The beginnings of commands that do not run, and the reason.
 NOT_RUN = {
-    "scripts/demo": "installs the project; scripts/wheel builds and solves in a clean environment",
     "scripts/test": "the tests themselves; .ci/run",
     "python3 -m venv .venv": "the environment of the tests is there",
     ". .venv/bin/activate": "the environment of the tests is active",
