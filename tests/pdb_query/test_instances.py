@@ -25,7 +25,7 @@ hardest80 | 17 | 80 | 80
 korf100 | 100 | 41 | 66
 korf50-24puzzle | 50 | 75 | 114
 classic | 13 | 31 | 70
-random400-24puzzle | 400 | 0 | 200
+random400-24puzzle | 400 | 75 | 130
 worst-for-78 | 10 | 70 | 78
 turned-24puzzle | 1 | 156 | 156
 random1000 | 1000 | 34 | 67
@@ -38,9 +38,12 @@ deepcubea-48puzzle | 100 | 164 | 321
 def test_sets_hold_the_published_boards(name: str, n: str, least: str, most: str) -> None:
     instances = list(read_instances(name, None))
     assert len(instances) == len({instance.id for instance in instances}) == int(n)
-    for instance in instances:
-        assert int(least) <= (instance.optimal_length or instance.published_length) <= int(most)
-        assert is_solvable(instance.board, parse_goal(instance.goal, instance.size), instance.size)
+    assert all(is_solvable(each.board, parse_goal(each.goal, each.size), each.size) for each in instances)
+    # Of random400-24puzzle, not all are known.
+    lengths = [each.optimal_length or each.published_length for each in instances]
+    assert all(lengths) or name == "random400-24puzzle"
+    known = [length for length in lengths if length]
+    assert int(least) <= min(known) <= max(known) <= int(most)
 
 
 def test_boards_of_korf100_are_korfs() -> None:
