@@ -25,7 +25,7 @@ hardest80 | 17 | 80 | 80
 korf100 | 100 | 41 | 66
 korf50-24puzzle | 50 | 75 | 114
 classic | 13 | 31 | 70
-random400-24puzzle | 400 | 70 | 130
+random400-24puzzle | 400 | 74 | 123
 worst-for-78 | 10 | 70 | 78
 turned-24puzzle | 1 | 156 | 156
 random1000 | 1000 | 34 | 67
