@@ -32,7 +32,7 @@ def complete_search_bytes(size: BoardSize) -> int:
 
 
 def search_completely(
-    size: BoardSize, goal: Tiles, *, n_threads: int, max_antipodes: int, progress: Progress = lambda _depth, _n: None
+    size: BoardSize, goal: Tiles, *, n_threads: int, max_antipodes: int, progress: Progress
 ) -> tuple[tuple[int, ...], tuple[Tiles, ...]]:
     """Return the number of boards at each distance, and the first `max_antipodes` boards at the largest one.
 
