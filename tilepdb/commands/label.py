@@ -7,7 +7,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from typer import Option
 
 from pdb_core.errors import BoardError, GoalError, InputError, InstanceError, UnsolvableError
 from pdb_core.messages import as_typed, shorten
@@ -43,13 +43,11 @@ class LabelBoardOptions(BoardOptions):
 
     random: Annotated[
         int | None,
-        typer.Option(
-            min=1, metavar="N", help="Label N random boards: uniform ones, or ends of random walks with --walks."
-        ),
+        Option(min=1, help="Label N random boards: uniform ones, or ends of random walks with --walks."),
     ] = None
     walks: Annotated[
         str | None,
-        typer.Option(
+        Option(
             metavar="LENGTHS",
             help="Lengths of random walks from the goal, used in turn: 10,20,50 or 1-100. A walk never undoes its last "
             "move.",
@@ -65,23 +63,21 @@ class DatasetOptions:
 
     out: Annotated[
         Path,
-        typer.Option(
-            metavar="FILE",
+        Option(
             help="File to write. Its suffix sets the format: .npz, .csv or .parquet.",
         ),
     ]
     distances_only: Annotated[
         bool,
-        typer.Option(
+        Option(
             "--distances-only", help="Write only distances, without optimal first moves and distances after each move."
         ),
     ] = False
     chunk: Annotated[
         int | None,
-        typer.Option(
+        Option(
             min=1,
             max=1_000_000,
-            metavar="N",
             help="Number of boards between two checkpoints, from which the same command continues. The default is "
             "1000, 250000 with --device cuda. For boards of more than 16 cells it is a hundredth of them, at most 16.",
             show_default=False,

@@ -4,7 +4,7 @@ import importlib.util
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
+from typer import Option
 
 from pdb_core.errors import InputError
 from pdb_core.messages import how_to_install
@@ -17,7 +17,7 @@ _ADVICE = "choose another place with --plot"
 
 PlotOption = Annotated[
     Path | None,
-    typer.Option(metavar="FILE", help="Also draw the result. The suffix sets the format: .svg, .png or .pdf."),
+    Option(help="Also draw the result. The suffix sets the format: .svg, .png or .pdf."),
 ]
 
 

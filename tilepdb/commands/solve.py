@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from typer import Option
 
 from pdb_core.errors import InputError
 from solver.algorithms import IDA_STAR
@@ -87,9 +87,8 @@ def approximate(
     output: AnswerOptions,
     time_limit: Annotated[
         float | None,
-        typer.Option(
+        Option(
             min=0.0,
-            metavar="S",
             help="Time to improve the solution of each board, in seconds. The default depends on the size, 0.5 to 5.",
             rich_help_panel="Limits",
         ),

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from typer import Option
 
 from tilepdb.commands import completion
 from tilepdb.commands.opened_tables import OpenDatabases
@@ -21,7 +21,7 @@ _ABREAST = 4
 
 HeuristicsOption = Annotated[
     list[str] | None,
-    typer.Option(
+    Option(
         metavar="NAME",
         help="Heuristic to study, as for pdb search. Repeat the option for several.",
         show_default="all that the size has",
@@ -37,9 +37,7 @@ def heuristics(
     goal: GoalOption = "blank-last",
     boards: Annotated[
         int,
-        typer.Option(
-            min=2, max=1_000_000, metavar="N", help="Number of random boards, for sizes of more than 10 cells."
-        ),
+        Option(min=2, max=1_000_000, help="Number of random boards, for sizes of more than 10 cells."),
     ] = 1000,
     seed: SeedOption = 0,
     threads: ThreadsOption = None,

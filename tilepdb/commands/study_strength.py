@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from typer import Option
 
 from tilepdb.commands.opened_tables import OpenDatabases
 from tilepdb.commands.options import FormatOption, GoalOption, SeedOption, SizeArgument, TableOptions, ThreadsOption
@@ -25,9 +25,9 @@ def strength(
     heuristic: HeuristicsOption = None,
     goal: GoalOption = "blank-last",
     chains: Annotated[
-        int, typer.Option(min=2, max=1_000_000, metavar="N", help="Chains of boards, for sizes of more than 10 cells.")
+        int, Option(min=2, max=1_000_000, help="Chains of boards, for sizes of more than 10 cells.")
     ] = 1000,
-    steps: Annotated[int, typer.Option(min=1, max=10_000_000, metavar="N", help="Steps of each chain.")] = 1000,
+    steps: Annotated[int, Option(min=1, max=10_000_000, help="Steps of each chain.")] = 1000,
     seed: SeedOption = 0,
     threads: ThreadsOption = None,
     output: FormatOption = "text",

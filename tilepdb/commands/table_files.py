@@ -6,7 +6,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from typer import Argument, Option
 
 from pdb_core.errors import TableFileError
 from tilepdb.commands.opened_tables import open_file
@@ -23,7 +23,7 @@ _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 # Needed memory from which a proof is announced.
 _LONG_PROOF_BYTES = 500_000_000
 
-FilesArgument = Annotated[list[Path], typer.Argument(metavar="FILE", help="Table files, made by pdb build.")]
+FilesArgument = Annotated[list[Path], Argument(help="Table files, made by pdb build.")]
 
 
 def header_record(path: Path, header: "Header") -> dict[str, Any]:
@@ -111,10 +111,8 @@ def _info_text(record: Record) -> Iterator[str]:
 
 
 def stats(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="Table file, made by pdb build.")],
-    boards: Annotated[
-        int, typer.Option(min=2, max=100_000_000, metavar="N", help="Number of random boards.")
-    ] = 100_000,
+    file: Annotated[Path, Argument(help="Table file, made by pdb build.")],
+    boards: Annotated[int, Option(min=2, max=100_000_000, help="Number of random boards.")] = 100_000,
     seed: SeedOption = 0,
     load: LoadOption = "map",
     verify: VerifyOption = False,
@@ -174,9 +172,7 @@ def verify(
     files: FilesArgument,
     deep: Annotated[
         bool,
-        typer.Option(
-            "--deep", help="Also prove every distance, with a proof that is independent of the builder's search."
-        ),
+        Option("--deep", help="Also prove every distance, with a proof that is independent of the builder's search."),
     ] = False,
     threads: ThreadsOption = None,
     output: FormatOption = "text",
