@@ -9,7 +9,7 @@ import pytest
 from pdb_core.board_size import BoardSize
 from pdb_core.puzzle import blank_last, snail
 from pdb_study.labels import BoardSource, GivenBoards, RandomBoards, RandomWalks
-from pdb_study.labels.sources import BLOCK, in_chunks
+from pdb_study.labels.sources import BLOCK
 from tests.naive.boards_and_tables import naive_distances
 
 S2, S3 = BoardSize(2, 2), BoardSize(3, 3)
@@ -47,15 +47,6 @@ def test_length_of_a_walk_bounds_the_distance() -> None:
     for index, board in enumerate(boards):
         assert distances[board] in range(lengths[index % 5] % 2, lengths[index % 5] + 1, 2)
     assert len(set(boards)) > 60
-
-
-@pytest.mark.tiny
-def test_chunks_are_the_same_rows() -> None:
-    boards = np.random.default_rng(1).permuted(np.tile(np.arange(9, dtype=np.uint8), (100, 1)), axis=1)
-    for n in (1, 7, 50, 101):
-        chunks = list(in_chunks(iter(np.split(boards, [1, 2, 50])), n))
-        assert [len(chunk) for chunk in chunks[:-1]] == [n] * (len(chunks) - 1)
-        assert np.array_equal(np.concatenate(chunks), boards)
 
 
 @pytest.mark.tiny
