@@ -99,6 +99,8 @@ def study_strength(
         For boards larger than 6x6, or if a heuristic does not exist for the size.
     GoalError
         For an invalid goal, or if a database cannot serve it.
+    TableMismatchError
+        If a database is of another size.
 
     Examples
     --------

@@ -48,8 +48,9 @@ class AnswerWriter:
         """Return the record of one board. Messages about the board go to stderr."""
         request, result = answer.request, answer.result
         self._n_boards += 1
-        record: dict[str, Any] = {"id": request.id, "size": str(request.size)}
-        record |= {"board": list(request.board), "goal": list(request.goal)}
+        record: dict[str, Any] = {
+            "id": request.id, "size": str(request.size), "board": list(request.board), "goal": list(request.goal)
+        }  # fmt: skip
         if isinstance(result, MemoryLimitError):
             message(f"board {request.id}: {result}")
             self._remember(LimitReachedError(f"board {request.id} was given up at the memory limit"))
@@ -60,7 +61,7 @@ class AnswerWriter:
             nothing = dict.fromkeys(_COLUMNS[4:]) | dict.fromkeys(_NODE_COUNTS, 0) | {"seconds": 0.0, "thresholds": []}
             return record | {"solvable": isinstance(result, MemoryLimitError)} | nothing | self._method_fields
         is_incomplete = self._method.all_solutions and not solution.is_complete
-        if (solution.length is None or is_incomplete) and not isinstance(result, MemoryLimitError):
+        if solution.length is None or is_incomplete:
             self._remember(
                 LimitReachedError(f"board {request.id} was given up at a limit; raise --time-limit or --max-nodes")
             )

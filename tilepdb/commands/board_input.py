@@ -66,6 +66,7 @@ def read_boards(
 ) -> "Iterator[Instance]":
     """Return the boards of the files among the arguments, of the other arguments, then of --instances.
 
+    Without any, they are read from standard input.
     The size of boards is that of --size, else that of the databases. Raises `InputError`; the iterator raises
     `BoardError`, `InstanceError`, or calls `refused` with those of rows of CSV.
     """
@@ -98,8 +99,9 @@ def _all_boards(
             yield from _with_file_name(path, read_instances(path, size, tile_number=tile_number, refused=refused))
     for number, board in enumerate(boards, start=1):
         yield Instance(str(number), board)
-    if options.instances is not None:
-        yield from read_instances(options.instances, size, tile_number=tile_number, refused=refused)
+    if options.instances is not None or not arguments:
+        source = STDIN if options.instances is None else options.instances
+        yield from read_instances(source, size, tile_number=tile_number, refused=refused)
 
 
 def _with_file_name(path: Path, instances: "Iterator[Instance]") -> "Iterator[Instance]":
@@ -115,12 +117,9 @@ def _with_file_name(path: Path, instances: "Iterator[Instance]") -> "Iterator[In
 def parse_shard(shard: str) -> tuple[int, int]:
     """Return I and N of the shard `I/N`. Raises `InputError`."""
     match = re.fullmatch(r"([0-9]{1,9})/([0-9]{1,9})", shard)
-    if match is None:
-        raise InputError(f"shard {as_typed(shard, 40)!r} is not of the form I/N; give one such as 2/8")
-    number, n_shards = int(match[1]), int(match[2])
-    if not 1 <= number <= n_shards:
-        raise InputError(f"shard {shard} does not exist; give --shard I/N with I from 1 to N")
-    return number, n_shards
+    if match is None or not 1 <= int(match[1]) <= int(match[2]):
+        raise InputError(f"shard {as_typed(shard, 40)!r} is not I/N with I from 1 to N; give one such as 2/8")
+    return int(match[1]), int(match[2])
 
 
 def _with_from_and_to(options: SolveBoardOptions) -> SolveBoardOptions:

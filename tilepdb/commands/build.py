@@ -21,7 +21,7 @@ from tilepdb.commands.options import (
     option_group,
 )
 from tilepdb.commands.output import Record, message, plural, prepare, write_records
-from tilepdb.commands.table_files import header_record, pattern_text
+from tilepdb.commands.table_files import header_record, pattern_text, spec_record
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -172,12 +172,7 @@ def _check_cluster_plan(plan: "BuildPlan", *, client: "Client", n_shards: int | 
 
 
 def _plan_record(plan: "BuildPlan") -> dict[str, Any]:
-    return {
-        "file": str(plan.out),
-        "partition": plan.spec.partition.name,
-        "size": str(plan.spec.size),
-        "encoding": plan.spec.encoding,
-        "cost": plan.spec.cost,
+    return spec_record(plan.out, plan.spec) | {
         "patterns": [
             {
                 "tiles": list(entry.pattern.tiles),

@@ -21,7 +21,6 @@ from tilepdb.commands.options import (
     ShardOption,
     TableOptions,
     ThreadsOption,
-    check_device,
     option_group,
 )
 from tilepdb.commands.output import message, plural, prepare
@@ -99,12 +98,13 @@ def label(
     command line, from files (also of DeepCubeA) or from sets. All boards have one size and one goal. The same command
     continues after Ctrl-C or a crash. docs/how-to/numpy.md describes the columns.
     """
-    check_device(device)
     prepare("the search for tables")
     from pdb_study.labels import write_labels
     from pdb_study.labels.formats import check_format
     from pdb_study.labels.sources import Shard
+    from solver.solve import check_device
 
+    check_device(device)
     content: Any = "distances" if dataset.distances_only else "moves"
     with ExitStack() as stack:
         opened = stack.enter_context(OpenDatabases(tables))

@@ -18,7 +18,6 @@ from tilepdb.commands.options import (
     FormatOption,
     LoadOption,
     SeedOption,
-    check_device,
 )
 from tilepdb.commands.output import Record, message, prepare, write_records
 from tilepdb.commands.version import version_text
@@ -164,13 +163,14 @@ def bench(
     time of the builds, and the nodes and nodes/s of the searches. With --device cuda, the random boards are also solved
     together.
     """
-    check_device(device)
     prepare()
     import tempfile
 
     from pdb_core.puzzle import random_boards
     from solver import Solver
+    from solver.solve import check_device
 
+    check_device(device)
     # All sets before the first build.
     chosen = [(partition, _sets(partition, sets)) for partition in partitions or ["663", "78"]]
 

@@ -1,14 +1,13 @@
 """Tables for the boards of a command: those of --db, or the standard table of each board size."""
 
-import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack
 from copy import copy
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tilepdb.commands.options import TableOptions
-from tilepdb.commands.output import clock, message
+from tilepdb.commands.output import message
 from tilepdb.progress import ProgressLine
 
 if TYPE_CHECKING:
@@ -18,19 +17,19 @@ if TYPE_CHECKING:
     from solver.answers.requests import Request
 
 
-class OpenDatabases:
-    """Databases of --db, or the standard one of each board size, opened when a board needs it. Thread-safe.
+class OpenDatabases(ExitStack):
+    """Databases of --db, or the standard one of each board size, opened when a board needs it.
 
     given    the databases of --db, opened on entry
-    seconds  see `preparing`
+    seconds  time in which tables and solvers were made, without that of compiling
     """
 
     def __init__(self, options: TableOptions) -> None:
+        super().__init__()
         self._options = options
         self.given: tuple[Database, ...] = ()
         self.seconds = 0.0
         self._standard: dict[tuple[BoardSize, int], Database] = {}
-        self._lock = threading.Lock()
 
     def __enter__(self) -> "OpenDatabases":
         for path in self._options.db or ():
@@ -41,23 +40,12 @@ class OpenDatabases:
             self.given += (database,)
         return self
 
-    def __exit__(self, *_: object) -> None:
-        for database in (*self.given, *self._standard.values()):
-            database.close()
-
     def each(self) -> "Iterator[OpenDatabases]":
         """Yield the databases of --db one by one, each as the only one."""
         for database in self.given:
             one = copy(self)
             one.given = (database,)
             yield one
-
-    @contextmanager
-    def preparing(self) -> Iterator[None]:
-        """Count the seconds in which tables and solvers are made, but not those of compiling."""
-        start = clock()
-        yield
-        self.seconds += clock() - start
 
     def goal_of(self, size: "BoardSize", *given: str | None) -> "Tiles":
         """Return the first given goal, such as that of a board and that of --goal, for boards of a size.
@@ -93,18 +81,16 @@ class OpenDatabases:
         from tilepdb.standard import standard_table
 
         check_table_size(size)
-        with self._lock:
-            if self.given:
-                self.given[0].check_size(size)
-                return self.given
-            key = size, goal.index(0)
-            if key not in self._standard:
-                path = standard_table(size, goal, message)
-                self._standard[key] = self._open(path)
-            return (self._standard[key],)
+        if self.given:
+            self.given[0].check_size(size)
+            return self.given
+        key = size, goal.index(0)
+        if key not in self._standard:
+            self._standard[key] = self._open(standard_table(size, goal, message))
+        return (self._standard[key],)
 
     def _open(self, path: Path) -> "Database":
-        return open_file(path, self._options.load, verify=self._options.verify)
+        return self.enter_context(open_file(path, self._options.load, verify=self._options.verify))
 
 
 def open_file(path: Path, load: str, *, verify: bool) -> "Database":

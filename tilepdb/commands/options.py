@@ -227,14 +227,6 @@ class LimitOptions:
     ] = None
 
 
-def check_device(device: str) -> None:
-    """Raise `InputError` if a card is chosen and there is none."""
-    if device == "cuda":
-        from solver.cuda.card import check_card
-
-        check_card()
-
-
 @option_group
 class IdaStarOptions:
     """IDA*."""

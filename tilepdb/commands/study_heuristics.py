@@ -61,7 +61,7 @@ def heuristics(
         study = study_heuristics(
             board_size,
             heuristic or fitting_heuristics(board_size, wanted),
-            opened.databases_for(board_size, wanted) if tables.db else (),
+            opened.given,
             goal=wanted,
             n_boards=boards,
             seed=seed,
@@ -73,10 +73,10 @@ def heuristics(
         )
     records: Any = [study] if output == "text" else _records(study)
     write_records(records, output, columns=_COLUMNS, text=_text)
-    if plot is not None and not study.rows:
-        message("nothing to draw: the distances of these boards are not known")
-    elif plot is not None:
+    if study.rows:
         write_plot(plot, study.draw, width=8 if len(study.names) <= 4 else 10)
+    elif plot is not None:
+        message("nothing to draw: the distances of these boards are not known")
 
 
 def _records(study: "HeuristicStudy") -> Iterator[dict[str, Any]]:

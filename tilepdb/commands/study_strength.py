@@ -48,11 +48,10 @@ def strength(
     board_size = parse_size(size)
     wanted = parse_goal(goal, board_size)
     with OpenDatabases(tables) as opened, ProgressLine(message) as line:
-        databases = opened.databases_for(board_size, wanted) if tables.db else ()
         study = study_strength(
             board_size,
-            heuristic or ([] if databases else fitting_heuristics(board_size, wanted)),
-            databases,
+            heuristic or ([] if opened.given else fitting_heuristics(board_size, wanted)),
+            opened.given,
             goal=wanted,
             n_chains=chains,
             n_steps=steps,

@@ -17,6 +17,7 @@ from tilepdb.progress import ProgressLine
 
 if TYPE_CHECKING:
     from pdb_core.schema import Header
+    from pdb_core.table_spec import DatabaseSpec
     from pdb_query import Database
 
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
@@ -26,14 +27,20 @@ _LONG_PROOF_BYTES = 500_000_000
 FilesArgument = Annotated[list[Path], Argument(help="Table files, made by pdb build.")]
 
 
-def header_record(path: Path, header: "Header") -> dict[str, Any]:
-    """Return the record of a table file."""
+def spec_record(path: Path, spec: "DatabaseSpec") -> dict[str, Any]:
+    """Return the record of a table file that may not exist yet."""
     return {
         "file": str(path),
-        "partition": header.spec.partition.name,
-        "size": str(header.spec.size),
-        "encoding": header.spec.encoding,
-        "cost": header.spec.cost,
+        "partition": spec.partition.name,
+        "size": str(spec.size),
+        "encoding": spec.encoding,
+        "cost": spec.cost,
+    }
+
+
+def header_record(path: Path, header: "Header") -> dict[str, Any]:
+    """Return the record of a table file."""
+    return spec_record(path, header.spec) | {
         "sha256": header.digest(),
         "patterns": [
             {
