@@ -103,7 +103,7 @@ def label(
         blocks = iter([board_rows(source, solver.ida_star.engine.size)[first:]])
     for boards in in_chunks(blocks, chunk):
         labels = solver.label(boards, goal, n_threads=n_threads, moves=content == "moves", report=report)
-        yield LabelledBoards(boards, labels.distances, labels.first_moves, labels.after)
+        yield LabelledBoards(boards, **vars(labels))
 
 
 def label_by_distance(
@@ -155,7 +155,7 @@ def label_by_distance(
     cells = neighbours_by_move(size)
     for distance in range(max_distance + 1):
         labels = solver.label(boards, goal, n_threads=n_threads)
-        yield LabelledBoards(boards, labels.distances, labels.first_moves, labels.after)
+        yield LabelledBoards(boards, **vars(labels))
         rows, moves = np.nonzero(np.asarray(labels.after) == distance + 1)
         if not len(rows):
             return

@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from pdb_study.compare import compare, effective_branching_factor
+from pdb_study.compare import compare
 from solver import HeuristicSolver
 from tests.command_line import BOARD, UNSOLVABLE, pdb, records, refused
+from tests.tables import table_file
 
 MANHATTAN = ("study", "compare", "--heuristic", "manhattan")
 
@@ -49,10 +50,8 @@ def test_lengths_are_compared_with_those_of_the_instance_file(tmp_path: Path) ->
     refused(pdb(*MANHATTAN, "--instances", str(path)), 1, "the instance file says 3")
 
 
-def test_several_databases_have_a_row_each_and_one_for_their_maximum(tmp_path: Path) -> None:
-    paths = [str(tmp_path / name) for name in ("a.h5", "b.h5")]
-    for path, partition in zip(paths, ("1,2,3/4,5", "1,2/3,4,5"), strict=True):
-        pdb("build", partition, "--size", "3x2", "--out", path)
+def test_several_databases_have_a_row_each_and_one_for_their_maximum() -> None:
+    paths = [str(table_file(partition, "3x2")) for partition in ("1,2,3/4,5", "1,2/3,4,5")]
     tables = ("--size", "3x2", "--db", paths[0], "--db", paths[1])
     rows = records("study", "compare", "--heuristic", "db", *tables)
     assert [row["heuristic"] for row in rows] == [*paths, f"max({paths[0]},{paths[1]})"]
@@ -74,11 +73,6 @@ def test_means_by_length_are_those_of_the_boards() -> None:
     factors = [means.effective_branching_factor for means in row.by_length]
     assert factors[:2] == [None, found[1][2]]
     assert sum(factors[3] ** k for k in range(1, 32)) == pytest.approx(nodes[4], rel=1e-4)
-
-
-def test_effective_branching_factor_is_that_of_the_textbook() -> None:
-    # Russell and Norvig: depth 5 with 52 nodes.
-    assert effective_branching_factor(52, 5) == pytest.approx(1.92, abs=0.005)
 
 
 def test_table_by_length_has_a_row_for_each_length(tmp_path: Path) -> None:

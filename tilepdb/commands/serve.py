@@ -1,7 +1,6 @@
 """`pdb serve`: the HTTP service and its page."""
 
 import contextlib
-import importlib
 import itertools
 import sys
 from dataclasses import replace
@@ -109,7 +108,7 @@ def serve(tables: ServedTableOptions, network: NetworkOptions, searches: SearchQ
     """
     prepare("the search for tables")
     try:
-        importlib.import_module("pdb_service.app")
+        from pdb_service.app import create_app
     except ModuleNotFoundError as error:
         raise InputError(f"pdb serve needs {error.name}, which is not installed; {how_to_install('serve')}") from None
     import faulthandler
@@ -118,7 +117,6 @@ def serve(tables: ServedTableOptions, network: NetworkOptions, searches: SearchQ
     from pdb_core.board_size import parse_size
     from pdb_core.puzzle import blank_last
     from pdb_core.resources import available_cores
-    from pdb_service.app import create_app
     from pdb_service.server import notify_systemd, open_socket, serve as run
     from pdb_service.settings import ServiceSettings, advice, hosts_of, read_host, read_origin
     from tilepdb.standard import standard_table

@@ -200,15 +200,13 @@ def _boards(sample: SampleOptions, databases: OpenDatabases) -> "list[Instance]"
         options = BoardOptions(instances=sample.instances, n_boards=sample.boards, size=sample.size)
         return list(read_boards(options, databases))
     from pdb_core.board_size import check_table_size, parse_size
-    from pdb_core.puzzle import Board, parse_goal, random_boards
+    from pdb_core.puzzle import Board, random_boards
     from pdb_query import Instance
 
     size = parse_size(sample.size or "3x3")
     check_table_size(size, what="heuristics and optimal solutions", instead="choose a smaller size")
-    rows = random_boards(
-        size, parse_goal(sample.goal or "blank-last", size), sample.boards or _DEFAULT_BOARDS, sample.seed
-    )
-    return [Instance(str(i), Board(row, size), sample.goal) for i, row in enumerate(rows, start=1)]
+    rows = random_boards(size, sample.goal or "blank-last", sample.boards or _DEFAULT_BOARDS, sample.seed)
+    return [Instance(str(i), Board(row, size)) for i, row in enumerate(rows, start=1)]
 
 
 def _rows(methods: list[Method], databases: OpenDatabases) -> Iterator[tuple[Method, str | None, OpenDatabases]]:

@@ -40,16 +40,6 @@ def test_walk_never_steps_back_at_once() -> None:
 
 
 @pytest.mark.tiny
-def test_length_of_a_walk_bounds_the_distance() -> None:
-    size, lengths = BoardSize(3, 2), (0, 1, 5, 14, 40)
-    distances = naive_distances(size, snail(size))
-    boards = [tuple(board) for board in rows(RandomWalks(size, snail(size), 200, 5, lengths))]
-    for index, board in enumerate(boards):
-        assert distances[board] in range(lengths[index % 5] % 2, lengths[index % 5] + 1, 2)
-    assert len(set(boards)) > 60
-
-
-@pytest.mark.tiny
 def test_other_given_boards_have_another_description() -> None:
     boards = np.array([blank_last(S3)], dtype=np.uint8)
     one, two = (GivenBoards(S3, blank_last(S3), array).describe() for array in (boards, boards[:, ::-1]))
