@@ -202,7 +202,7 @@ def comparison_row(
     heuristic: str | None,
     algorithm: str | None,
     results: Iterable[Result],
-    progress: Callable[[int], None] = lambda _n_boards: None,
+    progress: Callable[[int], None],
 ) -> ComparisonRow:
     """Return the means over results, as solvers and sources of answers find them.
 

@@ -35,7 +35,7 @@ class AnswerWriter:
     `worst` is the error that decides the exit code: one board without a solution does not stop the others.
     """
 
-    def __init__(self, method: Method, *, names: TileNames | None = None, has_log: bool = False) -> None:
+    def __init__(self, method: Method, *, names: TileNames | None, has_log: bool) -> None:
         """With `has_log`, answers may be those of earlier runs, so there is no rate of this run."""
         self._method_fields = {"algorithm": method.algorithm, "heuristic": method.heuristic}
         self._method, self._names, self._has_log = method, names, has_log

@@ -72,10 +72,10 @@ def read_boards(
     """
     from pdb_core.board_size import parse_size
 
-    size = None if options.size is None else parse_size(options.size)
+    size = databases.size if options.size is None else parse_size(options.size)
     # Square boards imply their size. Without one, the message about a board of another size is clearer.
-    if size is None and databases.given and databases.given[0].size.width != databases.given[0].size.height:
-        size = databases.given[0].size
+    if options.size is None and size is not None and size.width == size.height:
+        size = None
     return islice(_all_boards(options, size, names, refused), options.n_boards)
 
 
@@ -138,9 +138,11 @@ def _default_instances(databases: OpenDatabases) -> str:
     """Return the instances of a command without boards: standard input, or on a terminal the hardest boards."""
     if sys.stdin is None or not sys.stdin.isatty():
         return STDIN
-    if databases.given and str(databases.given[0].size) != "4x4":
-        path, size = databases.given[0].path, databases.given[0].size
-        raise InputError(f"give a board: the hardest boards are known for 4x4, the tables in {path} are for {size}")
+    if databases.size is not None and str(databases.size) != "4x4":
+        path = databases.given[0].path
+        raise InputError(
+            f"give a board: the hardest boards are known for 4x4, the tables in {path} are for {databases.size}"
+        )
     message(
         "no board given: solving the 17 boards of the 15-puzzle that take 80 moves, the maximum; to solve your own, "
         'give a file, or a board such as "1 2 3 4/5 6 7 8/9 10 11 0/13 14 15 12"'

@@ -151,9 +151,7 @@ def _source(options: LabelBoardOptions, databases: OpenDatabases) -> "BoardSourc
     from pdb_core.board_size import BoardSize, parse_size
     from pdb_study.labels import RandomBoards, RandomWalks
 
-    size = databases.given[0].size if databases.given else BoardSize(4, 4)
-    if options.size is not None:
-        size = parse_size(options.size)
+    size = (databases.size or BoardSize(4, 4)) if options.size is None else parse_size(options.size)
     goal = databases.goal_of(size, options.goal)
     if options.walks is None:
         return RandomBoards(size, goal, options.random, options.seed)

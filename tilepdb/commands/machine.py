@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 _HUGE_PAGES = Path("/sys/kernel/mm/transparent_hugepage/enabled")
 _HARDEST_8_PUZZLE = (8, 6, 7, 2, 5, 4, 3, 0, 1)
 # Boards and their goals by the name of their set.
-_Sets = dict[str, "list[tuple[Tiles, Tiles | None]]"]
+_Sets = dict[str, "list[tuple[Tiles, str | None]]"]
 _SETS = ("hardest80", "worst-for-78", "korf100")
 
 
@@ -202,7 +202,6 @@ def _sets(partition: str, names: list[str] | None) -> _Sets:
     Raises `InputError` if a given set has none, and for what is not a partition or a set.
     """
     from pdb_core.pattern import parse_partition
-    from pdb_core.puzzle import parse_goal
     from pdb_query import read_instances
 
     size = parse_partition(partition, None).size
@@ -212,7 +211,7 @@ def _sets(partition: str, names: list[str] | None) -> _Sets:
         if names and not instances:
             raise InputError(f"{name} has no {size} boards, which {partition} is for; give another --set")
         if instances:
-            sets[name] = [(at.board, parse_goal(at.goal or "blank-last", size)) for at in instances]
+            sets[name] = [(at.board, at.goal) for at in instances]
     return sets
 
 
@@ -245,14 +244,14 @@ def _measure_build(partition: str, encoding: str, path: Path, repeats: int) -> d
     }
 
 
-def _measure_searches(name: str, solver: "Solver", boards: "Sequence[tuple[Tiles, Tiles | None]]") -> dict[str, Any]:
+def _measure_searches(name: str, solver: "Solver", boards: "Sequence[tuple[Tiles, str | None]]") -> dict[str, Any]:
     found = [solver.solve(board, goal) for board, goal in boards]
     columns = zip(*((at.seconds, at.length, at.h, at.generated, at.expanded) for at in found), strict=True)
     seconds, *others = map(list, columns)
     return _search_record(name, sum(seconds), *others) | {"slowest_ms": 1000 * max(seconds)}
 
 
-def _measure_together(name: str, solver: "Solver", boards: "Sequence[tuple[Tiles, Tiles | None]]") -> dict[str, Any]:
+def _measure_together(name: str, solver: "Solver", boards: "Sequence[tuple[Tiles, str | None]]") -> dict[str, Any]:
     rows = [board for board, _ in boards]
     solver.solve_many(rows)  # compiles the kernels
     start = time.perf_counter()

@@ -34,11 +34,16 @@ class OpenDatabases(ExitStack):
     def __enter__(self) -> "OpenDatabases":
         for path in self._options.db or ():
             database = self._open(path)
-            if self.given:
-                database.check_size(self.given[0].size)
+            if self.size is not None:
+                database.check_size(self.size)
                 database.views(self.given[0].goal)  # raises `GoalError` if it cannot serve that goal
             self.given += (database,)
         return self
+
+    @property
+    def size(self) -> "BoardSize | None":
+        """Return the board size of --db, None without --db."""
+        return self.given[0].size if self.given else None
 
     def each(self) -> "Iterator[OpenDatabases]":
         """Yield the databases of --db one by one, each as the only one."""
@@ -57,7 +62,7 @@ class OpenDatabases(ExitStack):
         for goal in given:
             if goal is not None:
                 return parse_goal(goal, size)
-        if self.given and self.given[0].size == size:
+        if self.size == size:
             return self.given[0].goal
         return blank_last(size)
 
@@ -65,8 +70,8 @@ class OpenDatabases(ExitStack):
         """Return the request to solve `instance`. Raises `GoalError`."""
         from solver.answers.requests import Request
 
-        known = (instance.optimal_length, instance.published_length)
-        return Request(instance.id, instance.board, self.goal_of(instance.size, instance.goal, goal), *known)
+        goal_tiles = self.goal_of(instance.size, instance.goal, goal)
+        return Request(instance.id, instance.board, goal_tiles, instance.optimal_length, instance.published_length)
 
     def digests(self) -> list[str] | str:
         """Return the digests of the headers of --db, or `standard`."""

@@ -34,13 +34,13 @@ def check_plot(path: Path) -> None:
         raise InputError(f"--plot needs matplotlib, which is not installed; {how_to_install('plot')}")
 
 
-def write_plot(path: Path | None, draw: "Draw", *, width: float = 8, height: float = 4.5) -> None:
-    """Write the plot of a study to the file of --plot, if it is given. Raises `OutputError`."""
+def write_plot(path: Path | None, draw: "Draw", **size: float) -> None:
+    """Write the plot of a study to the file of --plot, if given; `size` as in `save_plot`. Raises `OutputError`."""
     if path is None:
         return
     from pdb_core.durable_files import written_safely
     from pdb_study.plots import save_plot
 
     with written_safely(path, _ADVICE, is_text=False) as file:
-        save_plot(draw, file, path.suffix.lower()[1:], width=width, height=height)
+        save_plot(draw, file, path.suffix.lower()[1:], **size)
     message(f"plot written to {path}")

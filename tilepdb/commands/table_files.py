@@ -215,8 +215,8 @@ def _verify(path: Path, deep: bool, threads: int | None, failures: list[TableFil
     except TableFileError as error:
         message(str(error))
         failures.append(error)
-        nothing: dict[str, Any] = {"sha256": None, "proofs": [], "seconds": None}
-        return {"file": str(path), "deep": deep, "ok": False, "error": str(error)} | nothing
+        found: dict[str, Any] = {"file": str(path), "deep": deep, "ok": False, "error": str(error)}
+        return found | {"sha256": None, "proofs": [], "seconds": None}
 
 
 def _prove(database: "Database", index: int, threads: int | None, line: ProgressLine) -> dict[str, Any]:
@@ -226,7 +226,8 @@ def _prove(database: "Database", index: int, threads: int | None, line: Progress
     from pdb_core.resources import available_cores, available_memory
 
     specs = database.header.spec.tables
-    pattern, use = database.header.patterns[index].pattern, database.header.patterns[index].use
+    entry = database.header.patterns[index]
+    pattern, use = entry.pattern, entry.use
     if use is not None:
         prove_use(pattern, specs[use.index], use.cell_map)
         return {"tiles": list(pattern.tiles), "same_as": use.index}
