@@ -9,6 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from pdb_core.errors import LimitReachedError, MemoryLimitError, PdbError, UnsolvableError, WrongAnswerError
+from pdb_core.messages import shorten
 from tilepdb.commands.method import APPROXIMATE, Method
 from tilepdb.commands.options import AnswerOptions
 from tilepdb.commands.output import Record, clock, message, plural, print_line, write_records
@@ -91,7 +92,6 @@ class AnswerWriter:
             message(f"board {request.id}: the published solution is longer, {published} moves instead of {length}")
 
     def _report_unsolvable(self, request: "Request") -> None:
-        from pdb_core.messages import shorten
         from pdb_core.puzzle import why_unsolvable
 
         shown = shorten(" ".join(map(self._word, request.board)))

@@ -8,6 +8,7 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pdb_core.board_size import BoardSize, parse_size
 from pdb_core.errors import InputError
 from pdb_core.messages import as_typed
 from tilepdb.commands.opened_tables import OpenDatabases
@@ -16,7 +17,6 @@ from tilepdb.commands.output import message
 from tilepdb.commands.tile_names import TileNames
 
 if TYPE_CHECKING:
-    from pdb_core.board_size import BoardSize
     from pdb_query import Instance
     from pdb_query.instances import Refused
 
@@ -70,8 +70,6 @@ def read_boards(
     The size of boards is that of --size, else that of the databases. Raises `InputError`; the iterator raises
     `BoardError`, `InstanceError`, or calls `refused` with those of rows of CSV.
     """
-    from pdb_core.board_size import parse_size
-
     size = databases.size if options.size is None else parse_size(options.size)
     # Square boards imply their size. Without one, the message about a board of another size is clearer.
     if options.size is None and size is not None and size.width == size.height:
@@ -80,7 +78,7 @@ def read_boards(
 
 
 def _all_boards(
-    options: BoardOptions, size: "BoardSize | None", names: TileNames | None, refused: "Refused | None"
+    options: BoardOptions, size: BoardSize | None, names: TileNames | None, refused: "Refused | None"
 ) -> "Iterator[Instance]":
     from pdb_core.puzzle import Board
     from pdb_query import Instance, read_instances

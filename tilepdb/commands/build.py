@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from typer import Argument, Option
 
 from pdb_core.errors import InputError
+from pdb_core.messages import format_bytes
 from tilepdb.commands import completion
 from tilepdb.commands.options import (
     ClusterOptions,
@@ -160,7 +161,6 @@ def _build(plans: "list[BuildPlan]", cluster: BuildClusterOptions, run: RunOptio
 def _check_cluster_plan(plan: "BuildPlan", *, client: "Client", n_shards: int | None, says_how: bool) -> None:
     """Check that the workers have the memory. Report how each pattern would be built if `says_how`."""
     from pdb_cluster import check_cluster_plan
-    from pdb_core.messages import format_bytes
 
     for task in check_cluster_plan(plan, client, n_shards=n_shards):
         if says_how:
@@ -195,8 +195,6 @@ def _plan_record(plan: "BuildPlan") -> dict[str, Any]:
 
 
 def _plan_text(record: Record) -> Iterator[str]:
-    from pdb_core.messages import format_bytes
-
     cost = "" if record["cost"] == "additive" else ", every move counts"
     yield f"{record['file']}: partition {record['partition']} of a {record['size']} board, {record['encoding']}{cost}"
     for entry in record["patterns"]:

@@ -275,7 +275,7 @@ def _search_record(
         "mean_ms": 1000 * seconds / len(h),
         "mean_h": statistics.mean(h),
         "mean_length": statistics.mean(lengths),
-        "mean_generated": statistics.mean(generated),
+        "mean_generated": sum(generated) / len(h),
         "generated": sum(generated),
         "expanded": sum(expanded),
         "nodes_per_second": sum(generated) / seconds,

@@ -6,12 +6,12 @@ from copy import copy
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pdb_core.board_size import BoardSize, check_table_size
 from tilepdb.commands.options import TableOptions
 from tilepdb.commands.output import message
 from tilepdb.progress import ProgressLine
 
 if TYPE_CHECKING:
-    from pdb_core.board_size import BoardSize
     from pdb_core.puzzle import Tiles
     from pdb_query import Database, Instance
     from solver.answers.requests import Request
@@ -41,7 +41,7 @@ class OpenDatabases(ExitStack):
         return self
 
     @property
-    def size(self) -> "BoardSize | None":
+    def size(self) -> BoardSize | None:
         """Return the board size of --db, None without --db."""
         return self.given[0].size if self.given else None
 
@@ -52,7 +52,7 @@ class OpenDatabases(ExitStack):
             one.given = (database,)
             yield one
 
-    def goal_of(self, size: "BoardSize", *given: str | None) -> "Tiles":
+    def goal_of(self, size: BoardSize, *given: str | None) -> "Tiles":
         """Return the first given goal, such as that of a board and that of --goal, for boards of a size.
 
         Without any it is the goal of the --db tables, else blank-last. Raises `GoalError`.
@@ -77,12 +77,11 @@ class OpenDatabases(ExitStack):
         """Return the digests of the headers of --db, or `standard`."""
         return [database.header.digest() for database in self.given] or "standard"
 
-    def databases_for(self, size: "BoardSize", goal: "Tiles") -> "tuple[Database, ...]":
+    def databases_for(self, size: BoardSize, goal: "Tiles") -> "tuple[Database, ...]":
         """Return the tables for boards of a size and goal.
 
         Raises `TableMismatchError`, `InputError` if boards are too large for tables, and the errors of a build.
         """
-        from pdb_core.board_size import check_table_size
         from tilepdb.standard import standard_table
 
         check_table_size(size)
