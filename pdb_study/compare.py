@@ -202,7 +202,7 @@ def comparison_row(
     heuristic: str | None,
     algorithm: str | None,
     results: Iterable[Result],
-    progress: Callable[[int], None] = lambda _n_boards: None,
+    progress: Callable[[int], None],
 ) -> ComparisonRow:
     """Return the means over results, as solvers and sources of answers find them.
 
@@ -215,17 +215,17 @@ def comparison_row(
     solved = [answer for answer in answers if isinstance(answer, Solution) and answer.length is not None]
     generated = [answer.generated for answer in solved]
     seconds = sum(answer.seconds for answer in solved)
-    error = statistics.stdev(generated) / math.sqrt(len(generated)) if len(generated) > 1 else None
+    n_solved = len(solved)
     return ComparisonRow(
         heuristic=heuristic,
         algorithm=algorithm or next((answer.algorithm for answer in answers if isinstance(answer, Solution)), "-"),
         n_boards=len(answers),
         n_unsolvable=sum(isinstance(answer, UnsolvableError) for answer in answers),
-        n_solved=len(solved),
+        n_solved=n_solved,
         mean_h=_mean([answer.h for answer in solved]),
         mean_length=_mean([answer.length or 0 for answer in solved]),
         mean_generated=_mean(generated),
-        mean_generated_error=None if error is None else round(error, 1),
+        mean_generated_error=round(statistics.stdev(generated) / math.sqrt(n_solved), 1) if n_solved > 1 else None,
         mean_expanded=_mean([answer.expanded for answer in solved]),
         mean_seconds=_mean([answer.seconds for answer in solved]),
         nodes_per_second=round(sum(generated) / seconds) if seconds > 0 else None,

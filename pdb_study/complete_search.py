@@ -5,7 +5,6 @@ cells, and only one of their two orders can be solved. So the boards are the sta
 every move counts, and `pdb_build` searches them (docs/design/studies.md).
 """
 
-import math
 from collections.abc import Callable
 from itertools import islice
 
@@ -22,17 +21,14 @@ from pdb_core.table_spec import TableSpec
 Progress = Callable[[int, int], None]
 
 MAX_CELLS = 12
+# Memory of a complete search for each board: a byte and a bit, with some room.
+BYTES_A_BOARD = 1.25
 # Cells without a tile of the pattern.
 _N_FREE = 3
 
 
-def complete_search_bytes(size: BoardSize) -> int:
-    """Return the memory of a complete search in bytes: a byte and a bit per board, with some room."""
-    return math.factorial(size.n_cells) // 2 * 5 // 4
-
-
 def search_completely(
-    size: BoardSize, goal: Tiles, *, n_threads: int, max_antipodes: int, progress: Progress = lambda _depth, _n: None
+    size: BoardSize, goal: Tiles, *, n_threads: int, max_antipodes: int, progress: Progress
 ) -> tuple[tuple[int, ...], tuple[Tiles, ...]]:
     """Return the number of boards at each distance, and the first `max_antipodes` boards at the largest one.
 

@@ -138,10 +138,12 @@ def heuristic_values(
 
     A heuristic is given as `parse_heuristic` reads it: a name, or `max(a,b)` of several.
 
-    Raises `GoalError` if a database cannot serve the goal, and the errors of `heuristic_tables`.
+    Raises `TableMismatchError` and `GoalError` if a database cannot serve the size or the goal, and the errors of
+    `heuristic_tables`.
     """
     values = [evaluated(boards, one, goal, size) for one in heuristics]
     for database in databases:
+        database.check_size(size)
         parts = range(0, len(boards), _BOARDS_AT_A_TIME)  # so that Ctrl-C works
         found = [database.probe_batch(boards[start : start + _BOARDS_AT_A_TIME], goal).h for start in parts]
         values.append(np.concatenate(found))
@@ -203,6 +205,8 @@ def study_heuristics(
         boards with.
     GoalError
         For an invalid goal, or if a database cannot serve it.
+    TableMismatchError
+        If a database is of another size.
 
     Examples
     --------

@@ -17,7 +17,7 @@ from pdb_core.messages import ShortRepr, format_bytes
 from pdb_core.puzzle import BoardLike, Tiles, as_goal
 from pdb_core.resources import available_memory
 from pdb_study import plots
-from pdb_study.complete_search import MAX_CELLS, Progress, complete_search_bytes, search_completely
+from pdb_study.complete_search import BYTES_A_BOARD, MAX_CELLS, Progress, search_completely
 from pdb_study.layer_search import Layer, first_boards, layers
 
 # Each board takes at least this much memory.
@@ -154,13 +154,12 @@ def explore_space(
         instead=f"all boards are counted up to {MAX_CELLS} cells, such as 3x4, and beyond that those up to a depth",
     )
     goal = as_goal(goal, size)
-    out_of_memory = False
-    if max_depth is None and size.n_cells <= MAX_CELLS and complete_search_bytes(size) <= limit:
+    out_of_memory, n_boards = False, math.factorial(size.n_cells) // 2
+    if max_depth is None and size.n_cells <= MAX_CELLS and n_boards * BYTES_A_BOARD <= limit:
         counts, antipodes = search_completely(
             size, goal, n_threads=n_threads, max_antipodes=max_antipodes, progress=progress
         )
     else:
-        n_boards = math.factorial(size.n_cells) // 2
         if max_depth is None and n_boards // _BOARDS_PER_KEPT_ONE * _KEY_BYTES > limit:
             warnings.warn(
                 f"the {n_boards:,} boards of {size} do not fit into {format_bytes(limit)} of memory; those up to the "

@@ -17,12 +17,12 @@ from pdb_core.arguments import FilePath, as_count, as_function, as_threads
 from pdb_core.board_size import BoardSize, SizeLike, as_size, check_table_size
 from pdb_core.errors import InputError
 from pdb_core.puzzle import BoardLike, Boards, as_goal, random_boards
-from pdb_core.types import BLANK, N_MOVES, Int64s
+from pdb_core.types import N_MOVES, Int64s
 from pdb_query import Database
 from pdb_query.database import as_databases
 from pdb_study.heuristics import heuristic_labels, heuristic_values
 from pdb_study.layer_search import MAX_CELLS, all_boards
-from solver.board_arrays import neighbours_by_move
+from solver.board_arrays import blank_moved, neighbours_by_move
 from solver.engine.worker_pool import in_parallel
 from solver.heuristics import Heuristics
 from solver.heuristics.heuristic import given_heuristics
@@ -99,6 +99,8 @@ def study_strength(
         For boards larger than 6x6, or if a heuristic does not exist for the size.
     GoalError
         For an invalid goal, or if a database cannot serve it.
+    TableMismatchError
+        If a database is of another size.
 
     Examples
     --------
@@ -136,13 +138,12 @@ def study_strength(
             np.random.default_rng([seed, first]),
         )
 
-    logs: list[list[npt.NDArray[np.float64]]] = [[] for _ in labels]
-    for n_done, ((i, _), of_group) in enumerate(
-        zip(groups, in_parallel(groups, weigh, n_threads=n_threads), strict=True), start=1
-    ):
-        logs[i].append(of_group)
-        progress(n_done * n_chains // (len(groups) // len(labels)), len(labels) * n_chains)
-    rows = [_strength(name, np.concatenate(of_chains)) for name, of_chains in zip(labels, logs, strict=True)]
+    found, total = [], len(labels) * n_chains
+    for of_group in in_parallel(groups, weigh, n_threads=n_threads):
+        found.append(of_group)
+        progress(len(found) * total // len(groups), total)
+    logs = np.concatenate(found).reshape(len(labels), n_chains)
+    rows = [_strength(name, of_chains) for name, of_chains in zip(labels, logs, strict=True)]
     return StrengthStudy(size, b, tuple(rows))
 
 
@@ -163,12 +164,12 @@ def log_weights(
     Step k of n moves the boards by the rule of Metropolis for the distribution b^(-h k/n): the blank moves, and three
     tiles change places, which reaches all boards that can be solved.
     """
-    rows, cells = np.arange(len(boards)), neighbours_by_move(size)
+    cells = neighbours_by_move(size)
     h, logs = heuristic(boards), np.zeros(len(boards))
     for step in range(1, n_steps + 1):
         logs -= log_b / n_steps * h
         for change in (_move_blanks, _cycle_tiles):
-            changed = change(boards, rows, cells, generator)
+            changed = change(boards, cells, generator)
             h_changed = heuristic(changed)
             limits = np.exp(np.minimum(0.0, log_b * step / n_steps * (h - h_changed)))
             is_taken = generator.random(len(boards)) < limits
@@ -176,23 +177,20 @@ def log_weights(
     return logs
 
 
-def _move_blanks(boards: Boards, rows: Int64s, cells: Int64s, generator: np.random.Generator) -> Boards:
+def _move_blanks(boards: Boards, cells: Int64s, generator: np.random.Generator) -> Boards:
     """Return boards after a random move of the blank; as they were if the board ends there."""
     blanks = boards.argmin(axis=1)
     to = cells[blanks, generator.integers(N_MOVES, size=len(boards))]
-    to = np.where(to < 0, blanks, to)
-    moved = boards.copy()
-    moved[rows, blanks], moved[rows, to] = boards[rows, to], BLANK
-    return moved
+    return blank_moved(boards, np.where(to < 0, blanks, to))
 
 
-def _cycle_tiles(boards: Boards, rows: Int64s, cells: Int64s, generator: np.random.Generator) -> Boards:
+def _cycle_tiles(boards: Boards, cells: Int64s, generator: np.random.Generator) -> Boards:
     """Return boards in which three random tiles have changed places."""
     # Without the blank's cell: the others are numbered from 0, and those from the blank's cell on are one further.
     three = generator.random((len(boards), len(cells) - 1)).argpartition(3, axis=1)[:, :3]
     three += three >= boards.argmin(axis=1)[:, None]
     changed = boards.copy()
-    changed[rows[:, None], three] = boards[rows[:, None], np.roll(three, 1, axis=1)]
+    np.put_along_axis(changed, three, np.take_along_axis(boards, np.roll(three, 1, axis=1), axis=1), axis=1)
     return changed
 
 

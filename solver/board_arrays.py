@@ -26,6 +26,13 @@ def blank_moves(size: BoardSize) -> tuple[Int64s, Int64s]:
     return np.maximum(cells, 0), ((cells >= 0) << np.arange(N_MOVES)).sum(axis=1)
 
 
+def blank_moved(boards: npt.NDArray[np.uint8], cells: Int64s) -> npt.NDArray[np.uint8]:
+    """Return boards, uint8[m, n_cells], after the blank of each has moved to the cell in `cells`, int64[m]."""
+    rows, blanks, moved = np.arange(len(boards)), boards.argmin(axis=1), boards.copy()
+    moved[rows, blanks], moved[rows, cells] = boards[rows, cells], BLANK
+    return moved
+
+
 def cell_distances(size: BoardSize) -> Int64s:
     """Return the Manhattan distance of each two cells, int64[n_cells, n_cells]."""
     rows, columns = np.divmod(np.arange(size.n_cells), size.width)

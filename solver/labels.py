@@ -6,8 +6,8 @@ import numpy as np
 import numpy.typing as npt
 
 from pdb_core.messages import ShortRepr
-from pdb_core.types import BLANK, N_MOVES
-from solver.board_arrays import neighbours_by_move
+from pdb_core.types import N_MOVES
+from solver.board_arrays import blank_moved, neighbours_by_move
 from solver.engine.engine import NO_LAST
 from solver.engine.search import IdaStar
 from solver.engine.worker_pool import WorkerPool
@@ -66,13 +66,9 @@ def distances_with_moves(
     distance of the board is one more. A move changes it by one, so the neighbours without a solution are farther than
     the board. Their solutions through the board are longer still, so searches do not move back.
     """
-    blanks = boards.argmin(axis=1)
-    cells = neighbours_by_move(ida_star.engine.size)[blanks]
+    cells = neighbours_by_move(ida_star.engine.size)[boards.argmin(axis=1)]
     rows, moves = np.nonzero(cells >= 0)
-    cells = cells[rows, moves]
-    near = boards[rows]
-    near[np.arange(len(near)), blanks[rows]] = boards[rows, cells]
-    near[np.arange(len(near)), cells] = BLANK
+    near = blank_moved(boards[rows], cells[rows, moves])
     roots = ida_star.roots(near).after(moves)
     thresholds = np.full(len(boards), NO_LAST, dtype=np.int64)
     np.minimum.at(thresholds, rows, roots.thresholds)

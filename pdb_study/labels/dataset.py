@@ -151,8 +151,7 @@ def _append(journal: Journal, labels: Iterator[LabelledBoards], n_done: int, pro
     progress(n_done)
     for labelled in labels:
         content = io.BytesIO()
-        arrays: dict[str, Any] = {**labelled.arrays()}
-        np.savez(content, **arrays)
+        np.savez(content, **labelled.arrays())
         journal.append({"chunk": base64.b64encode(content.getvalue()).decode()})
         n_done += len(labelled.boards)
         progress(n_done)
@@ -162,7 +161,6 @@ def describe(
     source: BoardSource, databases: Sequence[Database], content: Content, command: str | None
 ) -> dict[str, Any]:
     """Return what is written into a dataset beside its columns, as JSON values."""
-    columns = list(MEANING)[: 4 if content == "moves" else 2]
     return {
         "program": f"tile-pdb {__version__}",
         "command": None if command is None else shorten(command, _MAX_COMMAND),
@@ -178,5 +176,5 @@ def describe(
             }
             for database in databases
         ],
-        "columns": {name: MEANING[name] for name in columns},
+        "columns": {name: MEANING[name] for name in _row_type(source, content).names or ()},
     }

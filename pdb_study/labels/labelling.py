@@ -10,10 +10,9 @@ import numpy.typing as npt
 from pdb_core.arguments import as_choice, as_count, as_threads, check_kind
 from pdb_core.messages import ShortRepr
 from pdb_core.puzzle import BoardLike, as_goal
-from pdb_core.types import BLANK
 from pdb_query.database import board_rows
 from pdb_study.labels.sources import BoardSource, in_chunks
-from solver.board_arrays import neighbours_by_move
+from solver.board_arrays import blank_moved, neighbours_by_move
 from solver.labels import optimal_actions
 from solver.progress import Report
 from solver.solve import Solver
@@ -44,7 +43,7 @@ class LabelledBoards(ShortRepr):
         """Whether each move of the blank begins an optimal solution, bool[m, 4]; None if `content` is "distances"."""
         return optimal_actions(self.first_moves)
 
-    def arrays(self) -> dict[str, npt.NDArray[Any]]:
+    def arrays(self) -> dict[str, Any]:
         """Return the arrays that are present, by name."""
         return {name: array for name, array in vars(self).items() if array is not None}
 
@@ -104,7 +103,7 @@ def label(
         blocks = iter([board_rows(source, solver.ida_star.engine.size)[first:]])
     for boards in in_chunks(blocks, chunk):
         labels = solver.label(boards, goal, n_threads=n_threads, moves=content == "moves", report=report)
-        yield LabelledBoards(boards, labels.distances, labels.first_moves, labels.after)
+        yield LabelledBoards(boards, **vars(labels))
 
 
 def label_by_distance(
@@ -156,12 +155,10 @@ def label_by_distance(
     cells = neighbours_by_move(size)
     for distance in range(max_distance + 1):
         labels = solver.label(boards, goal, n_threads=n_threads)
-        yield LabelledBoards(boards, labels.distances, labels.first_moves, labels.after)
+        yield LabelledBoards(boards, **vars(labels))
         rows, moves = np.nonzero(np.asarray(labels.after) == distance + 1)
         if not len(rows):
             return
-        blanks = boards[rows].argmin(axis=1)
-        to, farther, each = cells[blanks, moves], boards[rows], np.arange(len(rows))
-        farther[each, blanks], farther[each, to] = farther[each, to], BLANK
-        farther = np.unique(farther, axis=0)
+        near = boards[rows]
+        farther = np.unique(blank_moved(near, cells[near.argmin(axis=1), moves]), axis=0)
         boards = farther[generator.permutation(len(farther))[:n_each]]

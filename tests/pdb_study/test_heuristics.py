@@ -36,10 +36,9 @@ def test_statistics_agree_with_python() -> None:
         for board in boards.tolist()
     ]
     assert study.mean_distance == pytest.approx(statistics.mean(distances.tolist()))
-    for row in [*study.rows, None]:
-        spreads = study.overall if row is None else row.spreads
-        for i, spread in enumerate(spreads):
-            values = [h[i] for h, d in zip(naive, distances.tolist(), strict=True) if row is None or d == row.distance]
+    for row in study.all_rows:
+        for i, spread in enumerate(row.spreads):
+            values = [h[i] for h, d in zip(naive, distances.tolist(), strict=True) if row.distance in (None, d)]
             assert spread.mean == pytest.approx(statistics.mean(values))
             assert spread.standard_deviation == pytest.approx(statistics.pstdev(values))
             assert (spread.minimum, spread.maximum) == (min(values), max(values))

@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from pdb_core.board_size import BoardSize, parse_size
-from pdb_core.puzzle import blank_first, blank_last, random_boards
-from pdb_study.heuristics import heuristic_values
-from pdb_study.strength import branching_factor, log_weights, study_strength
+from pdb_core.puzzle import blank_first, blank_last
+from pdb_study.strength import branching_factor, study_strength
 from tests.command_line import pdb, records, refused
 from tests.naive.boards_and_tables import cell_distance, naive_distances, naive_manhattan
 from tests.solving import S3, S4
@@ -27,21 +26,6 @@ def test_eta_of_small_boards_is_the_mean_over_all() -> None:
     etas = [b ** -naive_manhattan(board, goal, size) for board in naive_distances(size, goal)]
     (row,) = study_strength(size, "manhattan").rows
     assert (row.eta, row.standard_error) == (pytest.approx(math.fsum(etas) / len(etas)), 0)
-
-
-def test_chains_find_eta_of_all_boards() -> None:
-    for name in ("manhattan", "linear-conflict"):
-        (exact,) = study_strength(S3, name).rows
-        logs = log_weights(
-            random_boards(S3, blank_last(S3), 2000, 1).astype(np.uint8),
-            lambda boards, name=name: heuristic_values(boards, S3, blank_last(S3), [name])[:, 0],  # type: ignore[misc]
-            S3,
-            math.log(branching_factor(S3)),
-            50,
-            np.random.default_rng(1),
-        )
-        weights = np.exp(logs)
-        assert weights.mean() == pytest.approx(exact.eta, abs=3 * weights.std() / math.sqrt(len(weights)))
 
 
 def manhattan_eta(size: BoardSize) -> float:

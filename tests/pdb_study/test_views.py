@@ -5,7 +5,6 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from pdb_core.puzzle import BoardLike
@@ -27,16 +26,6 @@ def cells_of(html: str) -> list[str]:
 def comparison() -> Comparison:
     solvers = {"manhattan": HeuristicSolver("3x3"), "a-star": GraphSolver("3x3")}
     return compare(solvers, BOARDS)
-
-
-def test_rows_are_means_over_the_solved_boards(comparison: Comparison) -> None:
-    solver = HeuristicSolver("3x3")
-    solutions = [solver.solve(board) for board in BOARDS[:2]]
-    row = comparison.rows[0]
-    assert (row.n_boards, row.n_unsolvable, row.n_solved, row.algorithm) == (3, 1, 2, "ida-star")
-    assert row.mean_generated == np.mean([solution.generated for solution in solutions])
-    assert [each.mean_length for each in comparison.rows] == [16.0, 16.0]
-    assert comparison.whole_rows == comparison.rows
 
 
 def test_boards_given_up_are_no_part_of_a_whole_row() -> None:

@@ -151,7 +151,6 @@ def test_arguments_are_converted(small_table: str) -> None:
             assert solver.solve(BOARD, limits=5).length == 2
     for make in (tilepdb.HeuristicSolver, partial(tilepdb.GraphSolver, databases=small_table)):
         assert make("3x3", "blank-last", heuristics="manhattan").solve(BOARD, limits=1.5).length == 2
-    assert tilepdb.HeuristicSolver("3x3", "blank-last", "max(misplaced,manhattan)").solve(BOARD).h == 2
 
 
 def test_messages_of_the_library_name_no_options() -> None:

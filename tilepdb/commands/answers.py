@@ -9,6 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from pdb_core.errors import LimitReachedError, MemoryLimitError, PdbError, UnsolvableError, WrongAnswerError
+from pdb_core.messages import shorten
 from tilepdb.commands.method import APPROXIMATE, Method
 from tilepdb.commands.options import AnswerOptions
 from tilepdb.commands.output import Record, clock, message, plural, print_line, write_records
@@ -35,7 +36,7 @@ class AnswerWriter:
     `worst` is the error that decides the exit code: one board without a solution does not stop the others.
     """
 
-    def __init__(self, method: Method, *, names: TileNames | None = None, has_log: bool = False) -> None:
+    def __init__(self, method: Method, *, names: TileNames | None, has_log: bool) -> None:
         """With `has_log`, answers may be those of earlier runs, so there is no rate of this run."""
         self._method_fields = {"algorithm": method.algorithm, "heuristic": method.heuristic}
         self._method, self._names, self._has_log = method, names, has_log
@@ -48,8 +49,9 @@ class AnswerWriter:
         """Return the record of one board. Messages about the board go to stderr."""
         request, result = answer.request, answer.result
         self._n_boards += 1
-        record: dict[str, Any] = {"id": request.id, "size": str(request.size)}
-        record |= {"board": list(request.board), "goal": list(request.goal)}
+        record: dict[str, Any] = {
+            "id": request.id, "size": str(request.size), "board": list(request.board), "goal": list(request.goal)
+        }  # fmt: skip
         if isinstance(result, MemoryLimitError):
             message(f"board {request.id}: {result}")
             self._remember(LimitReachedError(f"board {request.id} was given up at the memory limit"))
@@ -60,7 +62,7 @@ class AnswerWriter:
             nothing = dict.fromkeys(_COLUMNS[4:]) | dict.fromkeys(_NODE_COUNTS, 0) | {"seconds": 0.0, "thresholds": []}
             return record | {"solvable": isinstance(result, MemoryLimitError)} | nothing | self._method_fields
         is_incomplete = self._method.all_solutions and not solution.is_complete
-        if (solution.length is None or is_incomplete) and not isinstance(result, MemoryLimitError):
+        if solution.length is None or is_incomplete:
             self._remember(
                 LimitReachedError(f"board {request.id} was given up at a limit; raise --time-limit or --max-nodes")
             )
@@ -90,7 +92,6 @@ class AnswerWriter:
             message(f"board {request.id}: the published solution is longer, {published} moves instead of {length}")
 
     def _report_unsolvable(self, request: "Request") -> None:
-        from pdb_core.messages import shorten
         from pdb_core.puzzle import why_unsolvable
 
         shown = shorten(" ".join(map(self._word, request.board)))

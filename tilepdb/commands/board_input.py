@@ -8,6 +8,7 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pdb_core.board_size import BoardSize, parse_size
 from pdb_core.errors import InputError
 from pdb_core.messages import as_typed
 from tilepdb.commands.opened_tables import OpenDatabases
@@ -16,7 +17,6 @@ from tilepdb.commands.output import message
 from tilepdb.commands.tile_names import TileNames
 
 if TYPE_CHECKING:
-    from pdb_core.board_size import BoardSize
     from pdb_query import Instance
     from pdb_query.instances import Refused
 
@@ -66,20 +66,19 @@ def read_boards(
 ) -> "Iterator[Instance]":
     """Return the boards of the files among the arguments, of the other arguments, then of --instances.
 
+    Without any, they are read from standard input.
     The size of boards is that of --size, else that of the databases. Raises `InputError`; the iterator raises
     `BoardError`, `InstanceError`, or calls `refused` with those of rows of CSV.
     """
-    from pdb_core.board_size import parse_size
-
-    size = None if options.size is None else parse_size(options.size)
+    size = databases.size if options.size is None else parse_size(options.size)
     # Square boards imply their size. Without one, the message about a board of another size is clearer.
-    if size is None and databases.given and databases.given[0].size.width != databases.given[0].size.height:
-        size = databases.given[0].size
+    if options.size is None and size is not None and size.width == size.height:
+        size = None
     return islice(_all_boards(options, size, names, refused), options.n_boards)
 
 
 def _all_boards(
-    options: BoardOptions, size: "BoardSize | None", names: TileNames | None, refused: "Refused | None"
+    options: BoardOptions, size: BoardSize | None, names: TileNames | None, refused: "Refused | None"
 ) -> "Iterator[Instance]":
     from pdb_core.puzzle import Board
     from pdb_query import Instance, read_instances
@@ -98,8 +97,9 @@ def _all_boards(
             yield from _with_file_name(path, read_instances(path, size, tile_number=tile_number, refused=refused))
     for number, board in enumerate(boards, start=1):
         yield Instance(str(number), board)
-    if options.instances is not None:
-        yield from read_instances(options.instances, size, tile_number=tile_number, refused=refused)
+    if options.instances is not None or not arguments:
+        source = STDIN if options.instances is None else options.instances
+        yield from read_instances(source, size, tile_number=tile_number, refused=refused)
 
 
 def _with_file_name(path: Path, instances: "Iterator[Instance]") -> "Iterator[Instance]":
@@ -115,12 +115,9 @@ def _with_file_name(path: Path, instances: "Iterator[Instance]") -> "Iterator[In
 def parse_shard(shard: str) -> tuple[int, int]:
     """Return I and N of the shard `I/N`. Raises `InputError`."""
     match = re.fullmatch(r"([0-9]{1,9})/([0-9]{1,9})", shard)
-    if match is None:
-        raise InputError(f"shard {as_typed(shard, 40)!r} is not of the form I/N; give one such as 2/8")
-    number, n_shards = int(match[1]), int(match[2])
-    if not 1 <= number <= n_shards:
-        raise InputError(f"shard {shard} does not exist; give --shard I/N with I from 1 to N")
-    return number, n_shards
+    if match is None or not 1 <= int(match[1]) <= int(match[2]):
+        raise InputError(f"shard {as_typed(shard, 40)!r} is not I/N with I from 1 to N; give one such as 2/8")
+    return int(match[1]), int(match[2])
 
 
 def _with_from_and_to(options: SolveBoardOptions) -> SolveBoardOptions:
@@ -139,9 +136,11 @@ def _default_instances(databases: OpenDatabases) -> str:
     """Return the instances of a command without boards: standard input, or on a terminal the hardest boards."""
     if sys.stdin is None or not sys.stdin.isatty():
         return STDIN
-    if databases.given and str(databases.given[0].size) != "4x4":
-        path, size = databases.given[0].path, databases.given[0].size
-        raise InputError(f"give a board: the hardest boards are known for 4x4, the tables in {path} are for {size}")
+    if databases.size is not None and str(databases.size) != "4x4":
+        path = databases.given[0].path
+        raise InputError(
+            f"give a board: the hardest boards are known for 4x4, the tables in {path} are for {databases.size}"
+        )
     message(
         "no board given: solving the 17 boards of the 15-puzzle that take 80 moves, the maximum; to solve your own, "
         'give a file, or a board such as "1 2 3 4/5 6 7 8/9 10 11 0/13 14 15 12"'

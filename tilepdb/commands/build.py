@@ -6,9 +6,10 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-import typer
+from typer import Argument, Option
 
 from pdb_core.errors import InputError
+from pdb_core.messages import format_bytes
 from tilepdb.commands import completion
 from tilepdb.commands.options import (
     ClusterOptions,
@@ -21,7 +22,7 @@ from tilepdb.commands.options import (
     option_group,
 )
 from tilepdb.commands.output import Record, message, plural, prepare, write_records
-from tilepdb.commands.table_files import header_record, pattern_text
+from tilepdb.commands.table_files import header_record, pattern_text, spec_record
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -32,7 +33,7 @@ _COLUMNS = ("file", "partition", "size", "entries")
 
 PartitionsArgument = Annotated[
     list[str],
-    typer.Argument(
+    Argument(
         metavar="PARTITION",
         help="Partitions of the tiles, each for one table file: 663, 78, 78d, 78v, 96, 555, 8, 6666, 7773, 55554, "
         "fringe, auto (for any --size), or the patterns written out: 1,2,5/3,4,6/7,8. Partitions joined by + make one "
@@ -51,15 +52,13 @@ class FileOptions:
     encoding: EncodingOption = "bits"
     cost: Annotated[
         Literal["additive", "every-move"] | None,
-        typer.Option(
+        Option(
             help="Moves that a distance counts. additive: moves of the pattern's tiles; distances of patterns are "
             "added up. every-move: all moves (a standard PDB); the maximum counts. The default is every-move "
             "for fringe, else additive."
         ),
     ] = None
-    out: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Table file to write. The default is data/PARTITION.h5.")
-    ] = None
+    out: Annotated[Path | None, Option(help="Table file to write. The default is data/PARTITION.h5.")] = None
 
 
 @option_group
@@ -69,11 +68,11 @@ class RunOptions:
     threads: ThreadsOption = None
     dry_run: Annotated[
         bool,
-        typer.Option("--dry-run", help="Print the memory and the disk space that the build needs, and build nothing."),
+        Option("--dry-run", help="Print the memory and the disk space that the build needs, and build nothing."),
     ] = False
     checkpoint_every: Annotated[
         float,
-        typer.Option(
+        Option(
             min=0,
             metavar="SECONDS",
             help="Time between checkpoints of a long build in FILE.partial. After an interruption, the same command "
@@ -83,7 +82,7 @@ class RunOptions:
     fresh: FreshOption = False
     force: Annotated[
         bool,
-        typer.Option("--force", help="Replace FILE and the report beside it even if pdb build did not write them."),
+        Option("--force", help="Replace FILE and the report beside it even if pdb build did not write them."),
     ] = False
 
 
@@ -93,10 +92,9 @@ class BuildClusterOptions(ClusterOptions):
 
     shards: Annotated[
         int | None,
-        typer.Option(
+        Option(
             min=1,
             max=4096,
-            metavar="N",
             help="On a cluster: divide the search of each pattern into N shards, on all workers. The default is one "
             "worker per pattern, and shards if no worker has enough memory.",
         ),
@@ -163,7 +161,6 @@ def _build(plans: "list[BuildPlan]", cluster: BuildClusterOptions, run: RunOptio
 def _check_cluster_plan(plan: "BuildPlan", *, client: "Client", n_shards: int | None, says_how: bool) -> None:
     """Check that the workers have the memory. Report how each pattern would be built if `says_how`."""
     from pdb_cluster import check_cluster_plan
-    from pdb_core.messages import format_bytes
 
     for task in check_cluster_plan(plan, client, n_shards=n_shards):
         if says_how:
@@ -175,12 +172,7 @@ def _check_cluster_plan(plan: "BuildPlan", *, client: "Client", n_shards: int | 
 
 
 def _plan_record(plan: "BuildPlan") -> dict[str, Any]:
-    return {
-        "file": str(plan.out),
-        "partition": plan.spec.partition.name,
-        "size": str(plan.spec.size),
-        "encoding": plan.spec.encoding,
-        "cost": plan.spec.cost,
+    return spec_record(plan.out, plan.spec) | {
         "patterns": [
             {
                 "tiles": list(entry.pattern.tiles),
@@ -203,8 +195,6 @@ def _plan_record(plan: "BuildPlan") -> dict[str, Any]:
 
 
 def _plan_text(record: Record) -> Iterator[str]:
-    from pdb_core.messages import format_bytes
-
     cost = "" if record["cost"] == "additive" else ", every move counts"
     yield f"{record['file']}: partition {record['partition']} of a {record['size']} board, {record['encoding']}{cost}"
     for entry in record["patterns"]:

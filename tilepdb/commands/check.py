@@ -41,8 +41,6 @@ def check(
         if not given:
             raise InputError("give the moves after the board, each in quotes")
         boards = replace(boards, boards=given)
-    elif not boards.boards and boards.instances is None:
-        boards = replace(boards, instances=STDIN)
     counts = Counter[str]()
     with OpenDatabases(tables) as databases, SearchDisplay() as display, WorkerPool(available_cores() - 1) as pool:
         solver_for = solvers(Method(), databases, n_at_a_time=1)

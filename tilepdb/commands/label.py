@@ -7,7 +7,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from typer import Option
 
 from pdb_core.errors import BoardError, GoalError, InputError, InstanceError, UnsolvableError
 from pdb_core.messages import as_typed, shorten
@@ -21,7 +21,6 @@ from tilepdb.commands.options import (
     ShardOption,
     TableOptions,
     ThreadsOption,
-    check_device,
     option_group,
 )
 from tilepdb.commands.output import message, plural, prepare
@@ -43,13 +42,11 @@ class LabelBoardOptions(BoardOptions):
 
     random: Annotated[
         int | None,
-        typer.Option(
-            min=1, metavar="N", help="Label N random boards: uniform ones, or ends of random walks with --walks."
-        ),
+        Option(min=1, help="Label N random boards: uniform ones, or ends of random walks with --walks."),
     ] = None
     walks: Annotated[
         str | None,
-        typer.Option(
+        Option(
             metavar="LENGTHS",
             help="Lengths of random walks from the goal, used in turn: 10,20,50 or 1-100. A walk never undoes its last "
             "move.",
@@ -65,23 +62,21 @@ class DatasetOptions:
 
     out: Annotated[
         Path,
-        typer.Option(
-            metavar="FILE",
+        Option(
             help="File to write. Its suffix sets the format: .npz, .csv or .parquet.",
         ),
     ]
     distances_only: Annotated[
         bool,
-        typer.Option(
+        Option(
             "--distances-only", help="Write only distances, without optimal first moves and distances after each move."
         ),
     ] = False
     chunk: Annotated[
         int | None,
-        typer.Option(
+        Option(
             min=1,
             max=1_000_000,
-            metavar="N",
             help="Number of boards between two checkpoints, from which the same command continues. The default is "
             "1000, 250000 with --device cuda. For boards of more than 16 cells it is a hundredth of them, at most 16.",
             show_default=False,
@@ -103,12 +98,13 @@ def label(
     command line, from files (also of DeepCubeA) or from sets. All boards have one size and one goal. The same command
     continues after Ctrl-C or a crash. docs/how-to/numpy.md describes the columns.
     """
-    check_device(device)
     prepare("the search for tables")
     from pdb_study.labels import write_labels
     from pdb_study.labels.formats import check_format
     from pdb_study.labels.sources import Shard
+    from solver.solve import check_device
 
+    check_device(device)
     content: Any = "distances" if dataset.distances_only else "moves"
     with ExitStack() as stack:
         opened = stack.enter_context(OpenDatabases(tables))
@@ -155,9 +151,7 @@ def _source(options: LabelBoardOptions, databases: OpenDatabases) -> "BoardSourc
     from pdb_core.board_size import BoardSize, parse_size
     from pdb_study.labels import RandomBoards, RandomWalks
 
-    size = databases.given[0].size if databases.given else BoardSize(4, 4)
-    if options.size is not None:
-        size = parse_size(options.size)
+    size = (databases.size or BoardSize(4, 4)) if options.size is None else parse_size(options.size)
     goal = databases.goal_of(size, options.goal)
     if options.walks is None:
         return RandomBoards(size, goal, options.random, options.seed)

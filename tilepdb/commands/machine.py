@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from typer import Argument, Context, Option
 
 from pdb_core.errors import InputError, WrongAnswerError
 from tilepdb.commands import completion
@@ -18,27 +18,26 @@ from tilepdb.commands.options import (
     FormatOption,
     LoadOption,
     SeedOption,
-    check_device,
 )
 from tilepdb.commands.output import Record, message, prepare, write_records
 from tilepdb.commands.version import version_text
 
 if TYPE_CHECKING:
     from pdb_core.puzzle import Tiles
-    from solver import Solution, Solver
+    from solver import Solver
 
 _HUGE_PAGES = Path("/sys/kernel/mm/transparent_hugepage/enabled")
 _HARDEST_8_PUZZLE = (8, 6, 7, 2, 5, 4, 3, 0, 1)
 # Boards and their goals by the name of their set.
-_Sets = dict[str, "list[tuple[Tiles, Tiles | None]]"]
+_Sets = dict[str, "list[tuple[Tiles, str | None]]"]
 _SETS = ("hardest80", "worst-for-78", "korf100")
 
 
 def doctor(
-    context: typer.Context,
+    context: Context,
     warm_up: Annotated[
         bool,
-        typer.Option(
+        Option(
             "--warm-up",
             help="Compile the kernels of build, solve, label, search, approximate, query and serve, and build the "
             "standard tables of 3x3 and 4x4. Later commands start at once.",
@@ -133,19 +132,19 @@ def _check_text(record: Record) -> Iterator[str]:
 def bench(
     partitions: Annotated[
         list[str] | None,
-        typer.Argument(
+        Argument(
             metavar="PARTITION",
             help="Partitions of the 4x4 board, as for pdb build.",
             show_default="663 78",
             autocompletion=completion.partitions,
         ),
     ] = None,
-    repeats: Annotated[int, typer.Option(min=1, max=100, metavar="N", help="Number of builds of each partition.")] = 3,
-    boards: Annotated[int, typer.Option(min=1, metavar="N", help="Number of random boards to solve.")] = 1000,
+    repeats: Annotated[int, Option(min=1, max=100, help="Number of builds of each partition.")] = 3,
+    boards: Annotated[int, Option(min=1, help="Number of random boards to solve.")] = 1000,
     seed: SeedOption = 0,
     sets: Annotated[
         list[str] | None,
-        typer.Option(
+        Option(
             "--set",
             metavar="SET",
             help="Set of boards to solve. Repeat the option for several.",
@@ -164,13 +163,14 @@ def bench(
     time of the builds, and the nodes and nodes/s of the searches. With --device cuda, the random boards are also solved
     together.
     """
-    check_device(device)
     prepare()
     import tempfile
 
     from pdb_core.puzzle import random_boards
     from solver import Solver
+    from solver.solve import check_device
 
+    check_device(device)
     # All sets before the first build.
     chosen = [(partition, _sets(partition, sets)) for partition in partitions or ["663", "78"]]
 
@@ -202,7 +202,6 @@ def _sets(partition: str, names: list[str] | None) -> _Sets:
     Raises `InputError` if a given set has none, and for what is not a partition or a set.
     """
     from pdb_core.pattern import parse_partition
-    from pdb_core.puzzle import parse_goal
     from pdb_query import read_instances
 
     size = parse_partition(partition, None).size
@@ -212,7 +211,7 @@ def _sets(partition: str, names: list[str] | None) -> _Sets:
         if names and not instances:
             raise InputError(f"{name} has no {size} boards, which {partition} is for; give another --set")
         if instances:
-            sets[name] = [(at.board, parse_goal(at.goal or "blank-last", size)) for at in instances]
+            sets[name] = [(at.board, at.goal) for at in instances]
     return sets
 
 
@@ -245,44 +244,41 @@ def _measure_build(partition: str, encoding: str, path: Path, repeats: int) -> d
     }
 
 
-def _measure_searches(name: str, solver: "Solver", boards: "Sequence[tuple[Tiles, Tiles | None]]") -> dict[str, Any]:
-    import statistics
-
-    solutions: list[Solution] = [solver.solve(board, goal) for board, goal in boards]
-    seconds = sum(solution.seconds for solution in solutions)
-    generated = sum(solution.generated for solution in solutions)
-    return {
-        "measurement": name,
-        "boards": len(solutions),
-        "seconds": seconds,
-        "mean_ms": 1000 * seconds / len(solutions),
-        "slowest_ms": 1000 * max(solution.seconds for solution in solutions),
-        "mean_h": statistics.mean(solution.h for solution in solutions),
-        "mean_length": statistics.mean(solution.length or 0 for solution in solutions),
-        "mean_generated": generated / len(solutions),
-        "generated": generated,
-        "expanded": sum(solution.expanded for solution in solutions),
-        "nodes_per_second": generated / seconds,
-    }
+def _measure_searches(name: str, solver: "Solver", boards: "Sequence[tuple[Tiles, str | None]]") -> dict[str, Any]:
+    found = [solver.solve(board, goal) for board, goal in boards]
+    columns = zip(*((at.seconds, at.length, at.h, at.generated, at.expanded) for at in found), strict=True)
+    seconds, *others = map(list, columns)
+    return _search_record(name, sum(seconds), *others) | {"slowest_ms": 1000 * max(seconds)}
 
 
-def _measure_together(name: str, solver: "Solver", boards: "Sequence[tuple[Tiles, Tiles | None]]") -> dict[str, Any]:
+def _measure_together(name: str, solver: "Solver", boards: "Sequence[tuple[Tiles, str | None]]") -> dict[str, Any]:
     rows = [board for board, _ in boards]
     solver.solve_many(rows)  # compiles the kernels
     start = time.perf_counter()
     solved = solver.solve_many(rows)
-    seconds, generated = time.perf_counter() - start, int(solved.generated.sum())
+    seconds = time.perf_counter() - start
+    return _search_record(
+        name, seconds, *(each.tolist() for each in (solved.lengths, solved.h, solved.generated, solved.expanded))
+    )
+
+
+def _search_record(
+    name: str, seconds: float, lengths: list[int], h: list[int], generated: list[int], expanded: list[int]
+) -> dict[str, Any]:
+    """Return the record of searches that took `seconds` in all; the lists have an entry for each board."""
+    import statistics
+
     return {
         "measurement": name,
-        "boards": len(rows),
+        "boards": len(h),
         "seconds": seconds,
-        "mean_ms": 1000 * seconds / len(rows),
-        "mean_h": float(solved.h.mean()),
-        "mean_length": float(solved.lengths.mean()),
-        "mean_generated": generated / len(rows),
-        "generated": generated,
-        "expanded": int(solved.expanded.sum()),
-        "nodes_per_second": generated / seconds,
+        "mean_ms": 1000 * seconds / len(h),
+        "mean_h": statistics.mean(h),
+        "mean_length": statistics.mean(lengths),
+        "mean_generated": sum(generated) / len(h),
+        "generated": sum(generated),
+        "expanded": sum(expanded),
+        "nodes_per_second": sum(generated) / seconds,
     }
 
 

@@ -12,6 +12,7 @@ from pdb_core.errors import InputError
 from solver.algorithms import ALGORITHMS, DEFAULT_WEIGHT, IDA_STAR, WEIGHTED_A_STAR
 from tilepdb.commands.opened_tables import OpenDatabases
 from tilepdb.commands.options import AlgorithmOptions, IdaStarOptions, parse_bytes
+from tilepdb.commands.output import clock
 
 if TYPE_CHECKING:
     from pdb_core.board_size import BoardSize
@@ -74,10 +75,10 @@ def parse_method(options: AlgorithmOptions, db: list[Path] | None, ida_star: Ida
     algorithm = as_choice(options.algorithm, "--algorithm", ALGORITHMS)
     no_heuristic = f"--algorithm {algorithm} uses no heuristic"
     only_ida_star = f"it needs --algorithm {IDA_STAR}"
-    is_ida_star = algorithm == IDA_STAR
+    is_ida_star, uses_heuristic = algorithm == IDA_STAR, ALGORITHMS[algorithm].uses_heuristic
     for is_allowed, option, value, why in (
-        (ALGORITHMS[algorithm].uses_heuristic, "--heuristic", options.heuristic, no_heuristic),
-        (ALGORITHMS[algorithm].uses_heuristic, "--db", db, no_heuristic),
+        (uses_heuristic, "--heuristic", options.heuristic, no_heuristic),
+        (uses_heuristic, "--db", db, no_heuristic),
         (is_ida_star, "--plain", options.plain, only_ida_star),
         (is_ida_star, "--all", ida_star.all_solutions, only_ida_star),
         (not is_ida_star, "--memory-limit", options.memory_limit, "IDA* stores no nodes"),
@@ -86,7 +87,7 @@ def parse_method(options: AlgorithmOptions, db: list[Path] | None, ida_star: Ida
         if value and not is_allowed:
             raise InputError(f"{option} cannot be given here: {why}")
     names: tuple[str, ...] = ()
-    if ALGORITHMS[algorithm].uses_heuristic:
+    if uses_heuristic:
         heuristic = options.heuristic or (DATABASES if db else _DEFAULT_HEURISTIC)
         names = (DATABASES,)
         if heuristic != DATABASES:
@@ -96,7 +97,7 @@ def parse_method(options: AlgorithmOptions, db: list[Path] | None, ida_star: Ida
     others = tuple(name for name in names if name != DATABASES)
     if db and DATABASES not in names:
         raise InputError(f"--heuristic {options.heuristic} does not use the tables of --db; leave out one of them")
-    if algorithm == IDA_STAR and others and DATABASES in names:
+    if is_ida_star and others and DATABASES in names:
         raise InputError(
             "IDA* uses either tables or other heuristics; additive tables are never below the Manhattan distance. For "
             "the maximum of both give --algorithm a-star"
@@ -198,7 +199,10 @@ def solvers(method: Method, databases: OpenDatabases, *, n_at_a_time: int) -> "C
         return of_tables(*tables)
 
     def solver_for(size: "BoardSize", goal: "Tiles") -> Any:
-        with lock, databases.preparing():
-            return make(size, goal)
+        with lock:
+            start = clock()
+            solver = make(size, goal)
+            databases.seconds += clock() - start
+            return solver
 
     return solver_for

@@ -1,49 +1,49 @@
 """Tables for the boards of a command: those of --db, or the standard table of each board size."""
 
-import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack
 from copy import copy
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pdb_core.board_size import BoardSize, check_table_size
 from tilepdb.commands.options import TableOptions
-from tilepdb.commands.output import clock, message
+from tilepdb.commands.output import message
 from tilepdb.progress import ProgressLine
 
 if TYPE_CHECKING:
-    from pdb_core.board_size import BoardSize
     from pdb_core.puzzle import Tiles
     from pdb_query import Database, Instance
     from solver.answers.requests import Request
 
 
-class OpenDatabases:
-    """Databases of --db, or the standard one of each board size, opened when a board needs it. Thread-safe.
+class OpenDatabases(ExitStack):
+    """Databases of --db, or the standard one of each board size, opened when a board needs it.
 
     given    the databases of --db, opened on entry
-    seconds  see `preparing`
+    seconds  time in which tables and solvers were made, without that of compiling
     """
 
     def __init__(self, options: TableOptions) -> None:
+        super().__init__()
         self._options = options
         self.given: tuple[Database, ...] = ()
         self.seconds = 0.0
         self._standard: dict[tuple[BoardSize, int], Database] = {}
-        self._lock = threading.Lock()
 
     def __enter__(self) -> "OpenDatabases":
         for path in self._options.db or ():
             database = self._open(path)
-            if self.given:
-                database.check_size(self.given[0].size)
+            if self.size is not None:
+                database.check_size(self.size)
                 database.views(self.given[0].goal)  # raises `GoalError` if it cannot serve that goal
             self.given += (database,)
         return self
 
-    def __exit__(self, *_: object) -> None:
-        for database in (*self.given, *self._standard.values()):
-            database.close()
+    @property
+    def size(self) -> BoardSize | None:
+        """Return the board size of --db, None without --db."""
+        return self.given[0].size if self.given else None
 
     def each(self) -> "Iterator[OpenDatabases]":
         """Yield the databases of --db one by one, each as the only one."""
@@ -52,14 +52,7 @@ class OpenDatabases:
             one.given = (database,)
             yield one
 
-    @contextmanager
-    def preparing(self) -> Iterator[None]:
-        """Count the seconds in which tables and solvers are made, but not those of compiling."""
-        start = clock()
-        yield
-        self.seconds += clock() - start
-
-    def goal_of(self, size: "BoardSize", *given: str | None) -> "Tiles":
+    def goal_of(self, size: BoardSize, *given: str | None) -> "Tiles":
         """Return the first given goal, such as that of a board and that of --goal, for boards of a size.
 
         Without any it is the goal of the --db tables, else blank-last. Raises `GoalError`.
@@ -69,7 +62,7 @@ class OpenDatabases:
         for goal in given:
             if goal is not None:
                 return parse_goal(goal, size)
-        if self.given and self.given[0].size == size:
+        if self.size == size:
             return self.given[0].goal
         return blank_last(size)
 
@@ -77,34 +70,31 @@ class OpenDatabases:
         """Return the request to solve `instance`. Raises `GoalError`."""
         from solver.answers.requests import Request
 
-        known = (instance.optimal_length, instance.published_length)
-        return Request(instance.id, instance.board, self.goal_of(instance.size, instance.goal, goal), *known)
+        goal_tiles = self.goal_of(instance.size, instance.goal, goal)
+        return Request(instance.id, instance.board, goal_tiles, instance.optimal_length, instance.published_length)
 
     def digests(self) -> list[str] | str:
         """Return the digests of the headers of --db, or `standard`."""
         return [database.header.digest() for database in self.given] or "standard"
 
-    def databases_for(self, size: "BoardSize", goal: "Tiles") -> "tuple[Database, ...]":
+    def databases_for(self, size: BoardSize, goal: "Tiles") -> "tuple[Database, ...]":
         """Return the tables for boards of a size and goal.
 
         Raises `TableMismatchError`, `InputError` if boards are too large for tables, and the errors of a build.
         """
-        from pdb_core.board_size import check_table_size
         from tilepdb.standard import standard_table
 
         check_table_size(size)
-        with self._lock:
-            if self.given:
-                self.given[0].check_size(size)
-                return self.given
-            key = size, goal.index(0)
-            if key not in self._standard:
-                path = standard_table(size, goal, message)
-                self._standard[key] = self._open(path)
-            return (self._standard[key],)
+        if self.given:
+            self.given[0].check_size(size)
+            return self.given
+        key = size, goal.index(0)
+        if key not in self._standard:
+            self._standard[key] = self._open(standard_table(size, goal, message))
+        return (self._standard[key],)
 
     def _open(self, path: Path) -> "Database":
-        return open_file(path, self._options.load, verify=self._options.verify)
+        return self.enter_context(open_file(path, self._options.load, verify=self._options.verify))
 
 
 def open_file(path: Path, load: str, *, verify: bool) -> "Database":

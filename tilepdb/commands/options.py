@@ -7,11 +7,11 @@ import inspect
 import re
 from collections.abc import Callable, Iterator
 from copy import copy
-from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
+from dataclasses import MISSING, dataclass, fields, is_dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, dataclass_transform, get_args
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, dataclass_transform, get_args, get_origin
 
-import typer
+from typer import Argument, BadParameter, Option
 from typer.core import TyperCommand
 
 from pdb_core.errors import InputError
@@ -24,13 +24,15 @@ if TYPE_CHECKING:
     from distributed import Client
 
 Group = TypeVar("Group")
+# What --help calls the value of an option of a type that has no metavar.
+_METAVARS: dict[Any, str] = {int: "N", float: "S", Path: "FILE", list[Path]: "FILE"}
 
 FormatOption = Annotated[
-    Literal["text", "json", "ndjson", "csv"], typer.Option("--format", help="Format of the results on stdout.")
+    Literal["text", "json", "ndjson", "csv"], Option("--format", help="Format of the results on stdout.")
 ]
 NotationOption = Annotated[
     Literal["tiles", "blank", "tile-directions"],
-    typer.Option(
+    Option(
         "--notation",
         help="How moves are written. tiles: the number of each tile that moves. blank: the directions in which the "
         "blank moves, U, D, L and R. tile-directions: the directions in which the tiles move, which are the opposite.",
@@ -38,7 +40,7 @@ NotationOption = Annotated[
 ]
 SizeOption = Annotated[
     str | None,
-    typer.Option(
+    Option(
         metavar="WxH",
         help="Board size, width x height, such as 4x4; needed only if the boards, the tables or the partition do not "
         "imply it.",
@@ -46,7 +48,7 @@ SizeOption = Annotated[
 ]
 GoalOption = Annotated[
     str,
-    typer.Option(
+    Option(
         metavar="GOAL",
         help="Goal: blank-last, blank-first, snail, or a board.",
         autocompletion=completion.goals,
@@ -55,51 +57,51 @@ GoalOption = Annotated[
 # Of commands that read boards.
 BoardGoalOption = Annotated[
     str | None,
-    typer.Option(
+    Option(
         metavar="GOAL",
         help="Goal of boards that have none in their file: blank-last, blank-first, snail, or a board. The default is "
         "the goal of --db, else blank-last.",
         autocompletion=completion.goals,
     ),
 ]
-SizeArgument = Annotated[str, typer.Argument(metavar="WxH", help="Board size, such as 3x4: 3 wide, 4 high.")]
-FreshOption = Annotated[bool, typer.Option("--fresh", help="Remove FILE.partial, and start from the beginning.")]
+SizeArgument = Annotated[str, Argument(metavar="WxH", help="Board size, such as 3x4: 3 wide, 4 high.")]
+FreshOption = Annotated[bool, Option("--fresh", help="Remove FILE.partial, and start from the beginning.")]
 PlainOption = Annotated[
     bool,
-    typer.Option(
+    Option(
         "--plain",
         help="Textbook IDA*: do not prune operator sequences that lead to duplicates. For comparisons of node counts.",
     ),
 ]
-SeedOption = Annotated[int, typer.Option(min=0, metavar="N", help="Seed of the random boards.")]
+SeedOption = Annotated[int, Option(min=0, help="Seed of the random boards.")]
 ThreadsOption = Annotated[
     int | None,
-    typer.Option(min=1, max=1024, metavar="N", help="Number of threads; all cores by default.", show_default=False),
+    Option(min=1, max=1024, help="Number of threads; all cores by default.", show_default=False),
 ]
 DeviceOption = Annotated[
     Literal["cpu", "cuda"],
-    typer.Option(
+    Option(
         "--device",
         help="cuda: search on an NVIDIA card what takes long. It needs the extra cuda; pdb doctor says if it is there.",
     ),
 ]
 EncodingOption = Annotated[
     Literal["bits", "bytes"],
-    typer.Option(
+    Option(
         help="bits: one bit per state, and the table also records the blank's region (zero-aware); the heuristic is "
         "stronger and the file is smaller. bytes: one byte per placement of the pattern's tiles."
     ),
 ]
 ShardOption = Annotated[
     str | None,
-    typer.Option(
+    Option(
         metavar="I/N",
         help="Take only the share of machine I of N machines: every N-th board, beginning with the I-th.",
     ),
 ]
 InstancesOption = Annotated[
     str | None,
-    typer.Option(
+    Option(
         metavar="SET|FILE|-",
         help="Boards of a named set, of a file, or of standard input (-).",
         autocompletion=completion.instance_sets,
@@ -107,15 +109,15 @@ InstancesOption = Annotated[
 ]
 LoadOption = Annotated[
     Literal["map", "copy", "huge"],
-    typer.Option(
+    Option(
         help="map: map the file into memory (opens at once; processes share the memory). copy: copy the tables to "
         "memory. huge: copy them to huge pages, for the fastest lookups."
     ),
 ]
-VerifyOption = Annotated[bool, typer.Option(help="Compare all tables with their digests first, to find damage.")]
+VerifyOption = Annotated[bool, Option(help="Compare all tables with their digests first, to find damage.")]
 WeightOption = Annotated[
     float | None,
-    typer.Option(
+    Option(
         metavar="W",
         help="Suboptimality bound of weighted-a-star: solutions have at most W times the optimal length. The default "
         "is 1.5.",
@@ -123,16 +125,14 @@ WeightOption = Annotated[
 ]
 MemoryLimitOption = Annotated[
     str | None,
-    typer.Option(
+    Option(
         metavar="SIZE",
         help="Memory for the stored nodes, such as 8G; three quarters of the free memory by default. Not for ida-star.",
     ),
 ]
 TimeLimitOption = Annotated[
     float | None,
-    typer.Option(
-        min=0.0, metavar="S", help="Time limit of the search for each board, in seconds. The default is none."
-    ),
+    Option(min=0.0, help="Time limit of the search for each board, in seconds. The default is none."),
 ]
 
 
@@ -170,7 +170,7 @@ class BoardOptions:
 
     boards: Annotated[
         list[Any] | None,
-        typer.Argument(
+        Argument(
             metavar="BOARD",
             help='Boards, each in quotes, such as "1 2 3/4 5 6/7 0 8". 0 is the blank.',
             parser=file_or_board,
@@ -179,7 +179,7 @@ class BoardOptions:
     instances: InstancesOption = None
     n_boards: Annotated[
         int | None,
-        typer.Option("--boards", min=1, metavar="N", help="Take only the first N boards. The default is all."),
+        Option("--boards", min=1, help="Take only the first N boards. The default is all."),
     ] = None
     goal: BoardGoalOption = None
     size: SizeOption = None
@@ -189,13 +189,11 @@ class BoardOptions:
 class SolveBoardOptions(BoardOptions):
     """Boards."""
 
-    from_board: Annotated[str | None, typer.Option("--from", metavar="BOARD", help="Start board. Give --to, too.")] = (
-        None
-    )
-    to_board: Annotated[str | None, typer.Option("--to", metavar="BOARD", help="Goal board for --from.")] = None
+    from_board: Annotated[str | None, Option("--from", metavar="BOARD", help="Start board. Give --to, too.")] = None
+    to_board: Annotated[str | None, Option("--to", metavar="BOARD", help="Goal board for --from.")] = None
     tiles: Annotated[
         Literal["numbers", "letters"],
-        typer.Option(
+        Option(
             help="numbers: tiles are 1, 2, 3, ..., and 0 is the blank. letters: tiles are the words of --goal, and _ "
             "is the blank."
         ),
@@ -209,8 +207,7 @@ class TableOptions:
 
     db: Annotated[
         list[Path] | None,
-        typer.Option(
-            metavar="FILE",
+        Option(
             help="Table file, made by pdb build. Repeat the option to use the maximum of several databases.",
         ),
     ] = None
@@ -226,16 +223,8 @@ class LimitOptions:
     time_limit: TimeLimitOption = None
     max_nodes: Annotated[
         int | None,
-        typer.Option(min=1, metavar="N", help="Limit of generated nodes for each board. The default is none."),
+        Option(min=1, help="Limit of generated nodes for each board. The default is none."),
     ] = None
-
-
-def check_device(device: str) -> None:
-    """Raise `InputError` if a card is chosen and there is none."""
-    if device == "cuda":
-        from solver.cuda.card import check_card
-
-        check_card()
 
 
 @option_group
@@ -243,13 +232,11 @@ class IdaStarOptions:
     """IDA*."""
 
     all_solutions: Annotated[
-        bool, typer.Option("--all", help="Count all optimal solutions. This searches the last threshold completely.")
+        bool, Option("--all", help="Count all optimal solutions. This searches the last threshold completely.")
     ] = False
     list_solutions: Annotated[
         bool,
-        typer.Option(
-            "--list", help="With --all: write each solution as soon as it is found. For --format text and ndjson."
-        ),
+        Option("--list", help="With --all: write each solution as soon as it is found. For --format text and ndjson."),
     ] = False
 
 
@@ -259,13 +246,13 @@ class AlgorithmOptions:
 
     algorithm: Annotated[
         str,
-        typer.Option(
+        Option(
             metavar="NAME", help=f"Search algorithm: {', '.join(ALGORITHMS)}.", autocompletion=completion.algorithms
         ),
     ] = IDA_STAR
     heuristic: Annotated[
         str | None,
-        typer.Option(
+        Option(
             metavar="NAME",
             help=f"Heuristic: {', '.join(HEURISTIC_NAMES)}, db (the tables of --db), or the maximum of several, "
             "such as max(linear-conflict,last-move). The default is db with --db, else manhattan.",
@@ -283,8 +270,7 @@ class AnswerOptions:
 
     out: Annotated[
         Path | None,
-        typer.Option(
-            metavar="FILE",
+        Option(
             help="Write each solution to this file, with every position on its path. Nothing is then printed as text.",
         ),
     ] = None
@@ -298,8 +284,7 @@ class LoggedAnswerOptions(AnswerOptions):
 
     log: Annotated[
         Path | None,
-        typer.Option(
-            metavar="FILE",
+        Option(
             help="Keep solved boards and the progress of long searches in this file. The same command continues from "
             "there.",
         ),
@@ -312,7 +297,7 @@ class ClusterOptions:
 
     scheduler: Annotated[
         str | None,
-        typer.Option(
+        Option(
             metavar="ADDRESS", help="Address of the scheduler of a Dask cluster to work on, such as tcp://host:8786."
         ),
     ] = None
@@ -346,7 +331,7 @@ class SolveClusterOptions(ClusterOptions):
 
     worker_db: Annotated[
         Path | None,
-        typer.Option(
+        Option(
             metavar="DIR",
             help="Folder of the --db files on the workers of --scheduler. The default is the same path as on this "
             "machine.",
@@ -377,23 +362,26 @@ def with_option_groups(function: Callable[..., None]) -> Callable[..., None]:
     for parameter in parameters:
         if parameter.name in groups:
             group = groups[parameter.name]
-            options += [_option(field, group.__doc__.rstrip(".")) for field in fields(group)]
+            title = group.__doc__.rstrip(".")
+            options += [_option(field.name, field.type, field.default, title) for field in fields(group)]
         else:
-            options.append(parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY))
+            options.append(_option(parameter.name, parameter.annotation, parameter.default))
     call.__signature__ = inspect.Signature(options)  # type: ignore[attr-defined]
     call.__annotations__ = {}
     return call
 
 
-def _option(field: "Field[Any]", title: str) -> inspect.Parameter:
-    """Return a field as a parameter of a command, below the title of its group."""
-    kind, info = get_args(field.type)
-    info = copy(info)
-    info.rich_help_panel = title
-    annotated: Any = Annotated  # a type checker would read the next line as a type
-    annotation = annotated[kind, info]
-    default = inspect.Parameter.empty if field.default is MISSING else field.default
-    return inspect.Parameter(field.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+def _option(name: str, annotation: Any, default: Any, title: str | None = None) -> inspect.Parameter:
+    """Return an option as a parameter of a command, below the title of its group."""
+    if get_origin(annotation) is Annotated:
+        kind, info = get_args(annotation)
+        info = copy(info)
+        info.rich_help_panel = title or info.rich_help_panel
+        info.metavar = info.metavar or next((_METAVARS[of] for of in (kind, *get_args(kind)) if of in _METAVARS), None)
+        annotated: Any = Annotated  # a type checker would read the next line as a type
+        annotation = annotated[kind, info]
+    default = inspect.Parameter.empty if default is MISSING else default
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
 
 
 class GroupedCommand(TyperCommand):
@@ -403,7 +391,7 @@ class GroupedCommand(TyperCommand):
         """Read the command line. The message for a value that is none of the choices names the nearest one."""
         try:
             return super().parse_args(ctx, args)
-        except typer.BadParameter as error:
+        except BadParameter as error:
             given, *choices = re.findall("'([^']*)'", error.message) or [""]
             error.message = error.message.removeprefix("Value error, ").rstrip(".") + did_you_mean(given, choices)
             raise

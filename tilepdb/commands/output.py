@@ -3,7 +3,6 @@
 import atexit
 import csv
 import functools
-import io
 import json
 import os
 import signal
@@ -101,21 +100,22 @@ def write_records(
         # One record per line, for readers.
         write_result("[" + ",\n ".join(json.dumps(record) for record in records) + "]\n")
         return
+    rows = csv.writer(_Results(), lineterminator="\n")
     if output == "csv":
-        write_result(_csv_row(columns))
+        rows.writerow(columns)
     for record in records:
         if output == "csv":
-            write_result(_csv_row([_csv_field(record.get(column)) for column in columns]))
+            rows.writerow([_csv_field(record.get(column)) for column in columns])
         elif output == "ndjson":
             write_result(json.dumps(record) + "\n")
         else:
             write_result("".join(f"{one_line(line)}\n" for line in text(record)))
 
 
-def _csv_row(fields: Sequence[Any]) -> str:
-    row = io.StringIO()
-    csv.writer(row, lineterminator="\n").writerow(fields)
-    return row.getvalue()
+class _Results:
+    """Stdout, as `csv` writes to it."""
+
+    write = staticmethod(write_result)
 
 
 def _csv_field(value: Any) -> Any:

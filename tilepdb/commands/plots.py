@@ -4,7 +4,7 @@ import importlib.util
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
+from typer import Option
 
 from pdb_core.errors import InputError
 from pdb_core.messages import how_to_install
@@ -17,7 +17,7 @@ _ADVICE = "choose another place with --plot"
 
 PlotOption = Annotated[
     Path | None,
-    typer.Option(metavar="FILE", help="Also draw the result. The suffix sets the format: .svg, .png or .pdf."),
+    Option(help="Also draw the result. The suffix sets the format: .svg, .png or .pdf."),
 ]
 
 
@@ -34,13 +34,13 @@ def check_plot(path: Path) -> None:
         raise InputError(f"--plot needs matplotlib, which is not installed; {how_to_install('plot')}")
 
 
-def write_plot(path: Path | None, draw: "Draw", *, width: float = 8, height: float = 4.5) -> None:
-    """Write the plot of a study to the file of --plot, if it is given. Raises `OutputError`."""
+def write_plot(path: Path | None, draw: "Draw", **size: float) -> None:
+    """Write the plot of a study to the file of --plot, if given; `size` as in `save_plot`. Raises `OutputError`."""
     if path is None:
         return
     from pdb_core.durable_files import written_safely
     from pdb_study.plots import save_plot
 
     with written_safely(path, _ADVICE, is_text=False) as file:
-        save_plot(draw, file, path.suffix.lower()[1:], width=width, height=height)
+        save_plot(draw, file, path.suffix.lower()[1:], **size)
     message(f"plot written to {path}")

@@ -6,7 +6,7 @@ from typing import IO
 from tilepdb.commands.output import Record
 
 
-def positions_written(records: Iterable[Record], file: IO[str], word: Callable[[int], str] = str) -> Iterator[Record]:
+def positions_written(records: Iterable[Record], file: IO[str], word: Callable[[int], str]) -> Iterator[Record]:
     """Yield the records, and write the solution of each to `file`; `word` returns the name of a tile."""
     from pdb_core.board_size import parse_size
     from solver.solution import played

@@ -1,12 +1,11 @@
 """`pdb query`: lookups of boards in databases."""
 
 from collections.abc import Iterator
-from dataclasses import replace
 from itertools import groupby
 from typing import TYPE_CHECKING
 
 from pdb_core.errors import UnsolvableError
-from tilepdb.commands.board_input import STDIN, read_boards
+from tilepdb.commands.board_input import read_boards
 from tilepdb.commands.opened_tables import OpenDatabases
 from tilepdb.commands.options import BoardOptions, FormatOption, TableOptions
 from tilepdb.commands.output import Record, message, prepare, write_records
@@ -25,8 +24,6 @@ def query(boards: BoardOptions, tables: TableOptions, output: FormatOption = "te
     Print the distance of each pattern and their sum, for each symmetry, and the maximum of the sums.
     """
     prepare("lookups in tables")
-    if not boards.boards and boards.instances is None:
-        boards = replace(boards, instances=STDIN)
     columns = ("id", "board", "goal", "solvable", "h", "sums", "values")
     verdicts = set()
     with OpenDatabases(tables) as databases:
@@ -57,7 +54,8 @@ def _records(instances: "Iterator[Instance]", databases: OpenDatabases, goal_tex
 
 def _look_up(requests: "list[Request]", databases: OpenDatabases) -> Iterator[Record]:
     """Yield the records of boards of one size and goal."""
-    from pdb_core.puzzle import format_board, is_solvable, why_unsolvable
+    from pdb_core.puzzle import is_solvable
+    from solver.solution import unsolvable
 
     size, goal = requests[0].size, requests[0].goal
     are_solvable = [is_solvable(request.board, goal, size) for request in requests]
@@ -75,7 +73,7 @@ def _look_up(requests: "list[Request]", databases: OpenDatabases) -> Iterator[Re
         board = request.board
         record = {"id": request.id, "board": list(board), "goal": list(goal), "solvable": solvable}
         if not solvable:
-            message(f"board {format_board(board)} cannot be solved: {why_unsolvable(board, goal, size)}")
+            message(str(unsolvable(board, goal, size)))
             yield record | {"h": None, "sums": [], "values": [], "costs": [], "symmetries": []}
             continue
         yield record | {

@@ -1,14 +1,13 @@
 """`pdb serve`: the HTTP service and its page."""
 
 import contextlib
-import importlib
 import itertools
 import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
+from typer import Option
 
 from pdb_core.errors import InputError
 from pdb_core.messages import how_to_install
@@ -28,15 +27,14 @@ class ServedTableOptions(TableOptions):
 
     db: Annotated[
         list[Path] | None,
-        typer.Option(
-            metavar="FILE",
+        Option(
             help="Table file, made by pdb build. Repeat the option for several. The first of a size is the default of "
             "that size.",
         ),
     ] = None
     size: Annotated[
         list[str] | None,
-        typer.Option(
+        Option(
             metavar="WxH",
             help="Serve the standard tables of this size, too. Repeat the option for several. Without --db and --size, "
             "those of 4x4 and 3x3 are served.",
@@ -51,35 +49,31 @@ class NetworkOptions:
 
     host: Annotated[
         str,
-        typer.Option(
+        Option(
             metavar="ADDRESS", help="IP address or name to listen on. 0.0.0.0 accepts connections from other machines."
         ),
     ] = "127.0.0.1"
-    port: Annotated[int, typer.Option(min=0, max=65535, metavar="N", help="Port to listen on. 0 takes a free one.")] = (
-        8015
-    )
+    port: Annotated[int, Option(min=0, max=65535, help="Port to listen on. 0 takes a free one.")] = 8015
     token_file: Annotated[
         Path | None,
-        typer.Option(
-            metavar="FILE", help="Require from clients the token in this file: one line of printable ASCII characters."
-        ),
+        Option(help="Require from clients the token in this file: one line of printable ASCII characters."),
     ] = None
     cors_origin: Annotated[
         list[str] | None,
-        typer.Option(
+        Option(
             metavar="ORIGIN",
             help="Allow requests of web pages of this origin, such as https://example.org. Repeat the option for more.",
         ),
     ] = None
     allowed_host: Annotated[
         list[str] | None,
-        typer.Option(
+        Option(
             metavar="NAME",
             help="Answer requests that name this host, such as tiles.example.org. Repeat the option for more. "
             "localhost and --host are always allowed.",
         ),
     ] = None
-    access_log: Annotated[bool, typer.Option("--access-log", help="Log each request to stderr.")] = False
+    access_log: Annotated[bool, Option("--access-log", help="Log each request to stderr.")] = False
 
 
 @option_group
@@ -88,24 +82,21 @@ class SearchQueueOptions:
 
     solves: Annotated[
         int | None,
-        typer.Option(
+        Option(
             min=1,
             max=1024,
-            metavar="N",
             help="Number of long searches at a time, and of short ones. The default is the number of cores.",
         ),
     ] = None
     waiting: Annotated[
         int,
-        typer.Option(min=0, max=100_000, metavar="N", help="Number of long searches that may wait, and of short ones."),
+        Option(min=0, max=100_000, help="Number of long searches that may wait, and of short ones."),
     ] = 16
-    wait: Annotated[float, typer.Option(min=0, metavar="S", help="Time that a search may wait, in seconds.")] = 30.0
-    time_limit: Annotated[float, typer.Option(min=0.001, metavar="S", help="Time limit of a search, in seconds.")] = (
-        60.0
-    )
+    wait: Annotated[float, Option(min=0, help="Time that a search may wait, in seconds.")] = 30.0
+    time_limit: Annotated[float, Option(min=0.001, help="Time limit of a search, in seconds.")] = 60.0
     grace: Annotated[
         float,
-        typer.Option(min=0, metavar="S", help="Time that running searches have when the server stops, in seconds."),
+        Option(min=0, help="Time that running searches have when the server stops, in seconds."),
     ] = 5.0
 
 
@@ -117,7 +108,7 @@ def serve(tables: ServedTableOptions, network: NetworkOptions, searches: SearchQ
     """
     prepare("the search for tables")
     try:
-        importlib.import_module("pdb_service.app")
+        from pdb_service.app import create_app
     except ModuleNotFoundError as error:
         raise InputError(f"pdb serve needs {error.name}, which is not installed; {how_to_install('serve')}") from None
     import faulthandler
@@ -126,7 +117,6 @@ def serve(tables: ServedTableOptions, network: NetworkOptions, searches: SearchQ
     from pdb_core.board_size import parse_size
     from pdb_core.puzzle import blank_last
     from pdb_core.resources import available_cores
-    from pdb_service.app import create_app
     from pdb_service.server import notify_systemd, open_socket, serve as run
     from pdb_service.settings import ServiceSettings, advice, hosts_of, read_host, read_origin
     from tilepdb.standard import standard_table

@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from typer import Option
 
 from pdb_core.errors import InputError
 from solver.algorithms import IDA_STAR
@@ -24,7 +24,6 @@ from tilepdb.commands.options import (
     SolveBoardOptions,
     SolveClusterOptions,
     TableOptions,
-    check_device,
 )
 from tilepdb.commands.output import message, plural, prepare
 from tilepdb.commands.progress import ClusterDisplay, SearchDisplay
@@ -58,7 +57,6 @@ def solve(
             "a cluster finds one optimal solution, and --all counts all of them; "
             "leave out --scheduler to solve on this machine, with all its cores"
         )
-    check_device(device)
     if cluster.scheduler is not None and device != "cpu":
         raise InputError("the workers of a cluster search on processors; leave out --device or --scheduler")
     method = Method(all_solutions=ida_star.all_solutions, device=device)
@@ -87,9 +85,8 @@ def approximate(
     output: AnswerOptions,
     time_limit: Annotated[
         float | None,
-        typer.Option(
+        Option(
             min=0.0,
-            metavar="S",
             help="Time to improve the solution of each board, in seconds. The default depends on the size, 0.5 to 5.",
             rich_help_panel="Limits",
         ),
@@ -101,8 +98,7 @@ def approximate(
     between both. For boards up to 6x6, databases of --db can raise the lower bound.
     """
     method = Method(algorithm=APPROXIMATE, uses_databases=bool(tables.db))
-    logged = LoggedAnswerOptions(output.out, output.output, output.notation)
-    _answer_boards(method, boards, tables, LimitOptions(time_limit=time_limit), logged)
+    _answer_boards(method, boards, tables, LimitOptions(time_limit=time_limit), LoggedAnswerOptions(**vars(output)))
 
 
 def _answer_boards(
@@ -121,7 +117,9 @@ def _answer_boards(
     from pdb_core.resources import available_cores
     from solver import Limits
     from solver.answers.requests import Hooks
+    from solver.solve import check_device
 
+    check_device(method.device)
     search_limits = Limits(limits.time_limit, limits.max_nodes)
     with ExitStack() as stack:
         databases = stack.enter_context(OpenDatabases(tables))
@@ -180,8 +178,7 @@ def _opened_log(path: Path, method: dict[str, Any]) -> "Iterator[AnswerLog]":
 
     with AnswerLog(path, method) as log:
         counts = {"finished": log.n_solved, "unfinished": log.n_unfinished}
-        if any(counts.values()):
-            found = " and ".join(plural(n, f"{kind} board") for kind, n in counts.items() if n)
+        if found := " and ".join(plural(n, f"{kind} board") for kind, n in counts.items() if n):
             message(f"{found} in {path}")
         yield log
 

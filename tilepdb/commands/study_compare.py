@@ -5,7 +5,7 @@ from dataclasses import asdict
 from itertools import chain, repeat, starmap
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from typer import Option
 
 from pdb_core.errors import InstanceError
 from pdb_core.messages import shorten
@@ -64,9 +64,8 @@ class SampleOptions:
     goal: BoardGoalOption = None
     boards: Annotated[
         int | None,
-        typer.Option(
+        Option(
             min=1,
-            metavar="N",
             help="Number of boards: the first ones of --instances, or random ones. The default is all of --instances, "
             f"or {_DEFAULT_BOARDS} random ones.",
         ),
@@ -80,7 +79,7 @@ class MethodOptions:
 
     heuristic: Annotated[
         list[str] | None,
-        typer.Option(
+        Option(
             metavar="NAME",
             help="Heuristic to compare, as for pdb search. Repeat the option for several.",
             show_default=", ".join(_DEFAULT_HEURISTICS),
@@ -89,7 +88,7 @@ class MethodOptions:
     ] = None
     algorithm: Annotated[
         list[str] | None,
-        typer.Option(
+        Option(
             metavar="NAME",
             help="Algorithm to compare, as for pdb search. Repeat the option for several.",
             show_default=IDA_STAR,
@@ -105,7 +104,7 @@ class MethodOptions:
 class SampleLimitOptions(LimitOptions):
     """Limits."""
 
-    threads: Annotated[int, typer.Option(min=1, max=1024, metavar="N", help="Number of threads.")] = 1
+    threads: Annotated[int, Option(min=1, max=1024, help="Number of threads.")] = 1
 
 
 def compare(
@@ -115,7 +114,7 @@ def compare(
     limits: SampleLimitOptions,
     by_length: Annotated[
         bool,
-        typer.Option("--by-length", help="Print nodes and effective branching factor by the length of the solution."),
+        Option("--by-length", help="Print nodes and effective branching factor by the length of the solution."),
     ] = False,
     plot: PlotOption = None,
     output: FormatOption = "text",
@@ -201,15 +200,13 @@ def _boards(sample: SampleOptions, databases: OpenDatabases) -> "list[Instance]"
         options = BoardOptions(instances=sample.instances, n_boards=sample.boards, size=sample.size)
         return list(read_boards(options, databases))
     from pdb_core.board_size import check_table_size, parse_size
-    from pdb_core.puzzle import Board, parse_goal, random_boards
+    from pdb_core.puzzle import Board, random_boards
     from pdb_query import Instance
 
     size = parse_size(sample.size or "3x3")
     check_table_size(size, what="heuristics and optimal solutions", instead="choose a smaller size")
-    rows = random_boards(
-        size, parse_goal(sample.goal or "blank-last", size), sample.boards or _DEFAULT_BOARDS, sample.seed
-    )
-    return [Instance(str(i), Board(row, size), sample.goal) for i, row in enumerate(rows, start=1)]
+    rows = random_boards(size, sample.goal or "blank-last", sample.boards or _DEFAULT_BOARDS, sample.seed)
+    return [Instance(str(i), Board(row, size)) for i, row in enumerate(rows, start=1)]
 
 
 def _rows(methods: list[Method], databases: OpenDatabases) -> Iterator[tuple[Method, str | None, OpenDatabases]]:

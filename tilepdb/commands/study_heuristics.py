@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from typer import Option
 
 from tilepdb.commands import completion
 from tilepdb.commands.opened_tables import OpenDatabases
@@ -21,7 +21,7 @@ _ABREAST = 4
 
 HeuristicsOption = Annotated[
     list[str] | None,
-    typer.Option(
+    Option(
         metavar="NAME",
         help="Heuristic to study, as for pdb search. Repeat the option for several.",
         show_default="all that the size has",
@@ -37,9 +37,7 @@ def heuristics(
     goal: GoalOption = "blank-last",
     boards: Annotated[
         int,
-        typer.Option(
-            min=2, max=1_000_000, metavar="N", help="Number of random boards, for sizes of more than 10 cells."
-        ),
+        Option(min=2, max=1_000_000, help="Number of random boards, for sizes of more than 10 cells."),
     ] = 1000,
     seed: SeedOption = 0,
     threads: ThreadsOption = None,
@@ -63,7 +61,7 @@ def heuristics(
         study = study_heuristics(
             board_size,
             heuristic or fitting_heuristics(board_size, wanted),
-            opened.databases_for(board_size, wanted) if tables.db else (),
+            opened.given,
             goal=wanted,
             n_boards=boards,
             seed=seed,
@@ -75,10 +73,10 @@ def heuristics(
         )
     records: Any = [study] if output == "text" else _records(study)
     write_records(records, output, columns=_COLUMNS, text=_text)
-    if plot is not None and not study.rows:
-        message("nothing to draw: the distances of these boards are not known")
-    elif plot is not None:
+    if study.rows:
         write_plot(plot, study.draw, width=8 if len(study.names) <= 4 else 10)
+    elif plot is not None:
+        message("nothing to draw: the distances of these boards are not known")
 
 
 def _records(study: "HeuristicStudy") -> Iterator[dict[str, Any]]:

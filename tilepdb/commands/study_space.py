@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from typer import Option
 
 from pdb_core.errors import LimitReachedError
 from pdb_core.messages import format_bytes
@@ -20,15 +20,13 @@ def space(
     size: SizeArgument,
     goal: GoalOption = "blank-last",
     depth: Annotated[
-        int | None, typer.Option(min=0, metavar="D", help="Largest distance to count. The default is no limit.")
+        int | None, Option(min=0, metavar="D", help="Largest distance to count. The default is no limit.")
     ] = None,
-    antipodes: Annotated[
-        int, typer.Option(min=0, max=1_000_000, metavar="N", help="Number of boards at the maximum depth to list.")
-    ] = 20,
+    antipodes: Annotated[int, Option(min=0, max=1_000_000, help="Number of boards at the maximum depth to list.")] = 20,
     threads: ThreadsOption = None,
     memory_limit: Annotated[
         str | None,
-        typer.Option(metavar="SIZE", help="Memory for boards, such as 8G. The default is 90 % of the free memory."),
+        Option(metavar="SIZE", help="Memory for boards, such as 8G. The default is 90 % of the free memory."),
     ] = None,
     plot: PlotOption = None,
     output: FormatOption = "text",

@@ -6,7 +6,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from typer import Argument, Option
 
 from pdb_core.errors import TableFileError
 from tilepdb.commands.opened_tables import open_file
@@ -17,23 +17,30 @@ from tilepdb.progress import ProgressLine
 
 if TYPE_CHECKING:
     from pdb_core.schema import Header
+    from pdb_core.table_spec import DatabaseSpec
     from pdb_query import Database
 
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 # Needed memory from which a proof is announced.
 _LONG_PROOF_BYTES = 500_000_000
 
-FilesArgument = Annotated[list[Path], typer.Argument(metavar="FILE", help="Table files, made by pdb build.")]
+FilesArgument = Annotated[list[Path], Argument(help="Table files, made by pdb build.")]
+
+
+def spec_record(path: Path, spec: "DatabaseSpec") -> dict[str, Any]:
+    """Return the record of a table file that may not exist yet."""
+    return {
+        "file": str(path),
+        "partition": spec.partition.name,
+        "size": str(spec.size),
+        "encoding": spec.encoding,
+        "cost": spec.cost,
+    }
 
 
 def header_record(path: Path, header: "Header") -> dict[str, Any]:
     """Return the record of a table file."""
-    return {
-        "file": str(path),
-        "partition": header.spec.partition.name,
-        "size": str(header.spec.size),
-        "encoding": header.spec.encoding,
-        "cost": header.spec.cost,
+    return spec_record(path, header.spec) | {
         "sha256": header.digest(),
         "patterns": [
             {
@@ -111,10 +118,8 @@ def _info_text(record: Record) -> Iterator[str]:
 
 
 def stats(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="Table file, made by pdb build.")],
-    boards: Annotated[
-        int, typer.Option(min=2, max=100_000_000, metavar="N", help="Number of random boards.")
-    ] = 100_000,
+    file: Annotated[Path, Argument(help="Table file, made by pdb build.")],
+    boards: Annotated[int, Option(min=2, max=100_000_000, help="Number of random boards.")] = 100_000,
     seed: SeedOption = 0,
     load: LoadOption = "map",
     verify: VerifyOption = False,
@@ -174,9 +179,7 @@ def verify(
     files: FilesArgument,
     deep: Annotated[
         bool,
-        typer.Option(
-            "--deep", help="Also prove every distance, with a proof that is independent of the builder's search."
-        ),
+        Option("--deep", help="Also prove every distance, with a proof that is independent of the builder's search."),
     ] = False,
     threads: ThreadsOption = None,
     output: FormatOption = "text",
@@ -212,8 +215,8 @@ def _verify(path: Path, deep: bool, threads: int | None, failures: list[TableFil
     except TableFileError as error:
         message(str(error))
         failures.append(error)
-        nothing: dict[str, Any] = {"sha256": None, "proofs": [], "seconds": None}
-        return {"file": str(path), "deep": deep, "ok": False, "error": str(error)} | nothing
+        found: dict[str, Any] = {"file": str(path), "deep": deep, "ok": False, "error": str(error)}
+        return found | {"sha256": None, "proofs": [], "seconds": None}
 
 
 def _prove(database: "Database", index: int, threads: int | None, line: ProgressLine) -> dict[str, Any]:
@@ -223,7 +226,8 @@ def _prove(database: "Database", index: int, threads: int | None, line: Progress
     from pdb_core.resources import available_cores, available_memory
 
     specs = database.header.spec.tables
-    pattern, use = database.header.patterns[index].pattern, database.header.patterns[index].use
+    entry = database.header.patterns[index]
+    pattern, use = entry.pattern, entry.use
     if use is not None:
         prove_use(pattern, specs[use.index], use.cell_map)
         return {"tiles": list(pattern.tiles), "same_as": use.index}

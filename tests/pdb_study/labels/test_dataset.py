@@ -1,6 +1,5 @@
 """Datasets in files: each format loads in one line; a run that was stopped gives the same bytes as one that was not."""
 
-import csv
 import errno
 import json
 import os
@@ -56,17 +55,14 @@ def read_npz(path: Path) -> tuple[dict[str, Any], str]:
 
 
 def read_csv(path: Path) -> tuple[dict[str, Any], str]:
-    with path.open(encoding="utf-8") as file:
-        description, *lines = file
-    rows = list(csv.DictReader(lines))
-    boards = [Board(row.pop("board")) for row in rows]
+    table = pd.read_csv(path, comment="#")
+    boards = list(map(Board, table["board"]))
     assert not boards or [instance.board for instance in read_instances(str(path), None)] == boards
-    columns: dict[str, Any] = {"board": np.reshape(boards, (-1, 6)), "distance": [int(row["distance"]) for row in rows]}
-    if "first_moves" in lines[0]:
-        columns["first_moves"] = [int(row["first_moves"]) for row in rows]
-        after = [[int(row[f"after_{name}"]) for name in ("up", "left", "right", "down")] for row in rows]
-        columns["after"] = np.reshape(after, (-1, 4))
-    return columns, description[2:]
+    columns: dict[str, Any] = {"board": np.reshape(boards, (-1, 6)), "distance": table["distance"]}
+    if "first_moves" in table:
+        after = [f"after_{name}" for name in ("up", "left", "right", "down")]
+        columns |= {"first_moves": table["first_moves"], "after": table[after]}
+    return columns, path.read_text().partition("\n")[0][2:]
 
 
 def read_parquet(path: Path) -> tuple[dict[str, Any], str]:

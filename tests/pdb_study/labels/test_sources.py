@@ -9,7 +9,7 @@ import pytest
 from pdb_core.board_size import BoardSize
 from pdb_core.puzzle import blank_last, snail
 from pdb_study.labels import BoardSource, GivenBoards, RandomBoards, RandomWalks
-from pdb_study.labels.sources import BLOCK, in_chunks
+from pdb_study.labels.sources import BLOCK
 from tests.naive.boards_and_tables import naive_distances
 
 S2, S3 = BoardSize(2, 2), BoardSize(3, 3)
@@ -37,25 +37,6 @@ def test_walk_never_steps_back_at_once() -> None:
     boards = rows(RandomWalks(S2, "blank-last", 100, 1, lengths))
     found = [distances[tuple(board)] for board in boards]
     assert found == [min(index % 25 % 12, 12 - index % 25 % 12) for index in range(100)]
-
-
-@pytest.mark.tiny
-def test_length_of_a_walk_bounds_the_distance() -> None:
-    size, lengths = BoardSize(3, 2), (0, 1, 5, 14, 40)
-    distances = naive_distances(size, snail(size))
-    boards = [tuple(board) for board in rows(RandomWalks(size, snail(size), 200, 5, lengths))]
-    for index, board in enumerate(boards):
-        assert distances[board] in range(lengths[index % 5] % 2, lengths[index % 5] + 1, 2)
-    assert len(set(boards)) > 60
-
-
-@pytest.mark.tiny
-def test_chunks_are_the_same_rows() -> None:
-    boards = np.random.default_rng(1).permuted(np.tile(np.arange(9, dtype=np.uint8), (100, 1)), axis=1)
-    for n in (1, 7, 50, 101):
-        chunks = list(in_chunks(iter(np.split(boards, [1, 2, 50])), n))
-        assert [len(chunk) for chunk in chunks[:-1]] == [n] * (len(chunks) - 1)
-        assert np.array_equal(np.concatenate(chunks), boards)
 
 
 @pytest.mark.tiny

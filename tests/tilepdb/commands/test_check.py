@@ -1,7 +1,6 @@
 """`pdb check`, and moves as directions in the output of the other commands."""
 
 import csv
-import json
 
 import pytest
 
@@ -37,8 +36,7 @@ def test_file_of_solutions_is_checked(small_table: str) -> None:
     assert (long["difference"], long["first_suboptimal_move"], long["first_illegal_move"]) == (2, 2, None)
     assert (illegal["optimal_length"], illegal["difference"], illegal["first_illegal_move"]) == (2, None, 2)
     assert (length["length"], length["optimal_length"], length["first_suboptimal_move"]) == (33, 31, None)
-    text, as_csv, as_json = (pdb(*command, "--format", name, code=1, stdin=file) for name in ("text", "csv", "json"))
-    assert json.loads(as_json.stdout) == found
+    text, as_csv = (pdb(*command, "--format", name, code=1, stdin=file) for name in ("text", "csv"))
     assert [row["verdict"] for row in csv.DictReader(as_csv.stdout.splitlines())] == [row[-1] for row in ROWS]
     assert "long: too long, length 4, optimal length 2, difference 2, first suboptimal move 2\n" in text.stdout
     assert "board word: moves 'north'" in text.stderr

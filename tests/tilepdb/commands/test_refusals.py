@@ -31,8 +31,8 @@ REFUSALS = rows("""
 2 | solve --all --scheduler tcp://127.0.0.1:9 "1 2/3 0" | leave out --scheduler to solve on this
 2 | solve --threads 2 --scheduler tcp://127.0.0.1:9 "1 2/3 0" | set it by dask worker --nthreads
 1 | solve --db d.h5 --scheduler tls://host:8786 "1 2 3/4 5 6/7 8 0" | names no certificates for TLS
-2 | solve --instances - --shard 0/3 | shard 0/3 does not exist; give --shard I/N with I from 1 to N
-2 | solve --instances - --shard 1/\u0663 | is not of the form I/N; give one such as 2/8
+2 | solve --instances - --shard 0/3 | shard '0/3' is not I/N with I from 1 to N; give one such as 2/8
+2 | solve --instances - --shard 1/\u0663 | is not I/N with I from 1 to N
 2 | solve --tiles letters --goal _ _ | is not square: it has 1 numbers
 2 | solve --tiles letters --goal "a b/a _" "a b/a _" | tile 'a' twice
 2 | solve --tiles letters --goal "a b/c d" "a b/c d" | 0 blanks
@@ -93,7 +93,7 @@ REFUSALS = rows("""
 2 | label --db d.h5 --out a.npz --random 3 --walks x | such as 10,20,50 or 1-100
 2 | label --db d.h5 --out a.npz --random 3 --seed -1 | --seed
 2 | label --db d.h5 --out a.txt --random 3 | unknown suffix .txt; choose one of .npz
-2 | label --db d.h5 --out a.npz --random 3 --shard 4/3 | shard 4/3 does not exist
+2 | label --db d.h5 --out a.npz --random 3 --shard 4/3 | shard '4/3' is not I/N
 2 | label --db d.h5 --out none/a.npz --random 3 | cannot write none/a.npz
 2 | label --db d.h5 --out a.npz "1 2 3/4 5 6/7 8 0" "1 2/3 0" | board 2 is 2x2, boards before it are 3x3
 2 | label --db d.h5 --out a.npz --instances goals.csv | board b has another goal than the boards before it

@@ -142,17 +142,15 @@ def test_published_solutions_that_are_longer_are_named(small_table: str, tmp_pat
         assert f"{1 - code} of 2 published solutions are longer" in result.stderr
 
 
-def test_answers_of_a_shard(small_table: str) -> None:
-    boards = "".join(f"1 2 3 4 5 6 {tiles}\n" for tiles in ("7 0 8", "0 7 8", "7 8 0", "7 0 8", "0 7 8"))
-    answers = records("solve", "--db", small_table, "--shard", "2/3", stdin=boards)
-    assert [(answer["id"], answer["length"]) for answer in answers] == [("2", 2), ("5", 2)]
-
-
-def test_boards_limits_how_many_are_read(small_table: str) -> None:
-    # The third line is no board.
-    boards = "1 2 3 4 5 6 7 0 8\n1 2 3 4 5 6 0 7 8\n1 2 3\n"
-    answers = records("solve", "--db", small_table, "--boards", "2", stdin=boards)
-    assert [answer["length"] for answer in answers] == [1, 2]
+def test_boards_of_a_shard_and_the_first_boards(small_table: str) -> None:
+    # The sixth line is no board.
+    boards = "".join(f"1 2 3 4 5 6 {tiles}\n" for tiles in ("7 0 8", "0 7 8", "7 8 0", "7 0 8", "0 7 8", "7"))
+    for options, lengths in (
+        (("--shard", "2/3"), [("2", 2), ("5", 2)]),
+        ((), [(str(i), n) for i, n in enumerate((1, 2, 0, 1, 2), start=1)]),
+    ):
+        answers = records("solve", "--db", small_table, "--boards", "5", *options, stdin=boards)
+        assert [(answer["id"], answer["length"]) for answer in answers] == lengths
 
 
 def write_boards(path: Path, *sizes: BoardSize) -> None:
@@ -300,11 +298,9 @@ def test_board_that_was_given_up_has_no_answer_in_the_file(small_table: str, tmp
 def test_file_that_cannot_be_completed_leaves_the_old_one(tmp_path: Path) -> None:
     (tmp_path / "in.txt").write_text(f"{NEAR}\n1 2 3\n")
     (tmp_path / "old").write_text("old")
-    (tmp_path / "folder").mkdir()
-    for out, match in (("old", "line 2"), ("folder", "Is a directory"), ("none/a", "No such file or directory")):
-        assert match in pdb("approximate", "in.txt", "--out", out, code=2, cwd=tmp_path).stderr
+    assert "line 2" in pdb("approximate", "in.txt", "--out", "old", code=2, cwd=tmp_path).stderr
     assert (tmp_path / "old").read_text() == "old"
-    assert sorted(entry.name for entry in tmp_path.iterdir()) == ["folder", "in.txt", "old"]
+    assert sorted(entry.name for entry in tmp_path.iterdir()) == ["in.txt", "old"]
 
 
 @pytest.mark.tiny
