@@ -12,7 +12,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from pydantic_core import to_json
 
 from pdb_core.encoding import Cost, Encoding
-from pdb_core.puzzle import Board, Tiles, blank_last, parse_goal, why_unsolvable
+from pdb_core.puzzle import Board, Tiles, parse_goal, why_unsolvable
 from pdb_core.types import BLANK
 from pdb_query.database import BatchProbe, Database, Probe
 from pdb_query.instances import Instance
@@ -393,9 +393,9 @@ class InstanceInfo(Answer):
     @classmethod
     def of(cls, instance: Instance) -> "InstanceInfo":
         """Return a board with a goal: the instance's own, or blank-last."""
-        size, goal = instance.size, instance.goal
-        read_goal = blank_last(size) if goal is None else parse_goal(goal, size)
-        return cls.model_validate({**vars(instance), "size": str(size), "goal": read_goal})
+        size = instance.size
+        goal = parse_goal(instance.goal or "blank-last", size)
+        return cls.model_validate({**vars(instance), "size": str(size), "goal": goal})
 
 
 class Instances(Answer):

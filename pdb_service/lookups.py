@@ -38,7 +38,7 @@ def lookup_routes(service: Service) -> Routes:
     async def lookup(request: Request) -> Response:
         """Look up one board: the lower bound on the length of its solutions, and each pattern's distance."""
         query = read_query(BoardQuery, request.scope["query_string"])
-        board, served = service.databases.place(query.board, query.goal, query.db)
+        board, served = service.databases.place(query.board, query)
         service.metrics.boards.inc()
         return AnswerResponse(LookupAnswer.json_of(board, served, await together.ask(board, served)))
 
@@ -131,5 +131,5 @@ def _served(service: Service, query: BatchQuery, first: Sequence[str | list[int]
         size = None if query.size is None else parse_size(query.size)
         return service.databases.choose(size, query.goal, query.db)
     if first:
-        return service.databases.place(first[0], query.goal, None)[1]
+        return service.databases.place(first[0], query)[1]
     raise RequestError("the size of the boards is not known; name it with size, or name a database with db")
