@@ -19,7 +19,7 @@ from pdb_core.arguments import as_count, shown
 from pdb_core.board_size import MAX_SIDE, BoardSize as BoardSize, SizeLike, as_size, parse_size as parse_size
 from pdb_core.board_text import Line, quoted, read_boards, read_rows, size_of_rows, split_lines
 from pdb_core.drawing import Drawing, HasPartition, board_drawing, pattern_colours
-from pdb_core.errors import BoardError, GoalError
+from pdb_core.errors import BoardError, GoalError, located
 from pdb_core.messages import did_you_mean, listed, shorten
 from pdb_core.types import BLANK
 
@@ -145,10 +145,8 @@ class Board(tuple[int, ...]):
 def boards_of_text(lines: Iterator[Line], size: BoardSize | None, *, waits: bool = False) -> Iterator[Board]:
     """Yield the boards of a text. Raises what `read_boards` raises."""
     for where, tiles, its_size in read_boards(lines, size, waits=waits):
-        try:
+        with located(where):
             board = Board._checked(tiles, its_size)
-        except BoardError as error:
-            raise BoardError(f"{where}: {error}") from None
         yield board
 
 

@@ -126,10 +126,17 @@ def _cgroup_folders(controller: str, root: Path, membership: Path) -> list[Path]
 
 def _cgroup_offers(root: Path = _CGROUP_ROOT, membership: Path = _MEMBERSHIP) -> list[int]:
     """Return the bytes that each control group of this process still allows."""
-    folders = _cgroup_folders("memory", root, membership)
-    names = (("memory.max", "memory.current"), ("memory.limit_in_bytes", "memory.usage_in_bytes"))
-    offers = (_cgroup_offer(folder, *version) for folder in folders for version in names)
-    return [offer for offer in offers if offer is not None]
+    offers: list[int] = []
+    for folder in _cgroup_folders("memory", root, membership):
+        for names in (("memory.max", "memory.current"), ("memory.limit_in_bytes", "memory.usage_in_bytes")):
+            # Of version 2 without a limit, the limit is `max`.
+            with suppress(OSError, ValueError):
+                limit, usage = (int((folder / name).read_text("ascii")) for name in names)
+                counts = dict(line.split() for line in (folder / "memory.stat").read_text("ascii").splitlines())
+                if limit < _NO_LIMIT:
+                    # Inactive pages of files count as used, but the system frees them when memory is requested.
+                    offers.append(limit - usage + int(counts.get("inactive_file", "0")))
+    return offers
 
 
 @functools.cache  # reading the files takes as long as looking up thousands of boards
@@ -144,16 +151,3 @@ def _cgroup_cores(root: Path = _CGROUP_ROOT, membership: Path = _MEMBERSHIP) -> 
                 if quota > 0:
                     cores.append(-(-quota // period))
     return cores
-
-
-def _cgroup_offer(folder: Path, limit_name: str, usage_name: str) -> int | None:
-    try:
-        limit = (folder / limit_name).read_text(encoding="ascii").strip()
-        usage = int((folder / usage_name).read_text(encoding="ascii"))
-        statistics = dict(line.split() for line in (folder / "memory.stat").read_text(encoding="ascii").splitlines())
-    except (OSError, ValueError):
-        return None
-    if limit == "max" or int(limit) >= _NO_LIMIT:
-        return None
-    # Inactive pages of files count as used, but the system frees them when memory is requested.
-    return int(limit) - usage + int(statistics.get("inactive_file", "0"))

@@ -97,7 +97,7 @@ def lookup_tables(
     `memory` must be read-only, so that kernels are compiled for one type.
     """
     size, goal, is_bits = spec.size, spec.goal, spec.encoding == "bits"
-    counts_every_move = is_bits and spec.cost == "every-move"
+    counts_every_move = spec.cost == "every-move"
     # The patterns that the tables were built for.
     patterns = [spec.partition.patterns[use.index] for use in uses]
     goal_cells = [[goal.index(tile) for tile in pattern.tiles] for pattern in patterns]

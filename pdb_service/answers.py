@@ -14,8 +14,9 @@ from pydantic_core import to_json
 from pdb_core.encoding import Cost, Encoding
 from pdb_core.puzzle import Board, Tiles, parse_goal, why_unsolvable
 from pdb_core.types import BLANK
-from pdb_query.database import BatchProbe, Database, Probe
+from pdb_query.database import Database
 from pdb_query.instances import Instance
+from pdb_query.probes import BatchProbe, Probe
 from pdb_service.served_databases import Served, ServedDatabases
 from pdb_service.settings import ServiceSettings
 from solver.solution import Solution
@@ -78,7 +79,7 @@ class DatabaseInfo(Answer):
             encoding=database.encoding,
             cost=database.cost,
             patterns=tuple(
-                PatternInfo(tiles=at.pattern.tiles, n_entries=sum(at.histogram), max=len(at.histogram) - 1)
+                PatternInfo(tiles=at.pattern.tiles, n_entries=sum(at.histogram), max=at.maximum)
                 for at in header.patterns
             ),
             n_bytes=sum(at.n_bytes for at in header.tables.values()),

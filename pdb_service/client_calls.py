@@ -31,7 +31,7 @@ from pdb_core.errors import (
 )
 from pdb_core.messages import as_typed
 from pdb_core.puzzle import Board, BoardLike, Tiles, as_goal, format_board
-from pdb_query.database import Probe
+from pdb_query.probes import Probe
 from pdb_service.answers import (
     BINARY,
     EVENTS,

@@ -15,7 +15,7 @@ from pdb_core.board_size import parse_size
 from pdb_core.errors import BoardError, MediaTypeError, RequestError, RequestTooLargeError
 from pdb_core.messages import as_typed
 from pdb_core.puzzle import Board
-from pdb_query.database import Probe
+from pdb_query.probes import Probe
 from pdb_service.answers import BINARY, JSON, BatchAnswer, BatchItem, LookupAnswer
 from pdb_service.openapi import TABLE_STATUSES, ApiRoute, Routes
 from pdb_service.requests import BatchBody, BatchQuery, BoardQuery, read_json, read_query
