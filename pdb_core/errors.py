@@ -4,8 +4,6 @@ docs/files.md lists them. Each message states the fault with its value, and then
 """
 
 import errno
-from collections.abc import Iterator
-from contextlib import contextmanager
 
 from pdb_core.messages import one_line
 
@@ -179,15 +177,6 @@ class ClusterError(PdbError):
 
 class WrongAnswerError(PdbError):
     """An answer contradicts a published length, or fails its own replay. Please report it."""
-
-
-@contextmanager
-def located(where: str) -> Iterator[None]:
-    """Begin the message of an `InputError` with the place of the input."""
-    try:
-        yield
-    except InputError as error:
-        raise type(error)(f"{where}: {error}") from None
 
 
 def writing_error(error: OSError, what: str, advice: str) -> DiskFullError | OutputError:

@@ -107,27 +107,27 @@ def _free_addresses() -> int | None:
     return None
 
 
-def _cgroup_folders(controller: str, root: Path, membership: Path) -> list[Path]:
+def _cgroup_folders(controller: str) -> list[Path]:
     """Return the folders of the control groups of this process, from its own up to the root, of both versions."""
     try:
-        lines = membership.read_text(encoding="utf-8").splitlines()
+        lines = _MEMBERSHIP.read_text(encoding="utf-8").splitlines()
     except OSError:
         return []
     folders: set[Path] = set()
     for line in lines:
         _number, controllers, path = line.split(":", 2)
         if controllers == "" or controller in controllers.split(","):
-            base = root / controller if controllers else root
+            base = _CGROUP_ROOT / controller if controllers else _CGROUP_ROOT
             group = base / path.lstrip("/")
             # In a container the path is often that of the host. The group is then the root of the mount.
             folders |= {base, group, *(parent for parent in group.parents if base in parent.parents)}
     return sorted(folders)
 
 
-def _cgroup_offers(root: Path = _CGROUP_ROOT, membership: Path = _MEMBERSHIP) -> list[int]:
+def _cgroup_offers() -> list[int]:
     """Return the bytes that each control group of this process still allows."""
     offers: list[int] = []
-    for folder in _cgroup_folders("memory", root, membership):
+    for folder in _cgroup_folders("memory"):
         for names in (("memory.max", "memory.current"), ("memory.limit_in_bytes", "memory.usage_in_bytes")):
             # Of version 2 without a limit, the limit is `max`.
             with suppress(OSError, ValueError):
@@ -140,10 +140,10 @@ def _cgroup_offers(root: Path = _CGROUP_ROOT, membership: Path = _MEMBERSHIP) ->
 
 
 @functools.cache  # reading the files takes as long as looking up thousands of boards
-def _cgroup_cores(root: Path = _CGROUP_ROOT, membership: Path = _MEMBERSHIP) -> list[int]:
+def _cgroup_cores() -> list[int]:
     """Return the cores that each control group of this process allows, at least 1."""
     cores: list[int] = []
-    for folder in _cgroup_folders("cpu", root, membership):
+    for folder in _cgroup_folders("cpu"):
         for names in (("cpu.max",), ("cpu.cfs_quota_us", "cpu.cfs_period_us")):
             # Of version 2 without a limit, the first word is `max`; of version 1, it is -1.
             with suppress(OSError, ValueError):

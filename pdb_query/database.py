@@ -9,10 +9,10 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from pdb_core.arguments import FilePath, as_count, as_path, as_threads, check_functions, check_kind
+from pdb_core.arguments import FilePath, as_count, as_path, as_threads, check_functions, check_kind, located
 from pdb_core.board_size import BoardSize, SizeLike, as_size
 from pdb_core.encoding import Cost, Encoding
-from pdb_core.errors import BoardError, InputError, TableFileDamagedError, TableMismatchError, UnsolvableError, located
+from pdb_core.errors import BoardError, InputError, TableFileDamagedError, TableMismatchError, UnsolvableError
 from pdb_core.pattern import Partition
 from pdb_core.puzzle import Board, BoardLike, Tiles, as_array, as_goal, format_board, goal_name, why_unsolvable
 from pdb_core.ranking import PatternIndex

@@ -11,10 +11,10 @@ from itertools import chain
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
-from pdb_core.arguments import FilePath, as_path, check_functions, refusal
+from pdb_core.arguments import FilePath, as_path, check_functions, located, refusal
 from pdb_core.board_size import BoardSize, SizeLike, as_size
 from pdb_core.board_text import TILE_WORD, split_lines
-from pdb_core.errors import BoardError, InputError, InstanceError, located
+from pdb_core.errors import BoardError, InputError, InstanceError
 from pdb_core.messages import as_typed, did_you_mean, shorten
 from pdb_core.puzzle import Board, boards_of_text, parse_goal
 from pdb_query.board_pickle import SUFFIXES, read_board_pickle

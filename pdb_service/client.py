@@ -9,7 +9,8 @@ import httpx
 import numpy as np
 import numpy.typing as npt
 
-from pdb_core.errors import BoardError, UnsolvableError, located
+from pdb_core.arguments import located
+from pdb_core.errors import BoardError, UnsolvableError
 from pdb_core.puzzle import Board, BoardLike
 from pdb_query.database import board_rows
 from pdb_query.probes import Probe

@@ -145,9 +145,10 @@ class ServiceCalls:
 
     def _batches(self, rows: npt.NDArray[Any], goal: BoardLike | None) -> Iterator[Call[npt.NDArray[np.int16]]]:
         """Yield requests with as many rows as the service takes at a time; one without rows checks the goal."""
+        query = self._names(goal)
         for start in range(0, max(1, len(rows)), self._batch_rows):
             part = rows[start : start + self._batch_rows].tobytes()
-            yield Call("v1/lookup", self._names(goal), _read_batch, accept=BINARY, batch=part)
+            yield Call("v1/lookup", query, lambda body: np.frombuffer(body, "<i2"), accept=BINARY, batch=part)
 
     def _moves(self, board: BoardLike, goal: BoardLike | None = None, **limits: Any) -> Call[MovesAnswer]:
         checked = self._board(board)
@@ -291,10 +292,6 @@ class ServiceCalls:
             raise ServiceError(
                 f"cannot reach {self.url}: {reason}; check the address, and that pdb serve runs there"
             ) from None
-
-
-def _read_batch(body: bytes) -> npt.NDArray[np.int16]:
-    return np.frombuffer(body, dtype="<i2").astype(np.int16)
 
 
 def _read_address(url: str) -> httpx.URL:

@@ -86,7 +86,6 @@ def _look_up_slice(boards: Sequence[str | list[int]], served: Served, explained:
     """Return the answers for boards, as `BatchItem` in JSON, separated by commas."""
     probe = partial(served.database.probe_batch, goal=served.goal, strict=False)
     try:
-        # The model has refused booleans: for an array, they are not looked for again.
         found = probe(np.asarray(boards))
     except (BoardError, ValueError):  # texts, or lists of other lengths
         rows = np.full((len(boards), served.size.n_cells), _NO_BOARD, dtype=np.uint8)

@@ -203,16 +203,6 @@ def test_several_boards_are_a_board_a_line_or_stacked() -> None:
             Board(text)
 
 
-def test_board_that_was_answered_before_its_next_row_is_refused() -> None:
-    """A writer to standard input may wait for the answer of a board in one line."""
-    text = "0 1 2 3 4 5 6 7 8\n9 10 11 12 13 14 15 16 17\n"
-    boards = read_instances("-", stdin=io.BytesIO(text.encode()))
-    assert str(next(boards).size) == "3x3"
-    assert str(Board(text).size) == "9x2"
-    with pytest.raises(BoardError, match=r"line 1: the line is a 3x3 board, and with the next line .* 9 wide; write"):
-        next(boards)
-
-
 def test_size_of_one_row_and_of_declared_boards() -> None:
     assert read_text("1 2 3 4 5 0\n0 1 2 3 4 5\n", BoardSize(3, 2))[1].board == Board("0 1 2/3 4 5")
     with pytest.raises(BoardError, match="a 4x4 board is expected"):

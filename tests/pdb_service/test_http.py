@@ -10,7 +10,6 @@ import re
 import pytest
 from starlette.applications import Starlette
 
-import tilepdb
 from pdb_core import errors
 from pdb_query import Database
 from pdb_service.openapi import openapi
@@ -62,15 +61,6 @@ def test_solve_from_a_body_equals_that_from_the_query(app: Starlette) -> None:
     for board in (BOARD.replace("+", " "), solved["board"]):
         body = json.dumps({"board": board, "time_limit": 5}).encode()
         assert ask(app, "/v1/solve", body=body).json["moves"] == solved["moves"]
-
-
-def test_check_answers_as_the_library(app: Starlette) -> None:
-    board = "1 2 3/4 0 6/7 5 8"
-    for moves, notation in (("5 8", "tiles"), ("5 5 5 8", "tiles"), ("UL", "tile-directions"), ("UL", "blank")):
-        answer = ask(app, "/v1/check", body=json.dumps({"board": board, "moves": moves, "notation": notation}).encode())
-        assert answer.json == dataclasses.asdict(tilepdb.check_solution(board, moves, notation=notation))  # type: ignore[arg-type]
-    length = ask(app, "/v1/check", body=json.dumps({"board": board, "moves": 1, "time_limit": 5}).encode())
-    assert (length.json["verdict"], length.json["difference"]) == ("too short", -1)
 
 
 def test_limits_are_those_documented() -> None:
