@@ -72,13 +72,9 @@ def raise_file_limit() -> None:
     if _resource is None:
         return
     soft, hard = _resource.getrlimit(_resource.RLIMIT_NOFILE)
-    for limit in (hard, _OPEN_FILES):
-        try:
+    for limit in (hard, max(soft, _OPEN_FILES)):
+        with suppress(ValueError, OSError):
             _resource.setrlimit(_resource.RLIMIT_NOFILE, (limit, hard))
-        except (ValueError, OSError):
-            if soft >= _OPEN_FILES:
-                return
-        else:
             return
 
 

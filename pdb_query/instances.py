@@ -152,9 +152,9 @@ def _read_file(
             f"there is no file and no instance set {shorten(source)!r}; the sets are {', '.join(sets)}"
             f"{did_you_mean(source, sets)}"
         ) from None
+    except InputError:
+        raise
     except (OSError, ValueError) as error:
-        if isinstance(error, InputError):
-            raise
         # A NUL byte in the path is a ValueError.
         why = error.strerror if isinstance(error, OSError) else error
         raise InstanceError(f"cannot read {shown}: {why}; name a file of boards") from None
