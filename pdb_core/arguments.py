@@ -7,7 +7,8 @@ Sizes, goals and boards are converted in `pdb_core.puzzle`, databases in `pdb_qu
 import math
 import operator
 import os
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -117,3 +118,12 @@ def check_functions(**functions: Any) -> None:
     for name, function in functions.items():
         if function is not None and not callable(function):
             raise refusal(function, name, "a function, or None")
+
+
+@contextmanager
+def located(where: str) -> Iterator[None]:
+    """Begin the message of an `InputError` with the place of the input."""
+    try:
+        yield
+    except InputError as error:
+        raise type(error)(f"{where}: {error}") from None

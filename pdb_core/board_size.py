@@ -125,6 +125,6 @@ def as_size(size: SizeLike) -> BoardSize:
     if isinstance(size, str):
         return parse_size(size)
     sides: tuple[Any, ...] = tuple(size) if isinstance(size, Sequence) and len(size) == 2 else (size, size)
-    if isinstance(size, bytes) or not all(isinstance(side, Integral) for side in sides):
+    if not all(isinstance(side, Integral) for side in sides):
         raise refusal(size, "board size", "one such as 4, (4, 4) or '4x4'")
     return BoardSize(*sides)

@@ -116,12 +116,6 @@ def read_boards(lines: Iterator[Line], size: BoardSize | None, *, waits: bool = 
         except InputError as error:
             raise BoardError(f"{where}: {error}") from None
         yield where, tiles, its_size
-        words = rows[0]
-        if waits and board == [words] and len(ahead.words()) == len(words) and not _repeats(ahead.words(), words):
-            raise BoardError(
-                f"{where}: the line is a {its_size} board, and with the next line it is part of a board "
-                f"{len(words)} wide; write the size of the board on a line before it"
-            )
     if n_left > 0:
         raise BoardError(
             f"{counted}; missing at the end: {n_left}; correct it, or write the rows and columns of a board there"

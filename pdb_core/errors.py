@@ -12,9 +12,14 @@ PROBLEM_TYPE = "urn:tile-pdb:"
 
 
 class PdbError(Exception):
-    """Base of all errors raised on purpose. `exit_code` is what the command line exits with."""
+    """Base of all errors raised on purpose.
+
+    exit_code    what the command line exits with
+    http_status  the status of the answer of a service; 500 for the service's own errors
+    """
 
     exit_code = 1
+    http_status = 500
 
     def __str__(self) -> str:
         # What users type, and names of files, may contain anything.
@@ -25,6 +30,7 @@ class InputError(PdbError, ValueError):
     """Input of the user that cannot be used."""
 
     exit_code = 2
+    http_status = 422
 
 
 class BoardError(InputError):
@@ -46,33 +52,49 @@ class PartitionError(InputError):
 class InstanceError(InputError):
     """An instance file or the name of an instance set cannot be used."""
 
+    http_status = 404
+
 
 class UnknownDatabaseError(InputError):
     """A service has opened no such database, or none for boards of that size."""
+
+    http_status = 404
 
 
 class RequestError(InputError):
     """An HTTP request is not of the form that docs/http.md describes."""
 
+    http_status = 400
+
 
 class ParameterError(RequestError):
     """A parameter or a field of an HTTP request is missing, unknown or invalid."""
+
+    http_status = 422
 
 
 class RequestTooLargeError(RequestError):
     """An HTTP request holds more than the service takes."""
 
+    http_status = 413
+
 
 class MediaTypeError(RequestError):
     """An HTTP request has a body of a kind that the service does not read."""
+
+    http_status = 415
 
 
 class TokenError(InputError):
     """An HTTP request lacks the token that the service wants."""
 
+    http_status = 401
+
 
 class OriginError(InputError):
     """An HTTP request comes from a web page of another site, which the service does not allow."""
+
+    http_status = 403
 
 
 class OutputError(InputError):
@@ -87,6 +109,7 @@ class UnsolvableError(PdbError):
     """No sequence of moves leads from the board to the goal."""
 
     exit_code = 3
+    http_status = 422
 
 
 class TableFileError(PdbError):
@@ -140,6 +163,8 @@ class BuildRunningError(LimitReachedError):
 
 class BusyError(LimitReachedError):
     """A service is at its limit; try again later."""
+
+    http_status = 503
 
 
 class ServiceError(PdbError):

@@ -5,18 +5,18 @@ way, 0 in the upper left corner. `Board` is such a tuple that was checked, with 
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain, islice
+from collections.abc import Iterator, Sequence
+from itertools import islice
 from types import GeneratorType
 from typing import Any, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from pdb_core.arguments import as_count, shown
+from pdb_core.arguments import as_count, located, shown
 
 # BoardSize and parse_size are public here, too.
-from pdb_core.board_size import MAX_SIDE, BoardSize as BoardSize, SizeLike, as_size, parse_size as parse_size
+from pdb_core.board_size import BoardSize as BoardSize, SizeLike, as_size, parse_size as parse_size
 from pdb_core.board_text import Line, quoted, read_boards, read_rows, size_of_rows, split_lines
 from pdb_core.drawing import Drawing, HasPartition, board_drawing, pattern_colours
 from pdb_core.errors import BoardError, GoalError
@@ -145,10 +145,8 @@ class Board(tuple[int, ...]):
 def boards_of_text(lines: Iterator[Line], size: BoardSize | None, *, waits: bool = False) -> Iterator[Board]:
     """Yield the boards of a text. Raises what `read_boards` raises."""
     for where, tiles, its_size in read_boards(lines, size, waits=waits):
-        try:
+        with located(where):
             board = Board._checked(tiles, its_size)
-        except BoardError as error:
-            raise BoardError(f"{where}: {error}") from None
         yield board
 
 
@@ -173,28 +171,14 @@ def as_goal(goal: BoardLike, size: BoardSize) -> Board:
         ) from None
 
 
-def as_seed(seed: Seed) -> Seed:
-    """Return a seed of random numbers: a whole number, or a sequence of NumPy. Raises `InputError`."""
-    return seed if isinstance(seed, np.random.SeedSequence) else as_count(seed, "seed")
-
-
 def as_array(given: Any) -> npt.NDArray[Any]:
-    """Return a sequence, of sequences perhaps, or an array as an array. If there is a boolean, all become booleans.
+    """Return a sequence, of sequences perhaps, or an array as an array.
 
     Raises `ValueError` for anything else, such as a set, and for sequences of different lengths.
     """
     if not (isinstance(given, Sequence) or hasattr(given, "__array__")):
         raise ValueError
-    cells = np.asarray(given)
-    if isinstance(given, Sequence) and cells.dtype.kind in "iu":
-        # Looking at each number of many boards would take as long as NumPy does.
-        each: Iterable[Any] = given if cells.size <= MAX_SIDE * MAX_SIDE else given[:1]
-        for _ in range(cells.ndim - 1):
-            each = chain.from_iterable(row for row in each if not isinstance(row, np.ndarray))
-        # Among numbers, NumPy takes True for 1.
-        if not {bool, np.bool_}.isdisjoint(map(type, each)):
-            return cells.astype(bool)
-    return cells
+    return np.asarray(given)
 
 
 def _read_sequence(board: BoardLike, size: BoardSize | None) -> tuple[Tiles, BoardSize]:
@@ -386,7 +370,9 @@ def random_boards(
     >>> random_boards("4x4", n_boards=10).shape
     (10, 16)
     """
-    size, n_boards, seed = as_size(size), as_count(n_boards, "n_boards", 0, _MOST_RANDOM), as_seed(seed)
+    size, n_boards = as_size(size), as_count(n_boards, "n_boards", 0, _MOST_RANDOM)
+    if not isinstance(seed, np.random.SeedSequence):
+        seed = as_count(seed, "seed")
     goal = as_goal(goal, size)
     tiles = np.arange(size.n_cells, dtype=np.uint8 if size.n_cells <= 256 else np.uint16)
     boards = np.random.default_rng(seed).permuted(np.tile(tiles, (n_boards, 1)), axis=1)

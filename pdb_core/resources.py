@@ -72,13 +72,9 @@ def raise_file_limit() -> None:
     if _resource is None:
         return
     soft, hard = _resource.getrlimit(_resource.RLIMIT_NOFILE)
-    for limit in (hard, _OPEN_FILES):
-        try:
+    for limit in (hard, max(soft, _OPEN_FILES)):
+        with suppress(ValueError, OSError):
             _resource.setrlimit(_resource.RLIMIT_NOFILE, (limit, hard))
-        except (ValueError, OSError):
-            if soft >= _OPEN_FILES:
-                return
-        else:
             return
 
 
@@ -107,36 +103,43 @@ def _free_addresses() -> int | None:
     return None
 
 
-def _cgroup_folders(controller: str, root: Path, membership: Path) -> list[Path]:
+def _cgroup_folders(controller: str) -> list[Path]:
     """Return the folders of the control groups of this process, from its own up to the root, of both versions."""
     try:
-        lines = membership.read_text(encoding="utf-8").splitlines()
+        lines = _MEMBERSHIP.read_text(encoding="utf-8").splitlines()
     except OSError:
         return []
     folders: set[Path] = set()
     for line in lines:
         _number, controllers, path = line.split(":", 2)
         if controllers == "" or controller in controllers.split(","):
-            base = root / controller if controllers else root
+            base = _CGROUP_ROOT / controller if controllers else _CGROUP_ROOT
             group = base / path.lstrip("/")
             # In a container the path is often that of the host. The group is then the root of the mount.
             folders |= {base, group, *(parent for parent in group.parents if base in parent.parents)}
     return sorted(folders)
 
 
-def _cgroup_offers(root: Path = _CGROUP_ROOT, membership: Path = _MEMBERSHIP) -> list[int]:
+def _cgroup_offers() -> list[int]:
     """Return the bytes that each control group of this process still allows."""
-    folders = _cgroup_folders("memory", root, membership)
-    names = (("memory.max", "memory.current"), ("memory.limit_in_bytes", "memory.usage_in_bytes"))
-    offers = (_cgroup_offer(folder, *version) for folder in folders for version in names)
-    return [offer for offer in offers if offer is not None]
+    offers: list[int] = []
+    for folder in _cgroup_folders("memory"):
+        for names in (("memory.max", "memory.current"), ("memory.limit_in_bytes", "memory.usage_in_bytes")):
+            # Of version 2 without a limit, the limit is `max`.
+            with suppress(OSError, ValueError):
+                limit, usage = (int((folder / name).read_text("ascii")) for name in names)
+                counts = dict(line.split() for line in (folder / "memory.stat").read_text("ascii").splitlines())
+                if limit < _NO_LIMIT:
+                    # Inactive pages of files count as used, but the system frees them when memory is requested.
+                    offers.append(limit - usage + int(counts.get("inactive_file", "0")))
+    return offers
 
 
 @functools.cache  # reading the files takes as long as looking up thousands of boards
-def _cgroup_cores(root: Path = _CGROUP_ROOT, membership: Path = _MEMBERSHIP) -> list[int]:
+def _cgroup_cores() -> list[int]:
     """Return the cores that each control group of this process allows, at least 1."""
     cores: list[int] = []
-    for folder in _cgroup_folders("cpu", root, membership):
+    for folder in _cgroup_folders("cpu"):
         for names in (("cpu.max",), ("cpu.cfs_quota_us", "cpu.cfs_period_us")):
             # Of version 2 without a limit, the first word is `max`; of version 1, it is -1.
             with suppress(OSError, ValueError):
@@ -144,16 +147,3 @@ def _cgroup_cores(root: Path = _CGROUP_ROOT, membership: Path = _MEMBERSHIP) -> 
                 if quota > 0:
                     cores.append(-(-quota // period))
     return cores
-
-
-def _cgroup_offer(folder: Path, limit_name: str, usage_name: str) -> int | None:
-    try:
-        limit = (folder / limit_name).read_text(encoding="ascii").strip()
-        usage = int((folder / usage_name).read_text(encoding="ascii"))
-        statistics = dict(line.split() for line in (folder / "memory.stat").read_text(encoding="ascii").splitlines())
-    except (OSError, ValueError):
-        return None
-    if limit == "max" or int(limit) >= _NO_LIMIT:
-        return None
-    # Inactive pages of files count as used, but the system frees them when memory is requested.
-    return int(limit) - usage + int(statistics.get("inactive_file", "0"))

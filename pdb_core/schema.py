@@ -32,6 +32,11 @@ MAX_HEADER_BYTES = 1 << 20
 
 TABLE_DATASET = "table"
 HISTOGRAM_DATASET = "histogram"
+# Facts about the file, and about a table, that are HDF5 attributes too.
+_ROOT_ATTRIBUTES = (
+    "format", "format_version", "width", "height", "goal", "partition", "index_function", "encoding", "cost",
+)  # fmt: skip
+_TABLE_ATTRIBUTES = ("tiles", "maximum", "mean", "n_unreached", "sha256")
 
 _FIRST_BYTES = f'{{"format":"{FORMAT}"'.encode()
 _HDF5_SIGNATURE = b"\x89HDF\r\n\x1a\n"
@@ -136,10 +141,10 @@ class Header:
         """Return the SHA-256 of the JSON text. It covers the digests of the tables and of the structures."""
         return hashlib.sha256(self.to_json().encode("ascii")).hexdigest()
 
-    def to_json(self) -> str:
-        """Return the JSON text, one line. Equal headers have equal texts."""
+    def fields(self) -> dict[str, Any]:
+        """Return the fields of the JSON text."""
         spec = self.spec
-        content = {
+        return {
             "format": FORMAT,
             "format_version": FORMAT_VERSION,
             "width": spec.size.width,
@@ -154,7 +159,10 @@ class Header:
             "file_bytes": self.file_bytes,
             "structure_sha256": self.structure_sha256,
         }
-        return json.dumps(content, separators=(",", ":"), ensure_ascii=True)
+
+    def to_json(self) -> str:
+        """Return the JSON text, one line. Equal headers have equal texts."""
+        return json.dumps(self.fields(), separators=(",", ":"), ensure_ascii=True)
 
     def to_user_block(self) -> bytes:
         """Return the user block: the JSON text and its digest, a line each, and zeros."""
@@ -317,33 +325,20 @@ def pattern_group(index: int) -> str:
 
 def hdf5_attributes(header: Header) -> dict[str, dict[str, Any]]:
     """Return the HDF5 attributes of each group, by the name of the group."""
-    spec = header.spec
-    root: dict[str, Any] = {
-        "format": FORMAT,
-        "format_version": np.int64(FORMAT_VERSION),
-        "width": np.int64(spec.size.width),
-        "height": np.int64(spec.size.height),
-        "goal": np.array(spec.goal, dtype=np.uint8),
-        "partition": spec.partition.name,
-        "index_function": INDEX_FUNCTION,
-        "encoding": spec.encoding,
-        "cost": spec.cost,
-    }
-    if spec.partition.is_catalogue:
+    fields = header.fields()
+    groups = {"/": {name: fields[name] for name in _ROOT_ATTRIBUTES}}
+    if fields["partitions"]:
         indices = np.arange(len(header.patterns))
-        is_in = [np.isin(indices, of) for of in spec.partition.sums]
-        root["partitions"] = np.array(is_in, dtype=np.uint8).reshape(-1)
-    groups = {"/": root}
+        is_in = [np.isin(indices, of) for of in fields["partitions"]]
+        groups["/"]["partitions"] = np.array(is_in, dtype=np.uint8).reshape(-1)
     for index, entry in enumerate(header.patterns):
-        tiles = {"tiles": np.array(entry.pattern.tiles, dtype=np.uint8)}
+        facts = entry.to_record()
         if entry.use is None:
-            groups[pattern_group(index)] = tiles | {
-                "maximum": np.int64(entry.maximum),
-                "mean": np.float64(entry.mean),
-                "n_unreached": np.int64(entry.n_unreached),
-                "sha256": entry.sha256,
-            }
-        else:
-            cell_map = np.array(entry.use.cell_map, dtype=np.uint8)
-            groups[pattern_group(index)] = tiles | {"same_as": np.int64(entry.use.index), "cell_map": cell_map}
+            facts |= {"maximum": entry.maximum, "mean": entry.mean}
+            facts = {name: facts[name] for name in _TABLE_ATTRIBUTES}
+        groups[pattern_group(index)] = facts
+    for facts in groups.values():
+        for name, value in facts.items():
+            if isinstance(value, tuple):  # of cells or tiles
+                facts[name] = np.array(value, dtype=np.uint8)
     return groups

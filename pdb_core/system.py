@@ -113,7 +113,7 @@ def disk_bytes(status: os.stat_result) -> int:
 
 def user_number() -> int | None:
     """Return the number of the user of this process. None on Windows, where owners and modes of files say nothing."""
-    return int(os.geteuid()) if hasattr(os, "geteuid") else None
+    return getattr(os, "geteuid", lambda: None)()
 
 
 def lower_thread_priority(niceness: int) -> None:

@@ -11,7 +11,7 @@ from pdb_core.resources import has_addresses
 _THREAD_BYTES = 128_000_000
 
 
-def start_thread(thread: Thread, n_new: int = 0) -> bool:
+def start_thread(thread: Thread, n_new: int) -> bool:
     """Start a thread and return True. If the system starts no more threads, warn once and return False.
 
     n_new  threads that were started just before, and have not used their memory yet

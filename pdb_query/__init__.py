@@ -12,8 +12,9 @@ After `pdb build 8`:
 [31, 1]
 """
 
-from pdb_query.database import BatchProbe, Database, Probe, open_database
+from pdb_query.database import Database, open_database
 from pdb_query.instances import Instance, instance_sets, read_instances
+from pdb_query.probes import BatchProbe, Probe
 from pdb_query.statistics import RandomBoardStatistics, random_board_statistics
 from pdb_query.table_file import LOAD_MODES, read_table_header
 

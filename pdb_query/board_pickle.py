@@ -63,17 +63,17 @@ def _from_buffer(content: Any, dtype: _Dtype, shape: Any, _order: Any) -> _Array
     return array
 
 
-# What a pickle may name, and what takes its place here. NumPy 2 has other module names.
+# What a pickle may name, and what takes its place here.
 _NAMES: dict[str, Any] = {
     "environments.n_puzzle.NPuzzleState": _State,
     "numpy.ndarray": _Array,
     "numpy.dtype": _Dtype,
     # Bytes in protocol 2.
     "_codecs.encode": lambda text, _encoding: text.encode("latin-1"),
-    **{f"numpy.{core}.multiarray._reconstruct": lambda *_: _Array() for core in ("core", "_core")},
-    **{f"numpy.{core}.numeric._frombuffer": _from_buffer for core in ("core", "_core")},
+    "numpy.core.multiarray._reconstruct": lambda *_: _Array(),
+    "numpy.core.numeric._frombuffer": _from_buffer,
     # A number, such as a time.
-    **{f"numpy.{core}.multiarray.scalar": lambda *_: None for core in ("core", "_core")},
+    "numpy.core.multiarray.scalar": lambda *_: None,
 }
 
 
@@ -81,9 +81,11 @@ class _Unpickler(pickle.Unpickler):
     """Unpickler that knows the names of DeepCubeA's files only."""
 
     def find_class(self, module: str, name: str) -> Any:
-        if f"{module}.{name}" not in _NAMES:
-            raise ValueError(f"the name {as_typed(f'{module}.{name}', 60)}, which files of boards do not use")
-        return _NAMES[f"{module}.{name}"]
+        # NumPy 2 has other module names.
+        full_name = f"{module}.{name}".replace("numpy._core.", "numpy.core.")
+        if full_name not in _NAMES:
+            raise ValueError(f"the name {as_typed(full_name, 60)}, which files of boards do not use")
+        return _NAMES[full_name]
 
 
 def read_board_pickle(file: BinaryIO, shown: str) -> list[tuple[list[int], int | None]]:

@@ -1,7 +1,6 @@
 """Database of pattern tables: opening, and lookups of boards."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import lru_cache, partial
 from os import PathLike
 from pathlib import Path
@@ -10,11 +9,10 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from pdb_core.arguments import FilePath, as_count, as_path, as_threads, check_functions, check_kind
+from pdb_core.arguments import FilePath, as_count, as_path, as_threads, check_functions, check_kind, located
 from pdb_core.board_size import BoardSize, SizeLike, as_size
 from pdb_core.encoding import Cost, Encoding
 from pdb_core.errors import BoardError, InputError, TableFileDamagedError, TableMismatchError, UnsolvableError
-from pdb_core.messages import ShortRepr
 from pdb_core.pattern import Partition
 from pdb_core.puzzle import Board, BoardLike, Tiles, as_array, as_goal, format_board, goal_name, why_unsolvable
 from pdb_core.ranking import PatternIndex
@@ -23,50 +21,10 @@ from pdb_core.shared_tables import tiles_stood_for
 from pdb_core.symmetry import BoardMapping, mappings_between
 from pdb_query.lookup import LookupTables, SumViews, lookup_tables, probe_distances, sum_views
 from pdb_query.lookup_kernels import add_up, check_boards
+from pdb_query.probes import BatchProbe, Probe
 from pdb_query.table_file import LoadMode, load_table_file
 
 Default = TypeVar("Default")
-
-
-@dataclass(frozen=True)
-class Probe:
-    """Distances and lower bounds of one board, in moves.
-
-    Attributes
-    ----------
-    values
-        For each symmetry, in the order of `Database.mappings`, the distance of each pattern.
-    sums
-        For each symmetry, the sum over the patterns of each partition, in one flat tuple; if every move counts, the
-        largest distance instead of the sum.
-    h
-        The largest sum: the lower bound on the length of a solution.
-    """
-
-    values: tuple[tuple[int, ...], ...]
-    sums: tuple[int, ...]
-    h: int
-
-
-@dataclass(frozen=True, repr=False)
-class BatchProbe(ShortRepr):
-    """Distances and lower bounds of m boards, in moves.
-
-    Attributes
-    ----------
-    values
-        uint8[m, s, p]: the distance of each of the p patterns in each of the s symmetries of `Database.mappings`.
-    sums
-        int16[m, s * q]: the sums of the q partitions in the first symmetry, then in the others; if every move counts,
-        the largest distances instead of the sums.
-    h
-        int16[m]: the largest sum, the lower bound on the length of a solution; -1 if the board cannot be solved, -2 if
-        the row is not a board: then the other values are meaningless.
-    """
-
-    values: npt.NDArray[np.uint8]
-    sums: npt.NDArray[np.int16]
-    h: npt.NDArray[np.int16]
 
 
 class Database:
@@ -203,10 +161,9 @@ class Database:
         cells = [as_count(cell, "cell", 0, self.size.n_cells - 1) for cell in cells]
         if len(cells) != n_tiles:
             raise InputError(f"the pattern has {n_tiles} tiles; give as many cells, not {len(cells)}")
-        if entry.use is None:
-            return tuple(cells)
-        labels = tiles_stood_for(self.goal, entry.pattern, entry.use.cell_map)
-        return tuple(entry.use.cell_map[cell] for _, cell in sorted(zip(labels, cells, strict=True)))
+        cell_map = self.header.uses[index].cell_map
+        labels = tiles_stood_for(self.goal, entry.pattern, cell_map)
+        return tuple(cell_map[cell] for _, cell in sorted(zip(labels, cells, strict=True)))
 
     def probe(self, board: BoardLike, goal: BoardLike | None = None) -> Probe:
         """Look up one board.
@@ -293,7 +250,7 @@ class Database:
         sums = np.empty((len(rows), views.n_sums * len(views.is_in_sum)), dtype=np.int16)
         h = np.empty(len(rows), dtype=np.int16)
         # If every move counts, patterns share moves, so their distances may not be added up.
-        damaged = add_up(values, views.is_in_sum, verdicts, int(self.cost == "every-move"), sums, h)
+        damaged = add_up(values, views.is_in_sum, verdicts, tables.counts_every_move, sums, h)
         if damaged >= 0:
             raise TableFileDamagedError(
                 f"{self.path} is damaged: its tables have no distance for board "
@@ -327,10 +284,8 @@ class Database:
         check_boards(rows, self.views(goal).goal_cells, self.lookup_tables.dark_cells, verdicts)
         if strict and -1 in verdicts:
             row = int(verdicts.argmin())
-            try:
+            with located(f"row {row}"):
                 Board(rows[row].tolist(), self.size)
-            except BoardError as error:
-                raise BoardError(f"row {row}: {error}") from None
         return rows, verdicts
 
     def verify(self, progress: Callable[[int, int], None] | None = None) -> None:

@@ -11,10 +11,10 @@ from itertools import chain
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
-from pdb_core.arguments import FilePath, as_path, check_functions, refusal
+from pdb_core.arguments import FilePath, as_path, check_functions, located, refusal
 from pdb_core.board_size import BoardSize, SizeLike, as_size
 from pdb_core.board_text import TILE_WORD, split_lines
-from pdb_core.errors import BoardError, GoalError, InputError, InstanceError
+from pdb_core.errors import BoardError, InputError, InstanceError
 from pdb_core.messages import as_typed, did_you_mean, shorten
 from pdb_core.puzzle import Board, boards_of_text, parse_goal
 from pdb_query.board_pickle import SUFFIXES, read_board_pickle
@@ -141,7 +141,8 @@ def _read_file(
         with path.open("rb") as file:
             if path.suffix in SUFFIXES:
                 for number, (tiles, length) in enumerate(read_board_pickle(file, shown), start=1):
-                    board = _board(tiles, f"{shown} board {number}", size)
+                    with located(f"{shown} board {number}"):
+                        board = Board(tiles, size)
                     yield Instance(str(number), board, "blank-last", published_length=length)
             else:
                 yield from _parse(_lines(file, shown), size, tile_number)
@@ -151,9 +152,9 @@ def _read_file(
             f"there is no file and no instance set {shorten(source)!r}; the sets are {', '.join(sets)}"
             f"{did_you_mean(source, sets)}"
         ) from None
+    except InputError:
+        raise
     except (OSError, ValueError) as error:
-        if isinstance(error, InputError):
-            raise
         # A NUL byte in the path is a ValueError.
         why = error.strerror if isinstance(error, OSError) else error
         raise InstanceError(f"cannot read {shown}: {why}; name a file of boards") from None
@@ -234,7 +235,11 @@ def _parse_rows(
     for number, line in enumerate(rows, start=1):
         try:
             row = _row(line, columns)
-            board = _board(_numbered(_Line(line.where, row["board"]), tile_number), line.where, size)
+            text = _numbered(_Line(line.where, row["board"]), tile_number)
+            with located(line.where):
+                board = Board(text, size)
+                if row.get("goal"):
+                    parse_goal(row["goal"], board.size)
             yield _instance(row, str(number), board, line.where)
         except InputError as error:
             yield error
@@ -264,20 +269,9 @@ def _length(row: dict[str, str], column: str, where: str) -> int | None:
 
 def _instance(row: dict[str, str], number: str, board: Board, where: str) -> Instance:
     optimal, published = (_length(row, column, where) for column in ("optimal_length", "published_length"))
-    goal = row.get("goal") or None
-    if goal is not None:
-        try:
-            parse_goal(goal, board.size)
-        except GoalError as error:
-            raise GoalError(f"{where}: {error}") from None
-    return Instance(row.get("id") or number, board, goal, optimal, published, row.get("moves") or published)
-
-
-def _board(board: "str | list[int]", where: str, size: BoardSize | None) -> Board:
-    try:
-        return Board(board, size)
-    except BoardError as error:
-        raise BoardError(f"{where}: {error}") from None
+    return Instance(
+        row.get("id") or number, board, row.get("goal") or None, optimal, published, row.get("moves") or published
+    )
 
 
 def _numbered(line: _Line, tile_number: TileNumber | None) -> str:

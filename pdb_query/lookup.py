@@ -97,7 +97,7 @@ def lookup_tables(
     `memory` must be read-only, so that kernels are compiled for one type.
     """
     size, goal, is_bits = spec.size, spec.goal, spec.encoding == "bits"
-    counts_every_move = is_bits and spec.cost == "every-move"
+    counts_every_move = spec.cost == "every-move"
     # The patterns that the tables were built for.
     patterns = [spec.partition.patterns[use.index] for use in uses]
     goal_cells = [[goal.index(tile) for tile in pattern.tiles] for pattern in patterns]
@@ -151,12 +151,11 @@ def _ranks(spec: DatabaseSpec, counts: Sequence[int]) -> tuple[npt.NDArray[np.ui
             blocks = pattern_blocks(spec.size, n_tiles, spec.cost)
             found += [blocks.first_block, blocks.region_numbers]
         arrays += [array.reshape(-1).view(np.uint8) for array in found]
-    ends = np.cumsum([0, *(-(-len(array) // _ALIGNMENT) * _ALIGNMENT for array in arrays)])
-    ranks = np.zeros(int(ends[-1]) + _ALIGNMENT, dtype=np.uint8)
-    for start, array in zip(ends[:-1], arrays, strict=True):
-        ranks[start : start + len(array)] = array
+    arrays = [np.pad(array, (0, -len(array) % _ALIGNMENT)) for array in arrays]
+    starts = np.cumsum([0, *map(len, arrays)])[:-1]
+    ranks = np.concatenate([*arrays, np.zeros(_ALIGNMENT, dtype=np.uint8)])
     fields = np.zeros((len(counts), records.REGIONS + 1), dtype=np.int64)
-    fields[:, : len(arrays) // len(counts)] = (ranks.ctypes.data + ends[:-1]).reshape(len(counts), -1)
+    fields[:, : len(arrays) // len(counts)] = (ranks.ctypes.data + starts).reshape(len(counts), -1)
     return ranks, dict(zip(counts, fields.tolist(), strict=True))
 
 

@@ -27,12 +27,6 @@ class _Content(io.RawIOBase):
     def __init__(self, memory: npt.NDArray[np.uint8]) -> None:
         self._memory, self._at = memory, 0
 
-    def readable(self) -> bool:
-        return True
-
-    def seekable(self) -> bool:
-        return True
-
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
         self._at = offset + (0, self._at, len(self._memory))[whence]
         return self._at

@@ -12,10 +12,11 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from pydantic_core import to_json
 
 from pdb_core.encoding import Cost, Encoding
-from pdb_core.puzzle import Board, Tiles, blank_last, parse_goal, why_unsolvable
+from pdb_core.puzzle import Board, Tiles, parse_goal, why_unsolvable
 from pdb_core.types import BLANK
-from pdb_query.database import BatchProbe, Database, Probe
+from pdb_query.database import Database
 from pdb_query.instances import Instance
+from pdb_query.probes import BatchProbe, Probe
 from pdb_service.served_databases import Served, ServedDatabases
 from pdb_service.settings import ServiceSettings
 from solver.solution import Solution
@@ -78,7 +79,7 @@ class DatabaseInfo(Answer):
             encoding=database.encoding,
             cost=database.cost,
             patterns=tuple(
-                PatternInfo(tiles=at.pattern.tiles, n_entries=sum(at.histogram), max=len(at.histogram) - 1)
+                PatternInfo(tiles=at.pattern.tiles, n_entries=sum(at.histogram), max=at.maximum)
                 for at in header.patterns
             ),
             n_bytes=sum(at.n_bytes for at in header.tables.values()),
@@ -393,9 +394,9 @@ class InstanceInfo(Answer):
     @classmethod
     def of(cls, instance: Instance) -> "InstanceInfo":
         """Return a board with a goal: the instance's own, or blank-last."""
-        size, goal = instance.size, instance.goal
-        read_goal = blank_last(size) if goal is None else parse_goal(goal, size)
-        return cls.model_validate({**vars(instance), "size": str(size), "goal": read_goal})
+        size = instance.size
+        goal = parse_goal(instance.goal or "blank-last", size)
+        return cls.model_validate({**vars(instance), "size": str(size), "goal": goal})
 
 
 class Instances(Answer):

@@ -9,9 +9,11 @@ import httpx
 import numpy as np
 import numpy.typing as npt
 
+from pdb_core.arguments import located
 from pdb_core.errors import BoardError, UnsolvableError
 from pdb_core.puzzle import Board, BoardLike
-from pdb_query.database import Probe, board_rows
+from pdb_query.database import board_rows
+from pdb_query.probes import Probe
 from pdb_service.answers import CheckAnswer, DatabaseInfo, MovesAnswer, SolveAnswer
 from pdb_service.client_calls import Call, Result, ServiceCalls, SolveReport
 from solver.moves import MovesLike, Notation
@@ -145,10 +147,8 @@ class Client(ServiceCalls):
         found = BatchMaximum(np.concatenate([self._send(call) for call in self._batches(rows, goal)]))
         bad = np.flatnonzero(found.h == -2)
         if strict and len(bad):
-            try:
+            with located(f"row {bad[0]}"):
                 Board(rows[bad[0]].tolist(), self.size)
-            except BoardError as error:
-                raise BoardError(f"row {bad[0]}: {error}") from None
         return found
 
     def moves(

@@ -31,7 +31,7 @@ from pdb_core.errors import (
 )
 from pdb_core.messages import as_typed
 from pdb_core.puzzle import Board, BoardLike, Tiles, as_goal, format_board
-from pdb_query.database import Probe
+from pdb_query.probes import Probe
 from pdb_service.answers import (
     BINARY,
     EVENTS,
@@ -73,7 +73,7 @@ class Call(Generic[Result]):
     """
 
     path: str
-    query: Mapping[str, str]
+    query: Mapping[str, Any]
     read: Callable[[bytes], Result]
     watch: Callable[[bytearray], None] = lambda _: None
     accept: str = JSON
@@ -145,14 +145,15 @@ class ServiceCalls:
 
     def _batches(self, rows: npt.NDArray[Any], goal: BoardLike | None) -> Iterator[Call[npt.NDArray[np.int16]]]:
         """Yield requests with as many rows as the service takes at a time; one without rows checks the goal."""
+        query = self._names(goal)
         for start in range(0, max(1, len(rows)), self._batch_rows):
             part = rows[start : start + self._batch_rows].tobytes()
-            yield Call("v1/lookup", self._names(goal), _read_batch, accept=BINARY, batch=part)
+            yield Call("v1/lookup", query, lambda body: np.frombuffer(body, "<i2"), accept=BINARY, batch=part)
 
     def _moves(self, board: BoardLike, goal: BoardLike | None = None, **limits: Any) -> Call[MovesAnswer]:
         checked = self._board(board)
         query = self._query(checked, goal, **limits)
-        search_s = min(float(query.get("time_limit", HINT_S)), self._longest_search_s)
+        search_s = min(query.get("time_limit", HINT_S), self._longest_search_s)
         read = partial(self._parse, MovesAnswer)
         return Call("v1/moves", query, lambda body: self._solvable(read(body), checked), search_s=search_s)
 
@@ -191,21 +192,19 @@ class ServiceCalls:
         notation: Notation = "tiles",
         time_limit: float | None = None,
     ) -> Call[CheckAnswer]:
-        given: dict[str, Any] = {**self._query(self._board(board), goal), "moves": as_moves(moves)}
+        given = self._query(self._board(board), goal, time_limit=time_limit) | {"moves": as_moves(moves)}
         given["notation"] = as_choice(notation, "notation", NOTATIONS)
-        if time_limit is not None:
-            given["time_limit"] = as_number(time_limit, "time_limit")
         batch = json.dumps(given).encode()
         return Call("v1/check", {}, partial(self._parse, CheckAnswer), batch=batch, search_s=self._longest_search_s)
 
     def _query(
         self, board: Tiles, goal: BoardLike | None, *, time_limit: float | None = None, max_nodes: int | None = None
-    ) -> dict[str, str]:
-        query = {"board": format_board(board), **self._names(goal)}
+    ) -> dict[str, Any]:
+        query: dict[str, Any] = {"board": format_board(board), **self._names(goal)}
         if time_limit is not None:
-            query["time_limit"] = str(as_number(time_limit, "time_limit"))
+            query["time_limit"] = as_number(time_limit, "time_limit")
         if max_nodes is not None:
-            query["max_nodes"] = str(as_count(max_nodes, "max_nodes", 1))
+            query["max_nodes"] = as_count(max_nodes, "max_nodes", 1)
         return query
 
     def _names(self, goal: BoardLike | None) -> dict[str, str]:
@@ -293,10 +292,6 @@ class ServiceCalls:
             raise ServiceError(
                 f"cannot reach {self.url}: {reason}; check the address, and that pdb serve runs there"
             ) from None
-
-
-def _read_batch(body: bytes) -> npt.NDArray[np.int16]:
-    return np.frombuffer(body, dtype="<i2").astype(np.int16)
 
 
 def _read_address(url: str) -> httpx.URL:

@@ -15,7 +15,7 @@ from pdb_core.board_size import parse_size
 from pdb_core.errors import BoardError, MediaTypeError, RequestError, RequestTooLargeError
 from pdb_core.messages import as_typed
 from pdb_core.puzzle import Board
-from pdb_query.database import Probe
+from pdb_query.probes import Probe
 from pdb_service.answers import BINARY, JSON, BatchAnswer, BatchItem, LookupAnswer
 from pdb_service.openapi import TABLE_STATUSES, ApiRoute, Routes
 from pdb_service.requests import BatchBody, BatchQuery, BoardQuery, read_json, read_query
@@ -38,7 +38,7 @@ def lookup_routes(service: Service) -> Routes:
     async def lookup(request: Request) -> Response:
         """Look up one board: the lower bound on the length of its solutions, and each pattern's distance."""
         query = read_query(BoardQuery, request.scope["query_string"])
-        board, served = service.databases.place(query.board, query.goal, query.db)
+        board, served = service.databases.place(query.board, query)
         service.metrics.boards.inc()
         return AnswerResponse(LookupAnswer.json_of(board, served, await together.ask(board, served)))
 
@@ -86,7 +86,6 @@ def _look_up_slice(boards: Sequence[str | list[int]], served: Served, explained:
     """Return the answers for boards, as `BatchItem` in JSON, separated by commas."""
     probe = partial(served.database.probe_batch, goal=served.goal, strict=False)
     try:
-        # The model has refused booleans: for an array, they are not looked for again.
         found = probe(np.asarray(boards))
     except (BoardError, ValueError):  # texts, or lists of other lengths
         rows = np.full((len(boards), served.size.n_cells), _NO_BOARD, dtype=np.uint8)
@@ -131,5 +130,5 @@ def _served(service: Service, query: BatchQuery, first: Sequence[str | list[int]
         size = None if query.size is None else parse_size(query.size)
         return service.databases.choose(size, query.goal, query.db)
     if first:
-        return service.databases.place(first[0], query.goal, None)[1]
+        return service.databases.place(first[0], query)[1]
     raise RequestError("the size of the boards is not known; name it with size, or name a database with db")

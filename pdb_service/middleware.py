@@ -65,7 +65,9 @@ class Gate:
             return
         started = time.perf_counter()
         headers = dict(scope["headers"])  # of a repeated header the last
-        request_id = _request_id(headers)
+        request_id = headers.get(b"x-request-id", b"").decode("latin-1")
+        if not _ACCEPTED_ID.fullmatch(request_id):
+            request_id = f"{random.getrandbits(128):032x}"
         method = "GET" if scope["method"] == "HEAD" else scope["method"]
         scope = {**scope, "method": method, "state": {**scope.get("state", {}), "request_id": request_id}}
         path = scope["path"].removeprefix(scope.get("root_path", ""))  # of an app that mounts this one
@@ -210,12 +212,6 @@ class _Exchange:
         for start in range(0, len(body), _PIECE_BYTES):
             more = message.get("more_body", False) or start + _PIECE_BYTES < len(body)
             await self.send_part({**message, "body": body[start : start + _PIECE_BYTES], "more_body": more})
-
-
-def _request_id(headers: Mapping[bytes, bytes]) -> str:
-    """Return the id of a request: an accepted one of a proxy, else a new one."""
-    given = headers.get(b"x-request-id", b"").decode("latin-1")
-    return given if _ACCEPTED_ID.fullmatch(given) else f"{random.getrandbits(128):032x}"
 
 
 def _check_size(n_bytes: int, most_bytes: int) -> None:

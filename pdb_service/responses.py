@@ -1,4 +1,4 @@
-"""Answers as responses, and errors: problem details (RFC 9457), and the status of each error."""
+"""Answers as responses, and errors as problem details (RFC 9457)."""
 
 import logging
 from collections.abc import Iterable, Mapping
@@ -7,24 +7,7 @@ from http import HTTPStatus
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
-from pdb_core.errors import (
-    PROBLEM_TYPE,
-    BoardError,
-    BusyError,
-    GoalError,
-    InputError,
-    InstanceError,
-    MediaTypeError,
-    MovesError,
-    OriginError,
-    ParameterError,
-    PdbError,
-    RequestError,
-    RequestTooLargeError,
-    TokenError,
-    UnknownDatabaseError,
-    UnsolvableError,
-)
+from pdb_core.errors import PROBLEM_TYPE, PdbError
 from pdb_service.answers import JSON, Answer, Problem
 
 PROBLEM_MEDIA_TYPE = "application/problem+json"
@@ -35,23 +18,6 @@ _HEADERS: dict[int, list[tuple[bytes, bytes]]] = {
 _log = logging.getLogger("tile_pdb.service")
 # The message of an internal error may name files of this machine: it goes only into the log.
 _FAULT = "the server failed to answer; see its log"
-# The first class that fits counts; all other errors are the server's own.
-STATUS: dict[type[PdbError], int] = {
-    TokenError: 401,
-    OriginError: 403,
-    RequestTooLargeError: 413,
-    MediaTypeError: 415,
-    ParameterError: 422,
-    RequestError: 400,
-    UnknownDatabaseError: 404,
-    InstanceError: 404,
-    BoardError: 422,
-    GoalError: 422,
-    MovesError: 422,
-    InputError: 422,
-    UnsolvableError: 422,
-    BusyError: 503,
-}
 _INTERNAL = 500
 
 
@@ -76,8 +42,9 @@ def problem(error: Exception) -> Problem:
     """Return the problem of an error; the `type` of a `PdbError` ends in the name of its class."""
     if isinstance(error, HTTPException):
         return _problem(error.status_code, "about:blank", f"{error.detail}; /openapi.json lists all routes")
-    status = next((status for kind, status in STATUS.items() if isinstance(error, kind)), _INTERNAL)
-    kind = f"{PROBLEM_TYPE}{type(error).__name__}" if isinstance(error, PdbError) else "about:blank"
+    status, kind = _INTERNAL, "about:blank"
+    if isinstance(error, PdbError):
+        status, kind = error.http_status, f"{PROBLEM_TYPE}{type(error).__name__}"
     return _problem(status, kind, _FAULT if status == _INTERNAL else str(error))
 
 

@@ -8,8 +8,9 @@ from functools import cached_property, lru_cache
 from pdb_core.board_size import BoardSize
 from pdb_core.errors import BoardError, BusyError, GoalError, UnknownDatabaseError
 from pdb_core.messages import did_you_mean, shorten
-from pdb_core.puzzle import Board, Tiles, is_solvable, parse_goal
+from pdb_core.puzzle import Board, Tiles, parse_goal
 from pdb_query.database import Database
+from pdb_service.requests import Names
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,10 +37,6 @@ class Served:
             for row in range(len(views.view_of_unit))
             for places in self.database.partition.sums
         ]
-
-    def is_solvable(self, board: Tiles) -> bool:
-        """Return whether a board can be solved."""
-        return is_solvable(board, self.goal, self.size)
 
 
 class ServedDatabases:
@@ -79,10 +76,10 @@ class ServedDatabases:
             return Board(database.goal, database.size)
         return goal
 
-    def place(self, board: str | list[int], goal: str | None, name: str | None) -> tuple[Board, Served]:
+    def place(self, board: str | list[int], names: Names) -> tuple[Board, Served]:
         """Read a board and choose its database. Raises `BoardError` and as `choose`."""
-        given = self.read(board, name)
-        return given, self.choose(given.size, goal, name)
+        given = self.read(board, names.db)
+        return given, self.choose(given.size, names.goal, names.db)
 
     def read(self, board: str | list[int], name: str | None = None) -> Board:
         """Read a board, of the size of the named database. Raises `BoardError`, and as `choose` for the name."""
@@ -117,15 +114,19 @@ class ServedDatabases:
             raise BusyError(f"{known}; other tables are still being loaded, so try again later") from None
 
     def _choose(self, size: BoardSize | None, goal_text: str | None, name: str | None) -> Served:
-        if name is not None:
-            database = self._named(name)
-            if size not in (None, database.size):
-                raise BoardError(f"database {name!r} is for {database.size} boards, this board is {size}")
-            candidates = {name: database}
-        else:
+        if name is None:
             candidates = {key: database for key, database in self._databases.items() if database.size == size}
-        if not candidates:
-            raise UnknownDatabaseError(f"no database is for {size} boards; /v1/databases lists them")
+            if not candidates:
+                raise UnknownDatabaseError(f"no database is for {size} boards; /v1/databases lists them")
+        else:
+            if name not in self._databases:
+                raise UnknownDatabaseError(
+                    f"there is no database {shorten(name, 40)!r}; /v1/databases lists them"
+                    f"{did_you_mean(name, self._databases)}"
+                )
+            candidates = {name: self._databases[name]}
+            if size not in (None, candidates[name].size):
+                raise BoardError(f"database {name!r} is for {candidates[name].size} boards, this board is {size}")
         key, first = next(iter(candidates.items()))
         if goal_text is None:
             return Served(key, first, self.default_goal(first))
@@ -139,11 +140,3 @@ class ServedDatabases:
             else:
                 return Served(key, database, goal)
         raise refusals[0]
-
-    def _named(self, name: str) -> Database:
-        if name not in self._databases:
-            raise UnknownDatabaseError(
-                f"there is no database {shorten(name, 40)!r}; /v1/databases lists them"
-                f"{did_you_mean(name, self._databases)}"
-            )
-        return self._databases[name]

@@ -52,12 +52,8 @@ class Service:
         def run() -> None:
             try:
                 self.load()
-            except PdbError as error:
-                self._fail(error)
             except BaseException as error:
-                _log.critical("the service could not be made ready", exc_info=error)
-                reason = f"the service could not be made ready: {type(error).__name__}: {error}"
-                self.loaded.set_exception(ServiceError(f"{reason}; its log has the traceback"))
+                self._fail(error)
             else:
                 self.loaded.set_result(None)
 
@@ -67,9 +63,14 @@ class Service:
         except RuntimeError:  # can't start new thread
             self._fail(LimitReachedError("the system starts no more threads; raise its limits (ulimit -u and -v)"))
 
-    def _fail(self, error: PdbError) -> None:
+    def _fail(self, error: BaseException) -> None:
         """Log why tables and kernels cannot be loaded: under another server than `server.serve`, nothing else does."""
-        _log.critical("%s", error)
+        if isinstance(error, PdbError):
+            _log.critical("%s", error)
+        else:
+            reason = f"the service could not be made ready: {type(error).__name__}: {error}"
+            _log.critical(reason, exc_info=error)
+            error = ServiceError(f"{reason}; its log has the traceback")
         self.loaded.set_exception(error)
 
     def load(self) -> None:

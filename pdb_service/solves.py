@@ -50,18 +50,18 @@ def solve_routes(service: Service) -> Routes:
     async def moves(request: Request) -> Response:
         """List every legal move, best first: by the exact distance after it if found in time, else by h."""
         query = read_query(SearchQuery, request.scope["query_string"])
-        board, served = service.databases.place(query.board, query.goal, query.db)
+        board, served = service.databases.place(query.board, query)
         seconds = min(most_s, HINT_S if query.time_limit is None else query.time_limit)
         find = partial(_list_moves, service, board, served, Limits(seconds, query.max_nodes))
-        if seconds == 0 or board == served.goal or not served.is_solvable(board):
+        if seconds == 0 or board == served.goal or not board.is_solvable(served.goal):
             return AnswerResponse(find())
         return await _answer(request, service.pools, find, seconds)
 
     async def solve(request: Request, given: SearchQuery | SolveBody) -> Response:
-        board, served = service.databases.place(given.board, given.goal, given.db)
+        board, served = service.databases.place(given.board, given)
         seconds = most_s if given.time_limit is None else min(most_s, given.time_limit)
         wants_events = EVENTS in request.headers.get("accept", "")
-        if not served.is_solvable(board):
+        if not board.is_solvable(served.goal):
             answer = SolveAnswer.of(board, served, None)
             return Response(_event("result", answer), media_type=EVENTS) if wants_events else AnswerResponse(answer)
         limits, checkpoint = Limits(seconds, given.max_nodes), Checkpoint()
@@ -93,7 +93,7 @@ def solve_routes(service: Service) -> Routes:
     async def check(request: Request) -> Response:
         """Check a solution: are its moves legal, does it reach the goal, and is it optimal."""
         given = read_json(CheckBody, await request.body())
-        board, served = service.databases.place(given.board, given.goal, given.db)
+        board, served = service.databases.place(given.board, given)
         seconds = most_s if given.time_limit is None else min(most_s, given.time_limit)
 
         def find(report: Report) -> CheckAnswer:
@@ -174,7 +174,7 @@ def _list_moves(
 ) -> MovesAnswer:
     """Return every legal move, best first; without `report`, distances are not searched."""
     children = [board.move(tile) for tile in board.moves()]
-    solvable, h_of, distances = served.is_solvable(board), dict[Board, int](), dict[Board, int]()
+    solvable, h_of, distances = board.is_solvable(served.goal), dict[Board, int](), dict[Board, int]()
     if solvable:
         boards = [board, *children]
         found = served.database.probe_batch(np.array(boards, dtype=np.uint8), served.goal)

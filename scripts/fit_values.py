@@ -17,11 +17,10 @@ The result depends on the seeds alone: all is computed in integers, or in a fixe
 and divisions.
 """
 
-import argparse
 import math
+import sys
 import time
 from functools import cache
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numba
@@ -257,10 +256,8 @@ def fit(solved: list[Solved], n_examples: int, first_rate: float, seed: int) -> 
 
 
 def main() -> None:
-    """Fit values and write them."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("out", type=Path, help="file to write, .npz, in the form of fitted_values.npz")
-    out = parser.parse_args().out
+    """Fit values and write them into a file, .npz, in the form of fitted_values.npz."""
+    (out,) = sys.argv[1:]
     with np.load(FITTED_FILE) as file:
         values = [np.zeros_like(file[name]) for name in ("singles", "classes")]
     start = time.perf_counter()

@@ -29,7 +29,7 @@ def run_commands(version: str) -> None:
     solved = json.loads(output_of("solve", "--db", "data/8.h5", "8 6 7/2 5 4/3 0 1", "--format", "ndjson"))
     assert solved["length"] == 31, solved
     assert instance_sets()
-    assert all(list(read_instances(name, None)) for name in instance_sets())
+    assert all(list(read_instances(name)) for name in instance_sets())
     # Solving compares the lengths with those of the set.
     output_of("solve", "--db", "data/663.h5", "--instances", "korf100")
     assert "'.[serve]'" in output_of("serve", "--db", "data/663.h5", code=2)
@@ -49,7 +49,7 @@ def run_service() -> None:
                 with urllib.request.urlopen(f"{url}/page/{path.name}", timeout=60) as answer:
                     assert answer.read() == path.read_bytes(), path
             with Client(url) as client:
-                assert client.probe(next(read_instances("hardest80", None)).board).h > 40
+                assert client.probe(next(read_instances("hardest80")).board).h > 40
         finally:
             server.terminate()
         assert server.wait(60) == 0

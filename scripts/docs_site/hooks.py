@@ -17,7 +17,7 @@ from mkdocs.exceptions import PluginError
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
-from scripts.figures.code_tables import fields_page
+from scripts.docs_site.fields import fields_page
 from tilepdb.commands.main import app
 
 ROOT = Path(__file__).parent.parent.parent

@@ -27,8 +27,12 @@ def main() -> None:
     if options.command == "figures":
         measure(options)
     elif options.command == "korf50":
+        # `pdb solve` has compared the lengths with the published ones.
         records = [record for record in map(json.loads, options.output) if record["length"] is not None]
-        store.save_rows("korf50", {record["id"]: korf50_row(record) for record in records})
+        for at in records:
+            at["seconds_s"] = round(at["seconds"], 1)
+        columns = ("generated", "expanded", "seconds_s")
+        store.save_rows("korf50", {at["id"]: {name: at[name] for name in columns} for at in records})
     elif options.command == "golden":
         write_golden_counts()
     if options.command != "golden":
@@ -46,12 +50,6 @@ def measure(options: argparse.Namespace) -> None:
                 print(f"{section}, {name}: {row}", flush=True)
                 if options.write:
                     store.save_rows(section, {name: row})
-
-
-def korf50_row(record: dict[str, float]) -> store.Row:
-    """Return the figures of a solved board; `pdb solve` has compared its length with the published one."""
-    figures = {name: record[name] for name in ("generated", "expanded")}
-    return figures | {"seconds_s": round(record["seconds"], 1)}
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ from typing import Any
 
 from pdb_core.board_size import BoardSize
 from pdb_core.encoding import Encoding
-from pdb_core.puzzle import blank_first, parse_goal
+from pdb_core.puzzle import blank_first
 from pdb_query import Instance, open_database, read_instances
 from solver import HeuristicSolver, Limits, Solution, Solver
 from tests import ROOT
@@ -59,7 +59,7 @@ def _without_tables() -> Iterable[Sequence[Any]]:
     size = BoardSize(4, 4)
     for name, kind, n_nodes in _CLASSIC:
         solver = HeuristicSolver(size, blank_first(size), [name], plain=kind == "plain")
-        for instance in read_instances("korf100", None):
+        for instance in read_instances("korf100"):
             # The order of the textbook is found after a search in another order, whose nodes are limited, too.
             solution = solver.solve(instance.board, limits=Limits(max_nodes=int(4 * n_nodes)))
             if solution.length is not None and solution.generated <= n_nodes:
@@ -73,9 +73,9 @@ def _with_tables() -> Iterable[Sequence[Any]]:
             solver = Solver(database)
 
             def solve(instance: Instance, solver: Solver = solver) -> Solution:
-                return solver.solve(instance.board, parse_goal(instance.goal or "blank-last", instance.size))
+                return solver.solve(instance.board, instance.goal or "blank-last")
 
             for name in sets:
-                boards = [instance for instance in read_instances(name, None) if instance.size == database.size]
+                boards = [instance for instance in read_instances(name) if instance.size == database.size]
                 for instance, solution in zip(boards, threads.map(solve, boards), strict=True):
                     yield name, partition, encoding, instance.id, solution.length, *_nodes(solution)

@@ -34,7 +34,7 @@ text { fill: #d0d7de; } line { stroke: #30363d; } .old { fill: #6e7681; } .large
 
 def korf50_csv(figures: Mapping[str, Any]) -> str:
     """Return a line for each board: its optimal length, nodes and seconds, and published expanded nodes."""
-    lengths = {board.id: board.optimal_length for board in read_instances("korf50-24puzzle", None)}
+    lengths = {board.id: board.optimal_length for board in read_instances("korf50-24puzzle")}
     text = io.StringIO()
     lines = csv.writer(text, lineterminator="\n")
     lines.writerow(("board", "length", *_COLUMNS))

@@ -1,6 +1,6 @@
 """Tables and figures in pages: write them from docs/figures.json and from the code.
 
-A page includes a table between `<!-- table: NAME -->` or `<!-- code: NAME -->` and `<!-- end -->`, and one figure as
+A page includes a table between `<!-- table: NAME -->` and `<!-- end -->`, and one figure as
 `0.25 ms<!--random1000;78;mean_ms-->`. `scripts/measure pages` writes the pages.
 """
 
@@ -11,12 +11,11 @@ from typing import Any
 
 from scripts.figures import korf50, store
 from scripts.figures.chart import CHART, programs_chart
-from scripts.figures.code_tables import code_table
 from scripts.figures.tables import figure, formatted, table
 
 ROOT = Path(__file__).parents[2]
 
-INCLUDED = re.compile(r"(<!-- (table|code): ([^>]+) -->\n).*?(<!-- end -->)", re.DOTALL)
+INCLUDED = re.compile(r"(<!-- table: ([^>]+) -->\n).*?(<!-- end -->)", re.DOTALL)
 FIGURE = re.compile(r"\d[\d,]*(?:\.\d+)?([^\d<>]{0,40}<!--([^<>;]+;[^<>;]+;[^<>;]+)-->)")
 
 
@@ -29,11 +28,7 @@ def pages() -> list[Path]:
 def with_figures(text: str, figures: Mapping[str, Any]) -> str:
     """Return the text of a page with its tables and figures written anew. Raises `KeyError` for an unknown one."""
 
-    def written(match: re.Match[str]) -> str:
-        made = table(match[3], figures) if match[2] == "table" else code_table(match[3])
-        return f"{match[1]}\n{made}\n\n{match[4]}"
-
-    text = INCLUDED.sub(written, text)
+    text = INCLUDED.sub(lambda match: f"{match[1]}\n{table(match[2], figures)}\n\n{match[3]}", text)
     return FIGURE.sub(lambda match: formatted(figure(figures, match[2])) + match[1], text)
 
 

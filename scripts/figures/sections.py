@@ -143,7 +143,7 @@ def random1000(names: str, folder: Path, *, is_plain: bool) -> store.Row:
 
 def instance_set(name: str, ids: tuple[str, ...], names: str, folder: Path, n_threads: int) -> store.Row:
     """Return seconds and nodes of boards of a set, all if no `ids` are given."""
-    instances = [instance for instance in read_instances(name, None) if not ids or instance.id in ids]
+    instances = [instance for instance in read_instances(name) if not ids or instance.id in ids]
     boards = np.array([instance.board for instance in instances])
     with opened(names, folder) as databases:
         solver = Solver(*databases)

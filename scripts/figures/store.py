@@ -61,16 +61,12 @@ def rounded(value: Any) -> Any:
 def described_machine() -> dict[str, str]:
     """Return the date, the versions and the machine."""
     memory_gb = round(psutil.virtual_memory().total / 1e9)
+    lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    models = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+    processor = next(models, platform.processor())
     return {
         "date": datetime.date.today().isoformat(),
         "versions": f"tile-pdb {__version__}, Python {platform.python_version()}, NumPy {np.__version__}, "
         f"Numba {numba.__version__}",
-        "machine": f"{platform.machine()}, {_processor()}, {available_cores()} cores, {memory_gb} GB of memory",
+        "machine": f"{platform.machine()}, {processor}, {available_cores()} cores, {memory_gb} GB of memory",
     }
-
-
-def _processor() -> str:
-    for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
-        if line.startswith("model name"):
-            return line.partition(":")[2].strip()
-    return platform.processor()

@@ -1,8 +1,9 @@
-"""Tables of benchmark figures for the pages, in Markdown."""
+"""Tables of benchmark figures, and of errors, for the pages, in Markdown."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
 
+from pdb_core import errors
 from pdb_core.pattern import named_partitions, partition_source
 
 Figures = Mapping[str, Any]
@@ -24,9 +25,13 @@ def table(name: str, figures: Figures) -> str:
     """Return the table of `TABLES` with this name: a line for each row, and a column for each heading."""
     source, columns = TABLES[name]
     rows: Mapping[str, Row] = source(figures) if callable(source) else figures[source]["rows"]
-    lines = [list(columns), ["---"] * len(columns)]
-    lines += [[_text(cell, figures, row_name, row) for cell in columns.values()] for row_name, row in rows.items()]
-    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+    lines = ([_text(cell, figures, row_name, row) for cell in columns.values()] for row_name, row in rows.items())
+    return markdown(columns, lines)
+
+
+def markdown(head: Collection[str], rows: Iterable[Iterable[str]]) -> str:
+    """Return a table in Markdown."""
+    return "\n".join("| " + " | ".join(line) + " |" for line in (head, ["---"] * len(head), *rows))
 
 
 def _text(cell: Cell, figures: Figures, name: str, row: Row) -> str:
@@ -95,6 +100,13 @@ def measured_rows(figures: Figures) -> dict[str, Row]:
         sections.setdefault(key, []).append(name)
         rows[key] = section["measured"]
     return {", ".join(names): rows[key] for key, names in sections.items()}
+
+
+def error_rows(_figures: Figures) -> dict[str, Row]:
+    """Return the exceptions of each exit code."""
+    kinds = [kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, errors.PdbError)]
+    names = {str(code): [f"`{kind.__name__}`" for kind in kinds if kind.exit_code == code] for code in range(1, 6)}
+    return {code: {"exceptions": ", ".join(of)} for code, of in names.items()}
 
 
 # Labels of single figures: section;row;column.
@@ -175,5 +187,6 @@ TABLES: dict[str, tuple[str | Callable[[Figures], Mapping[str, Row]], dict[str, 
         lambda _figures: {label: {} for label in _OTHER},
         {"measure": _name, "value": lambda figures, label, _row: figure(figures, _OTHER[label])},
     ),
+    "errors": (error_rows, {"code": _name, "exceptions": "exceptions"}),
     "measured": (measured_rows, {"sections": _name, "date": "date", "versions": "versions", "machine": "machine"}),
 }

@@ -14,9 +14,11 @@ pytestmark = pytest.mark.tiny
 
 
 @pytest.mark.parametrize("version", [1, 2])
-def test_limits_of_control_groups_count(tmp_path: Path, version: int) -> None:
+def test_limits_of_control_groups_count(tmp_path: Path, version: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Those of a group, and of the groups that it is in. Quotas of cores are rounded up, to at least one core."""
     membership = tmp_path / "cgroup"
+    monkeypatch.setattr(resources, "_MEMBERSHIP", membership)
+    monkeypatch.setattr(resources, "_CGROUP_ROOT", tmp_path / "fs")
     membership.write_text("0::/user/job\n" if version == 2 else "4:cpu,cpuacct:/user/job\n9:memory:/user/job\n")
     controllers = ("", "") if version == 2 else ("memory", "cpu")
     parents = [tmp_path / "fs" / controller / "user" for controller in controllers]
@@ -37,8 +39,7 @@ def test_limits_of_control_groups_count(tmp_path: Path, version: int) -> None:
                 path.parent.mkdir(parents=True, exist_ok=True)
                 path.write_text(f"{text}\n")
         resources._cgroup_cores.cache_clear()
-        given = tmp_path / "fs", membership
-        return sorted(resources._cgroup_offers(*given)), sorted(resources._cgroup_cores(*given))
+        return sorted(resources._cgroup_offers()), sorted(resources._cgroup_cores())
 
     assert found(("", ""), ("", "")) == ([], [])
     assert found(("", ""), ("1000", "250000")) == ([400], [3])
@@ -52,7 +53,8 @@ def test_available_cores_are_within_the_quotas(monkeypatch: pytest.MonkeyPatch) 
 
 def test_system_without_proc_is_supported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert (resources.available_memory() or 0) > 0
-    assert resources._cgroup_offers(tmp_path, tmp_path / "none") == []
+    monkeypatch.setattr(resources, "_MEMBERSHIP", tmp_path / "none")
+    assert resources._cgroup_offers() == []
     monkeypatch.setattr(resources.re, "search", lambda *_: None)
     assert resources.peak_memory() > 1_000_000
     monkeypatch.setattr(resources, "_resource", None)

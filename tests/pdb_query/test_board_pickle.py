@@ -28,7 +28,7 @@ def boards_in(content: bytes, folder: Path, size: BoardSize | None = None) -> li
 def test_boards_of_every_protocol_and_dtype_are_read(protocol: int, dtype: str, tmp_path: Path) -> None:
     content = pickled(B3, dtype, protocol, solutions=[["L"], ["U", "D"]], times=[np.float64(1)])
     assert boards_in(content, tmp_path) == B3
-    (found, *_) = read_instances(str(tmp_path / "data_0.pkl"), None)
+    (found, *_) = read_instances(str(tmp_path / "data_0.pkl"))
     assert (found.id, found.goal, found.optimal_length, found.published_length) == ("1", "blank-last", None, 1)
 
 

@@ -5,14 +5,14 @@ from pathlib import Path
 
 import pytest
 
+from pdb_core import errors
 from pdb_core.board_size import BoardSize, parse_size
-from pdb_core.errors import BoardError, GoalError, InstanceError, PdbError
+from pdb_core.errors import BoardError, InstanceError
 from pdb_core.puzzle import Board, is_solvable, parse_goal
 from pdb_query import Instance, read_instances
 from tests import rows
 
 pytestmark = pytest.mark.tiny
-EIGHT_WIDE = "0 2 3 4 5 6 7 8\n1 9 10 11 12 13 14 15"
 
 
 def read_text(text: str, size: BoardSize | None = None) -> list[Instance]:
@@ -36,7 +36,7 @@ deepcubea-48puzzle | 100 | 164 | 321
 
 @pytest.mark.parametrize(("name", "n", "least", "most"), rows(SETS))
 def test_sets_hold_the_published_boards(name: str, n: str, least: str, most: str) -> None:
-    instances = list(read_instances(name, None))
+    instances = list(read_instances(name))
     assert len(instances) == len({instance.id for instance in instances}) == int(n)
     assert all(is_solvable(each.board, parse_goal(each.goal, each.size), each.size) for each in instances)
     # Of random400-24puzzle, not all are known.
@@ -47,7 +47,7 @@ def test_sets_hold_the_published_boards(name: str, n: str, least: str, most: str
 
 
 def test_boards_of_korf100_are_korfs() -> None:
-    first, *_, last = read_instances("korf100", None)
+    first, *_, last = read_instances("korf100")
     assert first == Instance("1", Board("14 13 15 7 11 12 9 5 6 0 2 1 4 8 10 3"), "blank-first", 57)
     assert last == Instance("100", Board("11 4 0 8 6 10 5 13 12 7 14 3 1 2 9 15"), "blank-first", 54)
 
@@ -62,16 +62,16 @@ def test_longest_line_is_read_with_any_line_end(tmp_path: Path) -> None:
     path = tmp_path / "boards.txt"
     for end in ("", "\n", "\r\n"):
         path.write_bytes((longest + end).encode())
-        assert len(list(read_instances(str(path), None))) == 1
+        assert len(list(read_instances(str(path)))) == 1
         path.write_bytes((longest + " " + end).encode())
         with pytest.raises(InstanceError, match="line 1 is longer than 10000"):
-            list(read_instances(str(path), None))
+            list(read_instances(str(path)))
 
 
 def test_files_may_have_a_byte_order_mark_comments_and_other_line_ends(tmp_path: Path) -> None:
     path = tmp_path / "boards.csv"
     path.write_bytes(b"\xef\xbb\xbf# a comment\r\n\r\nid,board\r\na,1 2 3 0\r\n# another\r\n\xc3\xa4,1 2 0 3\r\n")
-    assert [(instance.id, instance.board) for instance in read_instances(str(path), None)] == [
+    assert [(instance.id, instance.board) for instance in read_instances(str(path))] == [
         ("a", (1, 2, 3, 0)),
         ("\u00e4", (1, 2, 0, 3)),
     ]
@@ -89,35 +89,28 @@ def test_standard_input_is_read_as_it_comes() -> None:
     assert len(taken) == 1
 
 
-@pytest.mark.parametrize(
-    ("text", "error", "match"),
-    [
-        ("1 2 3 0\n1 2 3\n", BoardError, "standard input line 2: board '1 2 3'"),
-        ("id,board\na\n", InstanceError, "line 2 has 1 fields where the header has 2"),
-        ('id,board\na,"1 2\n', InstanceError, "not a row of CSV"),
-        ("board,optimal_length\n1 2 3 0,many\n", InstanceError, "optimal_length 'many' is not a number"),
-        (
-            "board,goal\n1 2 3 0,\n1 2 3 0,middle\n",
-            GoalError,
-            "standard input line 3: goal is neither one of blank-last",
-        ),
-        ("board,goal\n1 2 3 0,1 2 3/4 0 5\n", GoalError, "line 2: goal .* is 3x2 by its rows, and a 2x2 board is"),
-        ("id,goal\na,b\n", InstanceError, "line 1: no column of 'id,goal' is named board; name that of the boards"),
-        (
-            "id;board;moves\na;1 2 3/4 0 6/7 5 8;5 8\n",
-            InstanceError,
-            "line 1: the columns of .* need commas between them",
-        ),
-        ("hello there\n1 2 3 0", BoardError, "line 1: board size 'hello there' is not of the form WIDTHxHEIGHT"),
-        ("3\n1 2 3\n4 0 5\n7 8", BoardError, "line 1: 8 numbers follow; a board of 3 rows and 3 columns has 9"),
-        ("33 33\n1 2 3", BoardError, "line 1: board size 33x33 is not supported"),
-        ("1 2 3\n4 0\n7 8 6", BoardError, "line 1: .*different lengths"),
-        ("\n1 2 3\n4 a 5\n7 8 6", BoardError, "line 2: .*'a' is not a number"),
-    ],
-)
-def test_bad_text_is_refused_with_the_line(text: str, error: type[PdbError], match: str) -> None:
-    with pytest.raises(error, match=match):
-        read_text(text)
+# A text that is refused, with `\n` for line ends | the class of the error | a part of the message.
+REFUSED = r"""
+1 2 3 0\n1 2 3\n | BoardError | standard input line 2: board '1 2 3'
+id,board\na\n | InstanceError | line 2 has 1 fields where the header has 2
+id,board\na,"1 2\n | InstanceError | not a row of CSV
+board,optimal_length\n1 2 3 0,many\n | InstanceError | optimal_length 'many' is not a number
+board,goal\n1 2 3 0,\n1 2 3 0,middle\n | GoalError | standard input line 3: goal is neither one of blank-last
+board,goal\n1 2 3 0,1 2 3/4 0 5\n | GoalError | line 2: goal .* is 3x2 by its rows, and a 2x2 board is
+id,goal\na,b\n | InstanceError | line 1: no column of 'id,goal' is named board; name that of the boards
+id;board;moves\na;1 2 3/4 0 6/7 5 8;5 8\n | InstanceError | line 1: the columns of .* need commas between them
+hello there\n1 2 3 0 | BoardError | line 1: board size 'hello there' is not of the form WIDTHxHEIGHT
+3\n1 2 3\n4 0 5\n7 8 | BoardError | line 1: 8 numbers follow; a board of 3 rows and 3 columns has 9
+33 33\n1 2 3 | BoardError | line 1: board size 33x33 is not supported
+1 2 3\n4 0\n7 8 6 | BoardError | line 1: .*different lengths
+\n1 2 3\n4 a 5\n7 8 6 | BoardError | line 2: .*'a' is not a number
+"""
+
+
+@pytest.mark.parametrize(("text", "error", "match"), rows(REFUSED))
+def test_bad_text_is_refused_with_the_line(text: str, error: str, match: str) -> None:
+    with pytest.raises(getattr(errors, error), match=match):
+        read_text(text.replace(r"\n", "\n"))
 
 
 NO_BOARDS = r"""
@@ -138,95 +131,70 @@ def test_sources_without_boards_are_refused(
     Path("binary.dat").write_bytes(b"\x80\xff\x00\x01")
     Path("empty.dat").write_text("\n# nothing\n")
     with pytest.raises(InstanceError, match=match):
-        list(read_instances(source, None))
+        list(read_instances(source))
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "3\n1 2 3\n4 0 5\n7 8 6\n",
-        "\n\n 3 \n\n1\t2\t3\n\n4 0 5\n\n7 8 6\n\n\n",
-        "\ufeff3\r\n1 2 3\r\n4 0 5\r\n7 8 6\r\n",
-        "# a board\n1,2,3 # first row\n4,0,5\n7,8,6\n",
-        "1 2 3 4 0 5 7 8 6",
-        "3 3\n1 2 3 / 4 0 5 / 7 8 6\n",
-    ],
-)
-def test_board_is_read_in_every_form(text: str) -> None:
-    assert [repr(instance.board) for instance in read_text(text)] == ["Board('1 2 3/4 0 5/7 8 6')"]
+# A text, with `\n` for line ends | the sizes of its boards. A line with each number from 0 on once is a board, or the
+# first row of a board of 4 columns.
+DECLARED = r"""
+1 2/3 0\n1 2 3/4 5 0\n0 1/2 3\n | 2x2 3x2 2x2
+1 2\n3 4\n5 0 | 2x3
+2 3\n1 2 3\n4 5 0 | 3x2
+3 3\n1 2 3 / 4 0 5 / 7 8 6\n | 3x3
+\n\n 3 \n\n1 2 3\n\n4 0 5\n\n7 8 6\n\n\n | 3x3
+2\n1 2\n3 0\n3\n1 2 3\n4 0 5\n7 8 6\n2 2\n0 1\n2 3 | 2x2 3x3 2x2
+1 2 3 0\n0 1 2 3\n\n1 2 3 4 5 6 7 8 0\n0 1 2 3 4 5 6 7 8 | 2x2 2x2 3x3 3x3
+0 1 2 3\n4 5 6 7\n# another\n4 5 6 7\n0 1 2 3\n | 4x2 4x2
+2\n1 2 3 0\n3\n1 2 3 4 0 5 7 8 6\n3\n1\n2\n3\n4\n0\n5\n7\n8\n6\n2\n1\n2\n3\n0 | 2x2 3x3 3x3 2x2
+"""
 
 
-@pytest.mark.parametrize(
-    ("text", "sizes"),
-    [
-        ("1 2/3 0\n1 2 3/4 5 0\n0 1/2 3\n", ["2x2", "3x2", "2x2"]),
-        ("1 2\n3 4\n5 0", ["2x3"]),
-        ("2 3\n1 2 3\n4 5 0", ["3x2"]),
-        ("2\n1 2\n3 0\n3\n1 2 3\n4 0 5\n7 8 6\n2 2\n0 1\n2 3", ["2x2", "3x3", "2x2"]),
-        # A line with each number from 0 on once is a board, or the first row of a board of 4 columns.
-        ("1 2 3 0\n0 1 2 3\n\n1 2 3 4 5 6 7 8 0\n0 1 2 3 4 5 6 7 8", ["2x2", "2x2", "3x3", "3x3"]),
-        ("0 1 2 3\n4 5 6 7\n# another\n4 5 6 7\n0 1 2 3\n", ["4x2", "4x2"]),
-        ("2\n1 2 3 0\n3\n1 2 3 4 0 5 7 8 6\n3\n1\n2\n3\n4\n0\n5\n7\n8\n6\n2\n1\n2\n3\n0", ["2x2", "3x3", "3x3", "2x2"]),
-    ],
-)
-def test_size_is_declared_or_that_of_the_rows(text: str, sizes: list[str]) -> None:
-    assert [str(instance.size) for instance in read_text(text)] == sizes
+@pytest.mark.parametrize(("text", "sizes"), rows(DECLARED))
+def test_size_is_declared_or_that_of_the_rows(text: str, sizes: str) -> None:
+    assert " ".join(str(instance.size) for instance in read_text(text.replace(r"\n", "\n"))) == sizes
 
 
-# A text with one board, and its size.
-SIZES = {
-    EIGHT_WIDE: "8x2",
-    "0 1 2 3 4 5 6 7\n8 9 10 11 12 13 14 15": "8x2",
-    "0 1 2 3\n4 5 6 7\n8 9 10 11\n12 13 14 15": "4x4",
-    "0 1 2 3 4 5 6 7 8\n9 10 11 12 13 14 15 16 17": None,  # of standard input, see below
-    "9 10 11 12 13 14 15 16 17\n0 1 2 3 4 5 6 7 8": "9x2",
-    "3\n0\n3\n8\n4\n1\n7\n2\n6\n5": "3x3",
-    "0\n3\n8\n4\n1\n7\n2\n6\n5\n": "3x3",
-    "2 3\n0\n3\n4\n1\n5\n2": "3x2",
-    "# a comment\n\n1 2 3 # a row\n4 5 0\n\n": "3x2",
-    "00 12 09 13\n15 11 10 14\n03 07 02 05\n04 08 06 01": "4x4",
-    "1 2 3/\n4 5 0": "3x2",
-}
+# A text with one board, with `\n` for line ends | its size.
+SIZES = r"""
+0 2 3 4 5 6 7 8\n1 9 10 11 12 13 14 15 | 8x2
+0 1 2 3 4 5 6 7\n8 9 10 11 12 13 14 15 | 8x2
+0 1 2 3\n4 5 6 7\n8 9 10 11\n12 13 14 15 | 4x4
+9 10 11 12 13 14 15 16 17\n0 1 2 3 4 5 6 7 8 | 9x2
+3\n0\n3\n8\n4\n1\n7\n2\n6\n5 | 3x3
+0\n3\n8\n4\n1\n7\n2\n6\n5\n | 3x3
+2 3\n0\n3\n4\n1\n5\n2 | 3x2
+# a comment\n\n1 2 3 # a row\n4 5 0\n\n | 3x2
+00 12 09 13\n15 11 10 14\n03 07 02 05\n04 08 06 01 | 4x4
+1 2 3/\n4 5 0 | 3x2
+"""
 
 
-@pytest.mark.parametrize(("text", "size"), SIZES.items())
-def test_text_has_the_same_size_in_a_file_and_in_python(tmp_path: Path, text: str, size: str | None) -> None:
+@pytest.mark.parametrize(("text", "size"), rows(SIZES))
+def test_text_has_the_same_size_in_a_file_and_in_python(tmp_path: Path, text: str, size: str) -> None:
+    text = text.replace(r"\n", "\n")
     (tmp_path / "a.txt").write_text(text)
-    (in_file,) = read_instances(tmp_path / "a.txt")
-    assert str(in_file.size) == str(Board(text).size) == (size or "9x2")
-    if size is not None:
-        assert [repr(instance.board) for instance in read_text(text)] == [repr(Board(text))] == [repr(in_file.board)]
+    boards = *read_instances(tmp_path / "a.txt"), *read_text(text)
+    assert [repr(instance.board) for instance in boards] == [repr(Board(text))] * 2
+    assert str(Board(text).size) == size
 
 
-# A text, a size that is expected, and what is wrong with it.
-CONTRADICTIONS = [
-    (EIGHT_WIDE, "4x4", "is 8x2 by its rows, and a 4x4 board is expected"),
-    (f"4\n{EIGHT_WIDE}", None, "line 1 was read as a number of boards, 4; missing at the end: 3; correct it"),
-    ("0 1 2 3\n4 5 6 7\n8 9 10 11\n12 13 14 15", "4x2", "is 4x4 by its rows, and a 4x2 board is expected"),
-    ("1 2 3 4 5 6\n7 8 0", "3x3", r"has rows of \[6, 3\] numbers where a 3x3 board is expected"),
-    (
-        "3 3\n1 2 3 4 5 6\n7 8 0",
-        None,
-        r"read as size 3x3: .*has rows of \[6, 3\] numbers where a 3x3 board is expected",
-    ),
-    (
-        "1 2 3 4 5 6 7 0",
-        None,
-        "not square: it has 8 numbers, .*; it may be 4x2 or 2x4; mark the rows with /, or name the",
-    ),
-    ("1\n2\n3\n4\n5\n6\n7\n0", None, "not square: it has 8 numbers, .*; it may be 4x2 or 2x4"),
-    ("1\n2\n3\n4\n5\n6\n7\n8\n8", None, "board size 1x1 is not supported: .*, and as a column the lines do not"),
-    (
-        "4\n3\n3\n0\n1",
-        None,
-        "4 numbers follow; a board of 4 rows and 4 columns has 16, and as a column the lines do not",
-    ),
-]
+# A text, with `\n` for line ends | a size that is expected | what is wrong with it.
+CONTRADICTIONS = r"""
+0 2 3 4 5 6 7 8\n1 9 10 11 12 13 14 15 | 4x4 | is 8x2 by its rows, and a 4x4 board is expected
+4\n0 2 3 4 5 6 7 8\n1 9 10 11 12 13 14 15 | | was read as a number of boards, 4; missing at the end: 3; correct it
+0 1 2 3\n4 5 6 7\n8 9 10 11\n12 13 14 15 | 4x2 | is 4x4 by its rows, and a 4x2 board is expected
+1 2 3 4 5 6\n7 8 0 | 3x3 | has rows of \[6, 3\] numbers where a 3x3 board is expected
+3 3\n1 2 3 4 5 6\n7 8 0 | | read as size 3x3: .*has rows of \[6, 3\] numbers where a 3x3 board is expected
+1 2 3 4 5 6 7 0 | | not square: it has 8 numbers, .*; it may be 4x2 or 2x4; mark the rows with /, or name the
+1\n2\n3\n4\n5\n6\n7\n0 | | not square: it has 8 numbers, .*; it may be 4x2 or 2x4
+1\n2\n3\n4\n5\n6\n7\n8\n8 | | board size 1x1 is not supported: .*, and as a column the lines do not
+4\n3\n3\n0\n1 | | 4 numbers follow; a board of 4 rows and 4 columns has 16, and as a column the lines do not
+"""
 
 
-@pytest.mark.parametrize(("text", "size", "message"), CONTRADICTIONS)
-def test_text_with_two_readings_is_refused_with_both(text: str, size: str | None, message: str) -> None:
-    expected = None if size is None else parse_size(size)
+@pytest.mark.parametrize(("text", "size", "message"), rows(CONTRADICTIONS))
+def test_text_with_two_readings_is_refused_with_both(text: str, size: str, message: str) -> None:
+    text, expected = text.replace(r"\n", "\n"), parse_size(size) if size else None
     for read in (lambda: Board(text, expected), lambda: read_text(text, expected)):
         with pytest.raises(BoardError, match=message):
             read()
@@ -237,14 +205,6 @@ def test_several_boards_are_a_board_a_line_or_stacked() -> None:
         assert [instance.board[-3:] for instance in read_text(text)] == [(7, 0, 8), (0, 7, 8)]
         with pytest.raises(BoardError, match="hold a 3x3 board and a 3x3 board; give the lines of one board"):
             Board(text)
-
-
-def test_board_that_was_answered_before_its_next_row_is_refused() -> None:
-    """A writer to standard input may wait for the answer of a board in one line."""
-    boards = read_instances("-", stdin=io.BytesIO(b"0 1 2 3 4 5 6 7 8\n9 10 11 12 13 14 15 16 17\n"))
-    assert str(next(boards).size) == "3x3"
-    with pytest.raises(BoardError, match=r"line 1: the line is a 3x3 board, and with the next line .* 9 wide; write"):
-        next(boards)
 
 
 def test_size_of_one_row_and_of_declared_boards() -> None:

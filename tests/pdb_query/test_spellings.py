@@ -93,47 +93,40 @@ def test_boards_are_read_back_from_every_spelling(given_board: tuple[Tiles, Boar
         for text in texts:
             (found,) = read_instances("-", stdin=io.BytesIO(text.encode()))
             assert (found.board, found.size) == (board, size), (name, text)
-            assert repr(Board(text)) == repr(found.board)
+            assert repr(Board(text)) == repr(Board(text, size)) == repr(found.board)
 
 
 # Files of other programs
 
-# What is written, the goal, and the optimal length of each board, None if it is unsolvable.
-FILES: list[tuple[str, str, list[int | None]]] = [
-    ("1\n8 1 3\n4 0 2\n7 6 5", "blank-last", [14]),
-    ("3\n8 1 3\n4 0 2\n7 6 5\n1 2 3\n4 0 6\n7 5 8\n1 3 4\n8 2 0\n7 6 5", "blank-last", [14, 2, None]),
-    (
-        "+--+--+--+--+\n|10| 2|11| 4|\n+--+--+--+--+\n| 5|12| 3| 7|\n+--+--+--+--+\n| 1| 6| 8|15|\n+--+--+--+--+\n"
-        "| 9|13|  |14|\n+--+--+--+--+",
-        "blank-last",
-        [33],
-    ),
-    ("812043765\n123804765", "snail", [5, 0]),
-    ("812043765", "blank-last", [None]),
-    ("3\n0\n3\n8\n4\n1\n7\n2\n6\n5", "blank-first", [20]),
-    ("1 2 3 x 4 6 7 5 8", "blank-last", [3]),
-    ("123456789ABCDFE0\n1853AC4F6B0D92E7", "blank-last", [None, 42]),
-    ("1 2 3 4 5 6 7 8 0\n01 02 03 04 05 06 07 00 08", "blank-last", [0, 1]),
-    ("5,14,2,4;13,X,9,7;10,1,3,8;6,11,15,12", "blank-last", [32]),
-    ("2\n3 1\n2 0", "blank-last", [4]),
-    ("(2, 4, 3, 1, 5, 6, 7, 8, 0)\n(1, 0, 2, 7, 5, 4, 8, 6, 3)", "blank-last", [8, 11]),
-    ("3 3\n1 2 3\n4 0 6\n7 5 8\n2\nDR", "blank-last", [2]),
-    ("2 3 4 0\n1 5 7 8\n9 6 10 12\n13 14 11 15\n13 1 2 4\n5 0 3 7\n9 6 10 12\n15 8 11 14", "blank-last", [9, None]),
-    ("2\n2 3 4 0\n1 5 7 8\n9 6 10 12\n13 14 11 15\n13 1 2 4\n5 0 3 7\n9 6 10 12\n15 8 11 14", "blank-last", [9, None]),
-]
+# What is written, with `\n` for line ends | the goal | the optimal length of each board, None if it is unsolvable.
+DRAWING = r"+--+--+\n|10| 2|11| 4|\n+--+--+\n| 5|12| 3| 7|\n+--+--+\n| 1| 6| 8|15|\n+--+--+\n| 9|13|  |14|\n+--+--+"
+FILES = rows(r"""
+1\n8 1 3\n4 0 2\n7 6 5 | blank-last | 14
+3\n8 1 3\n4 0 2\n7 6 5\n1 2 3\n4 0 6\n7 5 8\n1 3 4\n8 2 0\n7 6 5 | blank-last | 14 2 None
+812043765\n123804765 | snail | 5 0
+812043765 | blank-last | None
+3\n0\n3\n8\n4\n1\n7\n2\n6\n5 | blank-first | 20
+1 2 3 x 4 6 7 5 8 | blank-last | 3
+123456789ABCDFE0\n1853AC4F6B0D92E7 | blank-last | None 42
+1 2 3 4 5 6 7 8 0\n01 02 03 04 05 06 07 00 08 | blank-last | 0 1
+5,14,2,4;13,X,9,7;10,1,3,8;6,11,15,12 | blank-last | 32
+2\n3 1\n2 0 | blank-last | 4
+(2, 4, 3, 1, 5, 6, 7, 8, 0)\n(1, 0, 2, 7, 5, 4, 8, 6, 3) | blank-last | 8 11
+3 3\n1 2 3\n4 0 6\n7 5 8\n2\nDR | blank-last | 2
+2 3 4 0\n1 5 7 8\n9 6 10 12\n13 14 11 15\n13 1 2 4\n5 0 3 7\n9 6 10 12\n15 8 11 14 | blank-last | 9 None
+2\n2 3 4 0\n1 5 7 8\n9 6 10 12\n13 14 11 15\n13 1 2 4\n5 0 3 7\n9 6 10 12\n15 8 11 14 | blank-last | 9 None
+""")
 
 
-@pytest.mark.parametrize(("text", "goal", "lengths"), FILES)
-def test_files_of_other_programs_have_the_right_answers(
-    tmp_path: Path, text: str, goal: str, lengths: list[int | None]
-) -> None:
-    path = tmp_path / "boards.txt"
+@pytest.mark.parametrize(("text", "goal", "lengths"), [*FILES, (DRAWING, "blank-last", "33")])
+def test_files_of_other_programs_have_the_right_answers(tmp_path: Path, text: str, goal: str, lengths: str) -> None:
+    path, text = tmp_path / "boards.txt", text.replace(r"\n", "\n")
     found: list[Board] = []
     for encoding in ("utf-8", "utf-8-sig", "utf-16"):
         path.write_text(text, encoding, newline="\r\n")
         before, found = found, [instance.board for instance in read_instances(path)]
         assert before in ([], found)
-    assert [length_of(board, goal) for board in found] == lengths
+    assert " ".join(str(length_of(board, goal)) for board in found) == lengths
     if len(found) == 1:
         assert repr(Board(text)) == repr(found[0])
 

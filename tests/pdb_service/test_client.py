@@ -27,6 +27,7 @@ from tests.pdb_service.app_requests import until
 from tests.pdb_service.server import Server
 from tests.solving import HARDEST_8, S3, S4, UNSOLVABLE, hard_board
 from tests.tables import table_file
+from tilepdb import check_solution
 
 pytestmark = pytest.mark.xdist_group("servers")
 OTHER = "http://127.0.0.1"
@@ -103,12 +104,14 @@ def test_clients_answer_as_the_database(server: Server, database: Database, boar
         assert sum(at.generated for at in found.thresholds) == found.generated
 
 
-def test_clients_check_solutions(server: Server) -> None:
+def test_clients_check_solutions_as_the_library(server: Server) -> None:
     given = "1 2 3/4 0 6/7 5 8"
-    for found in outcomes(server, "check_solution", given, (5, 5, 5, 8)):
-        assert (found.verdict, found.first_suboptimal_move) == ("too long", 2)
-    for found in outcomes(server, "check_solution", given, "UL", notation="tile-directions", time_limit=5):
-        assert found.verdict == "optimal"
+    for moves, notation in (
+        ("5 8", "tiles"), ((5, 5, 5, 8), "tiles"), ("UL", "tile-directions"), ("UL", "blank"), (1, "tiles"),
+    ):  # fmt: skip
+        expected = vars(check_solution(given, moves, notation=notation))
+        for found in outcomes(server, "check_solution", given, moves, notation=notation, time_limit=5):
+            assert dict(found) == expected
     for board, moves, error in ((given, "north", errors.MovesError), (UNSOLVABLE, "8", errors.UnsolvableError)):
         assert [kind for kind, _ in outcomes(server, "check_solution", board, moves)] == [error, error]
 

@@ -125,7 +125,7 @@ def test_instance_sets_are_chosen_and_keep_their_goals(visit: Visit) -> None:
     for name, goal in (("korf100", "blank-first"), ("hardest80", "blank-last")):
         visit.choose("#set", name)
         visit.choose("#instance", "4")
-        instance = list(read_instances(name, None))[4]
+        instance = list(read_instances(name))[4]
         visit.expect_board(instance.board)
         visit.has_value("#goal", goal)
         visit.tells("#status", f"known to take {instance.optimal_length} moves")

@@ -32,11 +32,11 @@ def test_tables_and_figures_of_pages_are_those_of_the_data_file() -> None:
     for path in pages():
         page = path.read_text()
         assert with_figures(page, FIGURES) == page, f"{path}: run scripts/measure pages"
-        marks = re.findall(r"<!-- ?(?:table:|code:|[^>]*;)", page)
-        tables = [table[2] for table in INCLUDED.findall(page)]
+        marks = re.findall(r"<!-- ?(?:table:|[^>]*;)", page)
+        tables = [table[1] for table in INCLUDED.findall(page)]
         assert len(marks) == len(tables) + len(FIGURE.findall(page)), f"{path}: a mark without a figure or an end"
         included += tables
-    assert sorted(included) == sorted([*TABLES, "errors"])
+    assert sorted(included) == sorted(TABLES)
 
 
 def test_figures_of_the_readme_are_rounded_from_the_data_file() -> None:
