@@ -134,7 +134,7 @@ def _check_identity(content: dict[str, Any], plan: BuildPlan, folder: Path) -> N
     if differences:
         raise CheckpointMismatchError(
             f"{folder} has a checkpoint of another build: {'; '.join(differences)}. Give the same options to continue "
-            "it, or start over with --fresh, which removes it"
+            "it, or start over (fresh), which removes it"
         )
 
 
@@ -148,7 +148,7 @@ def refuse_checkpoint(folder: PartialFolder, *, fresh: bool) -> None:
     if has_checkpoint and not fresh:
         raise CheckpointMismatchError(
             f"{folder.path} has a checkpoint of a build on one machine, which a cluster cannot continue: "
-            "build without a cluster, or start over with --fresh, which removes it"
+            "build without a cluster, or start over (fresh), which removes it"
         )
     folder.clear()
 
@@ -189,8 +189,7 @@ class BuildCheckpoints(SearchCheckpoints):
         except OSError as error:
             # The fault may be over soon: nothing is removed.
             raise OutputError(
-                f"the checkpoint in {folder.path} cannot be read: {error.strerror}; try again, or start over "
-                "with --fresh"
+                f"the checkpoint in {folder.path} cannot be read: {error.strerror}; try again, or start over (fresh)"
             ) from error
         if found is None:
             folder.clear()
@@ -259,7 +258,7 @@ class BuildCheckpoints(SearchCheckpoints):
                 offset += len(view)
             return self.found.position
         raise OutputError(
-            f"the checkpoint in {self._folder.path} cannot be read: the disk is faulty; start over with --fresh, best "
+            f"the checkpoint in {self._folder.path} cannot be read: the disk is faulty; start over (fresh), best "
             "at another place"
         )
 
@@ -268,7 +267,7 @@ class BuildCheckpoints(SearchCheckpoints):
         if self._newest is not None:
             self._say(
                 f"{self._plan.out} is kept up to {self._newest.describe(len(self._plan.patterns))}, in "
-                f"{self._folder.path.name}; the same build continues it, or starts over with --fresh"
+                f"{self._folder.path.name}; the same build continues it, or starts over (fresh)"
             )
 
     def _find(self) -> BuildCheckpoint | None:

@@ -5,8 +5,8 @@ way, 0 in the upper left corner. `Board` is such a tuple that was checked, with 
 """
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from itertools import islice
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain, islice
 from types import GeneratorType
 from typing import Any, Self, TypeVar
 
@@ -16,7 +16,7 @@ import numpy.typing as npt
 from pdb_core.arguments import as_count, located, shown
 
 # BoardSize and parse_size are public here, too.
-from pdb_core.board_size import BoardSize as BoardSize, SizeLike, as_size, parse_size as parse_size
+from pdb_core.board_size import MAX_SIDE, BoardSize as BoardSize, SizeLike, as_size, parse_size as parse_size
 from pdb_core.board_text import Line, quoted, read_boards, read_rows, size_of_rows, split_lines
 from pdb_core.drawing import Drawing, HasPartition, board_drawing, pattern_colours
 from pdb_core.errors import BoardError, GoalError
@@ -172,13 +172,22 @@ def as_goal(goal: BoardLike, size: BoardSize) -> Board:
 
 
 def as_array(given: Any) -> npt.NDArray[Any]:
-    """Return a sequence, of sequences perhaps, or an array as an array.
+    """Return a sequence, of sequences perhaps, or an array as an array. If there is a boolean, all become booleans.
 
     Raises `ValueError` for anything else, such as a set, and for sequences of different lengths.
     """
     if not (isinstance(given, Sequence) or hasattr(given, "__array__")):
         raise ValueError
-    return np.asarray(given)
+    cells = np.asarray(given)
+    if isinstance(given, Sequence) and cells.dtype.kind in "iu":
+        # Looking at each number of many boards would take as long as NumPy does.
+        each: Iterable[Any] = given if cells.size <= MAX_SIDE * MAX_SIDE else given[:1]
+        for _ in range(cells.ndim - 1):
+            each = chain.from_iterable(row for row in each if not isinstance(row, np.ndarray))
+        # Among numbers, NumPy takes True for 1.
+        if not {bool, np.bool_}.isdisjoint(map(type, each)):
+            return cells.astype(bool)
+    return cells
 
 
 def _read_sequence(board: BoardLike, size: BoardSize | None) -> tuple[Tiles, BoardSize]:

@@ -37,7 +37,7 @@ from solver.solve import Device, Solver
 # Most characters of the command in a description, which must fit into a line of a CSV file of boards.
 _MAX_COMMAND = 1000
 _KIND = "checkpoint of pdb label 2"
-_ADVICE = "choose another file, or start over with --fresh"
+_ADVICE = "choose another file, or start over (fresh)"
 
 
 def write_labels(

@@ -60,6 +60,7 @@ NO_SEQUENCES = (
     [{0, 1}, {2, 3}],
     [iter([0, 1]), iter([2, 3])],
 )
+BOOLEANS = ([True, False, 2, 3], [[True, 2], [3, 0]], [np.False_, 1, 2, 3])
 
 
 @pytest.mark.parametrize(
@@ -115,6 +116,7 @@ def test_bad_text_is_refused(text: str, message: str) -> None:
         (100, None, "board 100 must be integers, 0 for the blank"),
         ([1, 2, 3, -4], None, "-4 is out of range, missing 0"),
         *((other, None, "must be integers, 0 for the blank, in a sequence or an array") for other in NO_SEQUENCES),
+        *((booleans, S22, "must be 4 integers") for booleans in BOOLEANS),
     ],
 )
 def test_anything_else_is_refused(given: Any, size: BoardSize | None, message: str) -> None:
