@@ -119,6 +119,11 @@ class IdaStar:
                 stack.counters[:] = 0
         yield many
 
+    def search_all(self, boards: npt.ArrayLike | Roots, report: Report, pool: WorkerPool | None) -> BoardsSearch:
+        """Search boards as `search_many` does, without limits. `report` is that of each hard board."""
+        *_, found = self.search_many(boards, lambda _row: (report, None), pool)
+        return found
+
     def roots(self, boards: npt.ArrayLike) -> Roots:
         """Evaluate boards for `search_many`. Raises what `Engine.roots` raises."""
         return self.engine.roots(boards)

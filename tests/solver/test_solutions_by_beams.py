@@ -26,8 +26,8 @@ def test_beams_replace_the_last_threshold(width: int, monkeypatch: pytest.Monkey
         solver = Solver(database)
         whole = [solver.solve(board) for board in boards]
         monkeypatch.setattr("solver.engine.division.LONG_NODES", 100)
-        monkeypatch.setattr("solver.solve._MOST_WIDTH", width)
-        monkeypatch.setattr("solver.solve._NODES_PER_BOARD", 1)
+        monkeypatch.setattr("solver.ida_star_solver._MOST_WIDTH", width)
+        monkeypatch.setattr("solver.ida_star_solver._NODES_PER_BOARD", 1)
         reports: list[int] = []
         found = [solver.solve(board, report=lambda at: reports.append(at.threshold)) for board in boards]
         n_replaced = 0
@@ -49,7 +49,7 @@ def test_beams_have_a_width_and_the_time_limit(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr("solver.engine.division.LONG_NODES", 0)
     widths_and_ends: list[tuple[int, float]] = []
     monkeypatch.setattr(
-        "solver.solve.find_by_beams", lambda *arguments: widths_and_ends.append((arguments[3], arguments[5]))
+        "solver.ida_star_solver.find_by_beams", lambda *arguments: widths_and_ends.append((arguments[3], arguments[5]))
     )
     with database_for("555", "4x4", encoding="bits") as database:
         Solver(database).solve(solvable_boards(S4, 1, 8)[0], limits=Limits(time_limit=1000))
@@ -63,7 +63,7 @@ def test_beams_have_a_width_and_the_time_limit(monkeypatch: pytest.MonkeyPatch) 
 @pytest.mark.usefixtures("tiny_slices")
 def test_solution_below_a_searched_threshold_proves_damage(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("solver.engine.division.LONG_NODES", 0)
-    monkeypatch.setattr("solver.solve.find_by_beams", lambda *arguments: (1,) * (arguments[4] - 2))
+    monkeypatch.setattr("solver.ida_star_solver.find_by_beams", lambda *arguments: (1,) * (arguments[4] - 2))
     with database_for("555", "4x4", encoding="bits") as database, pytest.raises(TableFileDamagedError):
         Solver(database).solve(solvable_boards(S4, 1, 8)[0])
 
@@ -75,7 +75,7 @@ def test_beams_are_compiled_only_if_there_is_time(
 ) -> None:
     kernel = numba.njit(lambda number: number)
     monkeypatch.setattr("solver.engine.division.LONG_NODES", 0)
-    monkeypatch.setattr("solver.solve.find_by_beams", lambda *_: kernel(None))
+    monkeypatch.setattr("solver.ida_star_solver.find_by_beams", lambda *_: kernel(None))
     with database_for("555", "4x4", encoding="bits") as database:
         assert Solver(database).solve(solvable_boards(S4, 1, 8)[0], limits=time_limit).optimal
     assert bool(kernel.signatures) is is_compiled
