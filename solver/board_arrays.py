@@ -1,4 +1,4 @@
-"""Arrays about a board of some size: the moves of the blank by cell, and distances of cells."""
+"""Types of arrays, and arrays about a board of some size: the moves of the blank by cell, and distances of cells."""
 
 import numpy as np
 import numpy.typing as npt
@@ -7,6 +7,11 @@ from pdb_core.board_size import BoardSize
 from pdb_core.puzzle import Tiles
 from pdb_core.symmetry import BoardMapping
 from pdb_core.types import BLANK, DOWN, LEFT, N_MOVES, RIGHT, UP, Int64s
+
+Bytes = npt.NDArray[np.uint8]
+Int16s = npt.NDArray[np.int16]
+Uint32s = npt.NDArray[np.uint32]
+Uint64s = npt.NDArray[np.uint64]
 
 
 def neighbours_by_move(size: BoardSize) -> Int64s:
@@ -33,7 +38,7 @@ def cell_distances(size: BoardSize) -> Int64s:
     return distances
 
 
-def manhattan_distances(size: BoardSize, goal: Tiles) -> npt.NDArray[np.uint8]:
+def manhattan_distances(size: BoardSize, goal: Tiles) -> Bytes:
     """Return the Manhattan distance of tile t on cell c at t * n_cells + c, uint8[n_cells ** 2]; 0 for the blank."""
     distances = cell_distances(size)[np.argsort(goal)].astype(np.uint8)
     distances[BLANK] = 0

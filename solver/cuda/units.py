@@ -11,11 +11,12 @@ from pdb_core.layout import pattern_blocks
 from pdb_core.ranking import cell_set_ranks
 from pdb_core.types import Int64s
 from pdb_query.records import RECORD_FIELDS, TABLE_BIT
+from solver.board_arrays import Uint64s
 from solver.cuda import device_units as kernels
 from solver.cuda.device_search import HEAD, JOB, Kind
 from solver.cuda.device_units import MAX_CELLS, MAX_TILES
 from solver.cuda.dialect import cuda
-from solver.cuda.kinds import PLANES, CardKind, Items, Launch
+from solver.cuda.kinds import PLANES, CardKind, Launch
 from solver.engine.database_engine import DatabaseEngine
 from solver.engine.engine import Roots
 from solver.engine.rounds.catalogue import distinct_units, unit_key
@@ -109,7 +110,7 @@ def _arrange(engine: DatabaseEngine, tables: kernels.UnitTables, block: int) -> 
     return kernels.unit_kind(shape_of(engine, block)), tables
 
 
-def _fill(engine: DatabaseEngine, roots: Roots, left: Int64s, items: Items) -> None:
+def _fill(engine: DatabaseEngine, roots: Roots, left: Int64s, items: Uint64s) -> None:
     # Step 1. The board.
     for c, tiles in enumerate(roots.boards.T.astype(np.uint64)):
         word, i = divmod(c, kernels.TILES_OF_WORD)

@@ -4,13 +4,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from pdb_core.board_size import BoardSize
 from pdb_core.encoding import UNREACHED
 from pdb_core.errors import TableFileDamagedError
 from pdb_core.types import Int64s
 from pdb_query.lookup import probe_boards
+from solver.board_arrays import Bytes, Uint32s
 from solver.engine import layout as mem
 from solver.engine.engine import NO_LAST, Engine, KeptArrays, Roots, engine_tables
 from solver.engine.rounds.catalogue import CATALOGUE
@@ -40,7 +40,7 @@ class DatabaseEngine(Engine):
     def pace(self) -> float:
         return 10.0 if self.size.n_cells <= 16 else 1.0
 
-    def _evaluated(self, rows: npt.NDArray[np.uint8], nodes: npt.NDArray[np.uint32]) -> Roots:
+    def _evaluated(self, rows: Bytes, nodes: Uint32s) -> Roots:
         found = {id(heuristic): self._probed(rows, heuristic) for heuristic in self.heuristics}
 
         def probe(heuristic: DatabaseSums, view: int, patterns: Sequence[int]) -> tuple[Int64s, Int64s]:
@@ -53,7 +53,7 @@ class DatabaseEngine(Engine):
         # All sums have the parity of the solutions.
         return Roots(rows, nodes, sums, h, h, np.full_like(h, NO_LAST))
 
-    def _probed(self, rows: npt.NDArray[np.uint8], heuristic: DatabaseSums) -> tuple[Int64s, npt.NDArray[np.uint8]]:
+    def _probed(self, rows: Bytes, heuristic: DatabaseSums) -> tuple[Int64s, Bytes]:
         """Return the states and distances of a database's units, see `probe_boards`."""
         states, values = probe_boards(rows, heuristic.tables, heuristic.views)
         if (values == UNREACHED).any():

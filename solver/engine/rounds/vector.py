@@ -4,20 +4,17 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from pdb_core.board_size import BoardSize
 from pdb_core.layout import pattern_blocks
 from pdb_core.types import N_MOVES, Int64s
 from pdb_query import records
-from solver.board_arrays import blank_moves
+from solver.board_arrays import Bytes, Uint32s, Uint64s, blank_moves
 from solver.engine.engine import KeptArrays, first_column_after_slacks, slack_rows
 from solver.engine.layout import EngineTables
 from solver.engine.rounds import vector_kernels as kernels
 from solver.engine.rounds.round import (
     Arranged,
-    Bytes,
-    Nodes,
     Probe,
     Round,
     cells_and_digits,
@@ -102,7 +99,7 @@ def _fill_sum(row: Int64s, of_sum: Sum, size: BoardSize, column: int, arrays: Ke
         fields[kernels.FIRST_DIGIT] = first_digit(int(tables.n_tiles[pattern]))
 
 
-def _cell_sets(size: BoardSize, sums: Sequence[Sum]) -> npt.NDArray[np.uint64]:
+def _cell_sets(size: BoardSize, sums: Sequence[Sum]) -> Uint64s:
     """Return the entries of all cell sets of the patterns' sizes, by mask: uint64[1 << MAX_VECTOR_CELLS]."""
     sets = np.zeros(1 << kernels.MAX_VECTOR_CELLS, dtype=np.uint64)
     shifts = kernels.BLOCK_BITS + kernels.REGION_BITS * np.arange(size.n_cells, dtype=np.uint64)
@@ -115,7 +112,7 @@ def _cell_sets(size: BoardSize, sums: Sequence[Sum]) -> npt.NDArray[np.uint64]:
 
 
 def _fill(
-    tables: EngineTables, _round_tables: Any, sums: Sequence[Sum], _boards: Bytes, probe: Probe, nodes: Nodes
+    tables: EngineTables, _round_tables: Any, sums: Sequence[Sum], _boards: Bytes, probe: Probe, nodes: Uint32s
 ) -> None:
     for row, lookup_tables, unit, pattern, states, values in units_of(tables, sums, probe):
         cells, digits = cells_and_digits(lookup_tables, pattern, states, tables.n_cells)
