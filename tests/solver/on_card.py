@@ -141,11 +141,16 @@ def test_labels_are_those_of_the_processor() -> None:
 def test_board_that_is_too_hard_for_many_is_searched_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(search_module, "_MOST_NODES", 100)
     (database,) = databases("1,2,5/3,4,6/7,8", "3x3")
-    boards = random_boards("3x3", n_boards=3, seed=5)
+    boards = [near_boards(database, 2, 4)[1], *random_boards("3x3", n_boards=1, seed=5)]
     expected, found = (Solver(database, device=device).solve_many(boards, moves=True) for device in ("cpu", "cuda"))
     np.testing.assert_array_equal(found.lengths, expected.lengths)
     assert found.moves is not None
     assert found.moves.shape[1] == expected.lengths.max()
+    # The checkpoints are those of the boards that are left.
+    monkeypatch.setattr("solver.engine.stack._SLICE_NODES", 200)
+    checkpoints = [Checkpoint() for _ in boards]
+    list(Solver(database, device="cuda").solve_batch(boards, checkpoints=checkpoints.__getitem__))
+    assert [bool(checkpoint.finished) for checkpoint in checkpoints] == [False, True]
 
 
 def test_distances_of_units_are_those_of_the_processor() -> None:
