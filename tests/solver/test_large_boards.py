@@ -179,19 +179,6 @@ def test_values_that_do_not_fit_are_refused() -> None:
         changes_of(values, 6)
 
 
-def test_pairs_of_7x7_have_the_mean_values_of_6x6() -> None:
-    small, large = pair_values(6), pair_values(7)
-    for p, c, q, d in np.random.default_rng(1).permuted(np.tile(np.arange(49), (200, 1)), axis=1)[:, :4].tolist():
-        for cells in ((p, c, q, d), (p, c, p, c)):
-            rows, columns = np.divmod(cells, 7)
-            smaller = [
-                small[tuple((rows - (rows > row)) * 6 + columns - (columns > column))]
-                for row in set(range(7)).difference(rows.tolist())
-                for column in set(range(7)).difference(columns.tolist())
-            ]
-            assert abs(large[cells] - np.mean(smaller)) <= 0.5
-
-
 # pdb approximate
 
 

@@ -8,10 +8,12 @@ import pytest
 from pdb_core.board_size import BoardSize
 from pdb_core.errors import TableFileDamagedError
 from pdb_core.puzzle import as_goal
-from solver import Limits, Solution, Solver
+from solver import Solution, Solver
 from solver.beams.solutions import find_by_beams
 from solver.solution import check_replay
-from tests.solving import S4, database_for, node_counts, solvable_boards
+from tests.solving import S4, database_for, node_counts, solvable_boards, solver_for
+
+(BOARD,) = solvable_boards(S4, 1, 8)
 
 
 def counts_before_the_last(solution: Solution) -> list[tuple[int, int, int]]:
@@ -51,8 +53,7 @@ def test_beams_have_a_width_and_the_time_limit(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(
         "solver.ida_star_solver.find_by_beams", lambda *arguments: widths_and_ends.append((arguments[3], arguments[5]))
     )
-    with database_for("555", "4x4", encoding="bits") as database:
-        Solver(database).solve(solvable_boards(S4, 1, 8)[0], limits=Limits(time_limit=1000))
+    solver_for("555", "4x4", "bits").solve(BOARD, limits=1000)
     widths, ends = zip(*widths_and_ends, strict=True)
     # Few nodes make narrow beams.
     assert min(widths) == 1
@@ -64,8 +65,8 @@ def test_beams_have_a_width_and_the_time_limit(monkeypatch: pytest.MonkeyPatch) 
 def test_solution_below_a_searched_threshold_proves_damage(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("solver.engine.division.LONG_NODES", 0)
     monkeypatch.setattr("solver.ida_star_solver.find_by_beams", lambda *arguments: (1,) * (arguments[4] - 2))
-    with database_for("555", "4x4", encoding="bits") as database, pytest.raises(TableFileDamagedError):
-        Solver(database).solve(solvable_boards(S4, 1, 8)[0])
+    with pytest.raises(TableFileDamagedError):
+        solver_for("555", "4x4", "bits").solve(BOARD)
 
 
 @pytest.mark.usefixtures("tiny_slices")
@@ -76,8 +77,7 @@ def test_beams_are_compiled_only_if_there_is_time(
     kernel = numba.njit(lambda number: number)
     monkeypatch.setattr("solver.engine.division.LONG_NODES", 0)
     monkeypatch.setattr("solver.ida_star_solver.find_by_beams", lambda *_: kernel(None))
-    with database_for("555", "4x4", encoding="bits") as database:
-        assert Solver(database).solve(solvable_boards(S4, 1, 8)[0], limits=time_limit).optimal
+    assert solver_for("555", "4x4", "bits").solve(BOARD, limits=time_limit).optimal
     assert bool(kernel.signatures) is is_compiled
 
 
