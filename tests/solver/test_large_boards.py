@@ -1,6 +1,5 @@
 """Suboptimal solutions of large boards: valid for every size, goal and time limit."""
 
-import itertools
 import json
 import math
 import time
@@ -18,9 +17,9 @@ from solver import find_suboptimal_solution, replay
 from solver.approximate.lower_bound import linear_conflict_bound, manhattan_distance
 from solver.approximate.suboptimal import find_from_both_ends
 from solver.beams.beam_search import new_beam
-from solver.beams.beam_search_kernels import Beam, list_children, rate_children, start_beam
-from solver.beams.fitted_values import MOVE_UNITS, changes_of, embedding, pair_values
-from solver.beams.pieces import Pieces, geometry, in_pieces
+from solver.beams.beam_search_kernels import Beam
+from solver.beams.fitted_values import changes_of, embedding, pair_values
+from solver.beams.pieces import geometry, in_pieces
 from solver.beams.solutions import fitted_aim
 from tests.command_line import pdb, records, started_pdb
 from tests.naive import boards_and_tables as naive
@@ -149,27 +148,6 @@ def test_narrow_beams_find_short_solutions(side: int, lengths: str) -> None:
         found.append(len(path))
     # Any other value of a piece or a pair leads to other lengths.
     assert found == list(map(int, lengths.split()))
-
-
-def test_moves_change_the_values_of_whole_boards() -> None:
-    """The values are those of the pieces, and of all pairs."""
-    size, values = BoardSize(7, 7), pair_values(7).astype(int)
-    aim, beam = fitted_aim(embedding(size, range(7), range(7))), new_beam(49, width=1, limit=1)
-
-    def value(cells: list[int], blank: int) -> int:
-        placed = [(piece, cell) for cell, piece in enumerate(cells) if piece != blank]
-        pairs = itertools.combinations_with_replacement(placed, 2)
-        distance = manhattan_distance(Pieces(np.array(cells), blank), geometry(size))
-        return MOVE_UNITS * distance + sum(values[one + other] for one, other in pairs)
-
-    for board in np.random.default_rng(1).permuted(np.tile(np.arange(49, dtype=np.int32), (10, 1)), axis=1):
-        here = int(board[0])
-        start_beam(beam, board, here)
-        rate_children(beam, aim, n_children := list_children(beam, aim))
-        for link, score in list(zip(beam.child_links.tolist(), beam.child_scores, strict=True))[:n_children]:
-            near, after = geometry(size).neighbours[here, link], board.copy()
-            after[[here, near]] = board[[near, here]]
-            assert score == value(after.tolist(), board[here]) - value(board.tolist(), board[here])
 
 
 def test_values_that_do_not_fit_are_refused() -> None:

@@ -1,16 +1,10 @@
 """Long searches end when beams find a solution of the next threshold: it is optimal."""
 
-import math
-
 import numba
 import pytest
 
-from pdb_core.board_size import BoardSize
 from pdb_core.errors import TableFileDamagedError
-from pdb_core.puzzle import as_goal
 from solver import Solution, Solver
-from solver.beams.solutions import find_by_beams
-from solver.solution import check_replay
 from tests.solving import S4, database_for, node_counts, solvable_boards, solver_for
 
 (BOARD,) = solvable_boards(S4, 1, 8)
@@ -79,15 +73,3 @@ def test_beams_are_compiled_only_if_there_is_time(
     monkeypatch.setattr("solver.ida_star_solver.find_by_beams", lambda *_: kernel(None))
     assert solver_for("555", "4x4", "bits").solve(BOARD, limits=time_limit).optimal
     assert bool(kernel.signatures) is is_compiled
-
-
-@pytest.mark.parametrize("size", [(3, 2), (2, 5), (5, 3), (5, 5), (6, 4), (8, 2), (9, 2)])
-def test_beams_solve_boards_of_any_shape_and_goal(size: tuple[int, int]) -> None:
-    board_size = BoardSize(*size)
-    for name in ("blank-last", "blank-first", "snail"):
-        goal = as_goal(name, board_size)
-        for board in solvable_boards(board_size, 2, 23, name):
-            tiles = find_by_beams(board, goal, board_size, 300, 500, math.inf, None)
-            assert (tiles is None) == (max(size) > 8)
-            if tiles is not None:
-                check_replay(board, tiles, goal, board_size)

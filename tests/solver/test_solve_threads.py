@@ -210,16 +210,6 @@ def test_slow_listing_keeps_the_time_limit() -> None:
     assert 0 < len(listed) == frontier.counts[2]
 
 
-@pytest.mark.tiny
-def test_known_solution_ends_a_search_for_one() -> None:
-    own: Any = EndlessStack(PAUSED)
-    own.n_nodes = 2
-    frontier = Frontier(HARDEST_8, own, 31)
-    frontier.tiles = (1,)
-    ThresholdSearch(mock.Mock(slice_nodes=8), frontier).search(own, Clock(Limits(time_limit=10)))
-    assert frontier.generated == 0
-
-
 @pytest.mark.usefixtures("tiny_slices")
 def test_callbacks_may_search_with_the_same_solver_and_pool() -> None:
     """They run without a lock."""
