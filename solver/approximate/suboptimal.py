@@ -200,7 +200,7 @@ def solve_by_lines(
         pieces = pieces.after(best)
         locked[part.cells] = 1
         path += best
-    return path + solve_rest(pieces, size, plan)
+    return path + solve_rest(pieces, plan)
 
 
 def _best(pieces: Pieces, size: BoardSize, paths: list[list[int]]) -> list[int]:
