@@ -115,9 +115,8 @@ def items_of(
     `moves`, int64[m, n], led to the roots, the first `lengths` of them, int64[m]; items have room for `n_path` words of
     them. Raises `Engine.wrong_end` and `LimitReachedError` as `Engine.with_slacks` does.
     """
-    if (left < roots.sums.max(axis=1)).any():
-        raise card.engine.wrong_end()
-    if (left - roots.sums.min(axis=1) > 2 * mem.MAX_SLACK).any() or (left > MOST_MOVES).any():
+    card.engine.check_slacks(roots.sums, left)
+    if (left > MOST_MOVES).any():
         raise too_deep(int(left.max()))
     boards = roots.boards.astype(np.uint64)
     items = np.zeros((len(boards), card.n_words + n_path), dtype=np.uint64)

@@ -41,7 +41,10 @@ class DatabaseEngine(Engine):
         return 10.0 if self.size.n_cells <= 16 else 1.0
 
     def _evaluated(self, rows: Bytes, nodes: Uint32s) -> Roots:
-        found = {id(heuristic): self._probed(rows, heuristic) for heuristic in self.heuristics}
+        # The states and distances of each database's units.
+        found = {id(each): probe_boards(rows, each.tables, each.views) for each in self.heuristics}
+        if any((values == UNREACHED).any() for _, values in found.values()):
+            raise self.wrong_end()
 
         def probe(heuristic: DatabaseSums, view: int, patterns: Sequence[int]) -> tuple[Int64s, Int64s]:
             states, values = (array[:, view, list(patterns)].astype(np.int64) for array in found[id(heuristic)])
@@ -52,13 +55,6 @@ class DatabaseEngine(Engine):
         h = sums.max(axis=1, initial=0)
         # All sums have the parity of the solutions.
         return Roots(rows, nodes, sums, h, h, np.full_like(h, NO_LAST))
-
-    def _probed(self, rows: Bytes, heuristic: DatabaseSums) -> tuple[Int64s, Bytes]:
-        """Return the states and distances of a database's units, see `probe_boards`."""
-        states, values = probe_boards(rows, heuristic.tables, heuristic.views)
-        if (values == UNREACHED).any():
-            raise self.wrong_end()
-        return states, values
 
     def wrong_end(self) -> TableFileDamagedError:
         """Return the error of a search that only damaged tables can lead to."""

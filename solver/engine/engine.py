@@ -133,19 +133,24 @@ class Engine(ABC):
     def with_slacks(self, nodes: Uint32s, sums: Int64s, moves_left: Int64s) -> Uint32s:
         """Return the nodes of roots (see `Roots`) with what `moves_left`, int64[m], leaves above their sums.
 
-        Raises `LimitReachedError` if there are too many moves left, and `Engine.wrong_end` if there are less than a
-        sum: an earlier lookup of the board gave another sum.
+        Raises what `check_slacks` raises.
         """
-        if (moves_left < sums.max(axis=1, initial=0)).any():
-            raise self.wrong_end()
-        if (moves_left - sums.min(axis=1) > 2 * mem.MAX_SLACK).any():
-            raise too_deep(int(moves_left.max()))
+        self.check_slacks(sums, moves_left)
         nodes = nodes.copy()
         nodes[:, mem.MOVES_LEFT] = moves_left << mem.MOVES_LEFT_SHIFT
         for s, row in enumerate(self.tables.sums):
             slacks = (moves_left - sums[:, s]) // 2 << row[mem.SLACK_SHIFT]
             nodes[:, row[mem.SLACK]] |= slacks.astype(np.uint32)
         return nodes
+
+    def check_slacks(self, sums: Int64s, moves_left: Int64s) -> None:
+        """Raise `LimitReachedError` if there are too many moves left, and `Engine.wrong_end` if there are less than a
+        sum: an earlier lookup of the board gave another sum.
+        """
+        if (moves_left < sums.max(axis=1, initial=0)).any():
+            raise self.wrong_end()
+        if (moves_left - sums.min(axis=1) > 2 * mem.MAX_SLACK).any():
+            raise too_deep(int(moves_left.max()))
 
     def wrong_end(self) -> PdbError:
         """Return the error of a search that ends elsewhere than at the goal."""
