@@ -11,7 +11,7 @@ from hypothesis import given, settings, strategies as st
 
 from pdb_core.board_size import BoardSize, parse_size
 from pdb_core.errors import BoardError, TableMismatchError, UnsolvableError
-from pdb_core.puzzle import Tiles, blank_last, format_board, snail
+from pdb_core.puzzle import Tiles, blank_last, format_board
 from pdb_query import open_database
 from solver import find_suboptimal_solution, replay
 from solver.approximate.lower_bound import linear_conflict_bound, manhattan_distance
@@ -158,20 +158,6 @@ def test_values_that_do_not_fit_are_refused() -> None:
 
 
 # pdb approximate
-
-
-def test_command_needs_no_tables_and_answers_every_board_that_can_be_solved() -> None:
-    size, options = BoardSize(10, 8), ("--goal", "snail", "--format", "ndjson", "--time-limit", "0.3")
-    odd = (2, 1, *snail(size)[2:])
-    (even,) = solvable_boards(size, 1, 1, snail(size))
-    result = pdb("approximate", format_board(odd, size), format_board(even, size), *options, code=3)
-    assert "odd number of swaps" in result.stderr
-    assert "building" not in result.stderr
-    unsolvable, record = map(json.loads, result.stdout.splitlines())
-    assert unsolvable["solvable"] is False
-    assert record["optimal"] is False
-    assert record["lower_bound"] < record["length"] == len(record["moves"])
-    replay(tuple(record["board"]), record["moves"], tuple(record["goal"]), size)
 
 
 def test_command_reports_the_gap_to_the_lower_bound() -> None:
