@@ -48,9 +48,8 @@ def manhattan_distances(size: BoardSize, goal: Tiles) -> Bytes:
 def mapped_moves(mapping: BoardMapping, size: BoardSize) -> Int64s:
     """Return the blank's move on a mapped board for each of its moves on the original one, int64[4]."""
     cells, cell_map = neighbours_by_move(size), np.array(mapping.cell_map)
-    result = np.empty(N_MOVES, dtype=np.int64)
-    for move in range(N_MOVES):
-        # Symmetries are rigid: any cell that the move is possible from will do.
-        cell = np.flatnonzero(cells[:, move] >= 0)[0]
-        result[move] = np.flatnonzero(cells[cell_map[cell]] == cell_map[cells[cell, move]])[0]
-    return result
+    # Symmetries are rigid: any cell that the move is possible from will do.
+    before = (cells >= 0).argmax(axis=0)
+    after = cell_map[cells[before, np.arange(N_MOVES)]]
+    moves: Int64s = (cells[cell_map[before]] == after[:, np.newaxis]).argmax(axis=1)
+    return moves

@@ -141,10 +141,7 @@ class IdaStar:
         """
         roots = self.engine.roots([board])
         # Roots with larger sums have no slack, and the searches below would not be limited by the threshold.
-        if int(roots.thresholds[0]) != 1:
-            raise self.engine.wrong_end()
-        tiles = self.search(board, WARM_UP_LIMITS).moves
-        if tiles is None or len(tiles) != 1:
+        if int(roots.thresholds[0]) != 1 or len(self.search(board, WARM_UP_LIMITS).moves or ()) != 1:
             raise self.engine.wrong_end()
         with self.stacks.borrowed() as stack:
             stack.begin(roots, 0, 1)
