@@ -72,12 +72,10 @@ def test_incomplete_counts_of_earlier_versions_are_not_answers(tmp_path: Path) -
             assert (log.n_solved, log.known(REQUEST) is not None) == (is_complete, is_complete)
 
 
-def test_log_of_another_search_or_version_is_refused(small_table: str, tmp_path: Path) -> None:
-    log, old = tmp_path / "log", tmp_path / "old"
+def test_log_of_another_search_is_refused(small_table: str, tmp_path: Path) -> None:
+    log = tmp_path / "log"
     pdb("solve", "--db", small_table, BOARD, "--log", str(log), code=0)
     refused(pdb("search", "--db", small_table, BOARD, "--plain", "--log", str(log)), 2, "plain false, not true")
-    old.write_text('{"log": "tile-pdb solve log", "version": 2}\n')
-    refused(pdb("solve", BOARD, "--log", str(old)), 2, r"old is not a log of pdb solve \(format 4\); choose")
 
 
 def test_log_keeps_thresholds_by_their_time(tmp_path: Path) -> None:
