@@ -111,6 +111,5 @@ def search_subtrees(
         stack.load(*nodes_below(stacks.engine, board, paths, threshold))
         frontier = Frontier(board, stack, threshold)
         ThresholdSearch(stacks, frontier, max_nodes, Wanted(keeps_rest=True)).search(stack, clock)
-    is_found = bool(frontier.tiles)
-    rest = None if is_found else frontier.paths()
-    return SearchResult(frontier.tiles if is_found else None, (frontier.iteration,), clock.seconds, rest=rest)
+    rest = None if frontier.tiles else frontier.paths()
+    return SearchResult(frontier.tiles or None, (frontier.iteration,), clock.seconds, rest=rest)
