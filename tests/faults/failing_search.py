@@ -106,7 +106,7 @@ class Faults:
                 "engine.division.LONG_NODES": 0.5,
                 "engine.division.MOST_NODES": 5_000,
                 "engine.division.LEAST_RATIO": 0.3,
-                "solve.find_by_beams": lambda *_: None,
+                "ida_star_solver.find_by_beams": lambda *_: None,
             }.items():
                 stack.enter_context(mock.patch(f"solver.{name}", value))
             yield
