@@ -1,4 +1,4 @@
-"""Arrays about a board of some size: the moves of the blank by cell, and distances of cells."""
+"""Types of arrays, and arrays about a board of some size: the moves of the blank by cell, and distances of cells."""
 
 import numpy as np
 import numpy.typing as npt
@@ -7,6 +7,11 @@ from pdb_core.board_size import BoardSize
 from pdb_core.puzzle import Tiles
 from pdb_core.symmetry import BoardMapping
 from pdb_core.types import BLANK, DOWN, LEFT, N_MOVES, RIGHT, UP, Int64s
+
+Bytes = npt.NDArray[np.uint8]
+Int16s = npt.NDArray[np.int16]
+Uint32s = npt.NDArray[np.uint32]
+Uint64s = npt.NDArray[np.uint64]
 
 
 def neighbours_by_move(size: BoardSize) -> Int64s:
@@ -40,7 +45,7 @@ def cell_distances(size: BoardSize) -> Int64s:
     return distances
 
 
-def manhattan_distances(size: BoardSize, goal: Tiles) -> npt.NDArray[np.uint8]:
+def manhattan_distances(size: BoardSize, goal: Tiles) -> Bytes:
     """Return the Manhattan distance of tile t on cell c at t * n_cells + c, uint8[n_cells ** 2]; 0 for the blank."""
     distances = cell_distances(size)[np.argsort(goal)].astype(np.uint8)
     distances[BLANK] = 0
@@ -50,9 +55,8 @@ def manhattan_distances(size: BoardSize, goal: Tiles) -> npt.NDArray[np.uint8]:
 def mapped_moves(mapping: BoardMapping, size: BoardSize) -> Int64s:
     """Return the blank's move on a mapped board for each of its moves on the original one, int64[4]."""
     cells, cell_map = neighbours_by_move(size), np.array(mapping.cell_map)
-    result = np.empty(N_MOVES, dtype=np.int64)
-    for move in range(N_MOVES):
-        # Symmetries are rigid: any cell that the move is possible from will do.
-        cell = np.flatnonzero(cells[:, move] >= 0)[0]
-        result[move] = np.flatnonzero(cells[cell_map[cell]] == cell_map[cells[cell, move]])[0]
-    return result
+    # Symmetries are rigid: any cell that the move is possible from will do.
+    before = (cells >= 0).argmax(axis=0)
+    after = cell_map[cells[before, np.arange(N_MOVES)]]
+    moves: Int64s = (cells[cell_map[before]] == after[:, np.newaxis]).argmax(axis=1)
+    return moves

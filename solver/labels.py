@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from pdb_core.messages import ShortRepr
 from pdb_core.types import N_MOVES
-from solver.board_arrays import blank_moved, neighbours_by_move
+from solver.board_arrays import Bytes, Int16s, blank_moved, neighbours_by_move
 from solver.engine.engine import NO_LAST
 from solver.engine.search import IdaStar
 from solver.engine.worker_pool import WorkerPool
@@ -43,12 +43,12 @@ class Labels(ShortRepr):
         return optimal_actions(self.first_moves)
 
 
-def optimal_actions(first_moves: npt.NDArray[np.uint8] | None) -> npt.NDArray[np.bool_] | None:
+def optimal_actions(first_moves: Bytes | None) -> npt.NDArray[np.bool_] | None:
     """Return the bits of `Labels.first_moves` as bool[m, 4]."""
     return None if first_moves is None else (first_moves[:, None] >> np.arange(N_MOVES) & 1).astype(np.bool_)
 
 
-def optimal_first_moves(distances: npt.NDArray[np.int16], after: npt.NDArray[np.int16]) -> npt.NDArray[np.uint8]:
+def optimal_first_moves(distances: Int16s, after: Int16s) -> Bytes:
     """Return `Labels.first_moves` from the other fields."""
     # -1 is no distance, but it is the distance of the goal less one.
     is_optimal = (after >= 0) & (after == distances[:, None] - 1)
@@ -56,8 +56,8 @@ def optimal_first_moves(distances: npt.NDArray[np.int16], after: npt.NDArray[np.
 
 
 def distances_with_moves(
-    ida_star: IdaStar, boards: npt.NDArray[np.uint8], report: Report, pool: WorkerPool | None
-) -> tuple[npt.NDArray[np.int16], npt.NDArray[np.int16]]:
+    ida_star: IdaStar, boards: Bytes, report: Report, pool: WorkerPool | None
+) -> tuple[Int16s, Int16s]:
     """Return the distances of solvable boards, int16[m], and those after each move of the blank, int16[m, 4].
 
     The distance after a move beyond the edge is -1. `report` is called during hard boards; workers of `pool` help.
@@ -77,7 +77,7 @@ def distances_with_moves(
     is_searched = ~is_goal
     while is_searched.any():
         left = np.flatnonzero(is_searched[rows])
-        *_, found = ida_star.search_many(roots.within(left, thresholds[rows[left]]), lambda _row: (report, None), pool)
+        found = ida_star.search_all(roots.within(left, thresholds[rows[left]]), report, pool)
         is_nearer[left] = found.lengths >= 0
         is_searched[rows[is_nearer]] = False
         thresholds[is_searched] += 2

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -14,7 +15,7 @@ from pdb_core.messages import ShortRepr, shorten
 from pdb_core.player import Player, player_html
 from pdb_core.puzzle import Board, Tiles, format_board, is_solvable, why_unsolvable
 from pdb_core.types import BLANK, Int64s
-from solver.moves import directions, play
+from solver.moves import directions, play, tiles_on_path
 from solver.progress import Iteration
 
 
@@ -137,6 +138,20 @@ class Solution:
         return not shortest <= self.length <= most
 
 
+def solution_of(
+    board: Board, goal: Board, moves: Sequence[int] | None, lower_bound: int, weight: float | None = None, **fields: Any
+) -> Solution:
+    """Return a solution, which is optimal if its length is the lower bound; else `weight` is its suboptimality bound.
+
+    `moves` is None if a limit was reached first. `fields` are the other ones of `Solution`.
+    """
+    if moves is None:
+        return Solution(board, goal, None, None, False, None, lower_bound=lower_bound, **fields)
+    optimal = len(moves) == lower_bound
+    bound = 1.0 if optimal else weight
+    return Solution(board, goal, len(moves), tuple(moves), optimal, bound, lower_bound=lower_bound, **fields)
+
+
 @dataclass(frozen=True, repr=False)
 class SolvedBoards(ShortRepr):
     """Optimal solutions of m boards.
@@ -175,11 +190,8 @@ def unsolvable(board: Tiles, goal: Tiles, size: BoardSize) -> UnsolvableError:
 
 def one_move_away(goal: Tiles, size: BoardSize) -> Tiles:
     """Return a neighbour of a goal. Solvers search it first, so that all kernels are compiled."""
-    cells = list(goal)
-    blank = cells.index(BLANK)
-    cell = size.neighbours[blank][0]
-    cells[blank], cells[cell] = cells[cell], cells[blank]
-    return tuple(cells)
+    _, board = tiles_on_path(goal, size.neighbours[goal.index(BLANK)][:1])
+    return board
 
 
 def replay(board: Tiles, tiles: Sequence[int], goal: Tiles, size: BoardSize) -> tuple[Tiles, ...]:

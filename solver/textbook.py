@@ -17,7 +17,7 @@ from pdb_core.board_size import SizeLike
 from pdb_core.puzzle import Board, BoardLike, as_goal, unchecked_board
 from pdb_core.types import BLANK
 from solver.progress import Iteration
-from solver.solution import Solution, check_solvable, replay
+from solver.solution import Solution, check_solvable, replay, solution_of
 
 Heuristic = Callable[[Board], float]
 # Pairs of the blank's moves (up, left, right, down) of which the second undoes the first.
@@ -212,15 +212,12 @@ def _solution(
     iterations: list[Iteration],
 ) -> Solution:
     bounds = [bound(unchecked_board(cells, board.size)) for cells in replay(board, moves, goal, board.size)]
-    return Solution(
-        board=board,
-        goal=goal,
-        length=len(moves),
-        moves=tuple(moves),
-        optimal=True,
-        suboptimality_bound=1.0,
+    return solution_of(
+        board,
+        goal,
+        moves,
+        len(moves),
         h=bounds[0],
-        lower_bound=len(moves),
         generated=sum(iteration.generated for iteration in iterations),
         expanded=sum(iteration.expanded for iteration in iterations),
         seconds=sum(iteration.seconds for iteration in iterations),

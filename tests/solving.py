@@ -87,7 +87,7 @@ def divide_early(patch: pytest.MonkeyPatch, above: float, most_nodes: int, ratio
     patch.setattr("solver.engine.division.LONG_NODES", above)
     patch.setattr("solver.engine.division.MOST_NODES", most_nodes)
     patch.setattr("solver.engine.division.LEAST_RATIO", ratio)
-    patch.setattr("solver.solve.find_by_beams", lambda *_: None)
+    patch.setattr("solver.ida_star_solver.find_by_beams", lambda *_: None)
 
 
 def node_counts(iterations: Iterable[Iteration]) -> list[tuple[int, int, int]]:

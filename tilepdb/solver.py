@@ -13,9 +13,10 @@ from pdb_query.table_file import LoadMode
 from solver import GraphSolver, HeuristicSolver, WorkerPool
 from solver.algorithms import ALGORITHMS, IDA_STAR
 from solver.check import SolutionCheck, Solve, check_moves
+from solver.ida_star_solver import IdaStarSolver
 from solver.moves import MovesLike, Notation
 from solver.solution import Solution, check_solvable
-from solver.solve import Device, IdaStarSolver, Solver as DatabaseSolver, check_device
+from solver.solve import Device, Solver as DatabaseSolver, check_device
 from tilepdb.progress import note
 from tilepdb.standard import standard_table
 

@@ -239,9 +239,8 @@ class _Run:
             self._split.append((job, board))
 
     def _finish(self, job: _Job, result: SearchResult) -> None:
-        tiles = None if result.moves is None else job.mapping.original_tiles(result.moves)
-        board, goal, size = job.request.board, job.request.goal, job.request.size
-        solution = result.solution(board, Board(goal, size), size, tiles)
+        board = job.request.board
+        solution = result.solution(board, Board(job.request.goal, board.size), job.mapping)
         self._generated += solution.generated
         self._searched.pop(job.request.key).set_result(solution)
         self._settings.hooks.finished(Answer(job.request, solution))

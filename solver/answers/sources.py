@@ -31,20 +31,21 @@ class _ThreadedSource(ABC):
     """Source of answers that searches in threads of this process.
 
     n_threads  boards, or lists of boards, that are searched at a time
+    n_most     boards that one call searches at most
     """
 
     n_threads: int
     hooks: Hooks
+    n_most: int = 1
 
     def answers(self, requests: Iterable[Request]) -> Iterator[Answer]:
         """Yield the answer of each request, see `AnswerSource`. Raises what the searches raise.
 
         With the hook `known`, a board that comes again is searched once.
         """
-        n_most = self._n_most()
         # A card shares the boards of a call itself.
-        n_shares = self.n_threads if n_most <= MOST_BOARDS else 1
-        chunks = in_chunks(self._jobs(requests), n_most, n_threads=n_shares)
+        n_shares = self.n_threads if self.n_most <= MOST_BOARDS else 1
+        chunks = in_chunks(self._jobs(requests), self.n_most, n_threads=n_shares)
         for request, found in stream_in_parallel(chunks, self._search_chunk, n_threads=self.n_threads):
             # Of equal boards, the first one has been answered.
             result = self.hooks.known(request) if found is None and self.hooks.known is not None else found
@@ -91,10 +92,6 @@ class _ThreadedSource(ABC):
             yield request, result
 
     @abstractmethod
-    def _n_most(self) -> int:
-        """Return the number of boards that are searched by one call at most."""
-
-    @abstractmethod
     def _results(
         self, requests: list[Request], report: _IndexedReport, pool: WorkerPool | None, checkpoints: _Checkpoints
     ) -> Iterable[Result]:
@@ -109,9 +106,6 @@ class SingleAnswers(_ThreadedSource):
     """
 
     search: Search
-
-    def _n_most(self) -> int:
-        return 1
 
     def _results(
         self, requests: list[Request], report: _IndexedReport, pool: WorkerPool | None, checkpoints: _Checkpoints
@@ -135,10 +129,6 @@ class BatchAnswers(_ThreadedSource):
     """
 
     solver_for: Callable[[BoardSize, Tiles], Solver]
-    n_most: int = MOST_BOARDS
-
-    def _n_most(self) -> int:
-        return self.n_most
 
     def _results(
         self, requests: list[Request], report: _IndexedReport, pool: WorkerPool | None, checkpoints: _Checkpoints

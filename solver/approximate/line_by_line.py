@@ -52,40 +52,36 @@ class Plan:
     """Order in which a board is solved: parts of lines, then the rest.
 
     line_of  int32[n]  the number of the line of each cell; in the rest, the number of lines
+    rest     int32[h, w]  the cells of the rest
     """
 
     parts: tuple[Part, ...]
     n_lines: int
     line_of: Int32s
-    rest_rows: range
-    rest_columns: range
+    rest: Int32s
 
 
 @lru_cache(maxsize=64)
 def plan_lines(size: BoardSize, blank: int) -> Plan:
     """Return lines from the border inwards, along the shorter side, without the goal cell of the blank."""
-    blank_row, blank_column = size.row_and_column(blank)
-    rows, columns = range(size.height), range(size.width)
+    rest = np.arange(size.n_cells, dtype=np.int32).reshape(size.height, size.width)
     parts: list[Part] = []
-    lines: list[list[int]] = []
-    while max(len(rows), len(columns)) > _REST_SIDE:
-        takes_row = len(rows) >= len(columns)
-        across, blank_place = (rows, blank_row) if takes_row else (columns, blank_column)
-        takes_last = across[0] == blank_place
-        inwards = list(across[::-1] if takes_last else across)
-        along = columns if takes_row else rows
-        cells = [[size.cell(a, b) if takes_row else size.cell(b, a) for b in along] for a in inwards[:CORNER_DEPTH]]
-        corner = [cell for line in cells for cell in line[-CORNER_WIDTH:]]
-        n_parts = max(1, round(len(along) / _PART_PIECES))
-        for k, cells_of_part in enumerate(np.array_split(np.array(cells[0], dtype=np.int32), n_parts), start=1):
-            parts.append(Part(len(lines), cells_of_part, np.array(corner * (k == n_parts), dtype=np.int32)))
-        lines.append(cells[0])
-        left = across[:-1] if takes_last else across[1:]
-        rows, columns = (left, columns) if takes_row else (rows, left)
-    line_of = np.full(size.n_cells, len(lines), dtype=np.int32)
-    for number, line in enumerate(lines):
-        line_of[line] = number
-    return Plan(tuple(parts), len(lines), line_of, rows, columns)
+    line_of, n_lines = np.zeros(size.n_cells, dtype=np.int32), 0
+    while max(rest.shape) > _REST_SIDE:
+        takes_row = rest.shape[0] >= rest.shape[1]
+        lines = rest if takes_row else rest.T
+        takes_last = blank in lines[0]
+        inwards = lines[::-1] if takes_last else lines
+        line, corner = inwards[0].copy(), inwards[:CORNER_DEPTH, -CORNER_WIDTH:].flatten()
+        n_parts = max(1, round(len(line) / _PART_PIECES))
+        for k, cells in enumerate(np.array_split(line, n_parts), start=1):
+            parts.append(Part(n_lines, cells, corner[: len(corner) * (k == n_parts)]))
+        line_of[line] = n_lines
+        n_lines += 1
+        left = lines[:-1] if takes_last else lines[1:]
+        rest = left if takes_row else left.T
+    line_of[rest] = n_lines
+    return Plan(tuple(parts), n_lines, line_of, rest)
 
 
 def path_of_part(pieces: Pieces, size: BoardSize, part: Part, locked: Bytes) -> list[int]:
@@ -104,10 +100,10 @@ def path_of_part(pieces: Pieces, size: BoardSize, part: Part, locked: Bytes) -> 
     return work.path[: work.counts[0]].tolist()  # type: ignore[no-any-return]
 
 
-def solve_rest(pieces: Pieces, size: BoardSize, plan: Plan) -> list[int]:
+def solve_rest(pieces: Pieces, plan: Plan) -> list[int]:
     """Return an optimal path within the rest, for a board with all lines solved."""
-    cells = [size.cell(row, column) for row in plan.rest_rows for column in plan.rest_columns]
-    rest = BoardSize(len(plan.rest_columns), len(plan.rest_rows))
+    cells = plan.rest.flatten().tolist()
+    rest = BoardSize(*plan.rest.T.shape)
     # The blank is tile 0.
     tiles = {piece: tile for tile, piece in enumerate(sorted(cells, key=lambda cell: cell != pieces.blank))}
     board, goal = (tuple(tiles[piece] for piece in pieces_) for pieces_ in (pieces.cells[cells].tolist(), cells))

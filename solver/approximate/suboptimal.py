@@ -34,7 +34,7 @@ from solver.beams.pieces_kernels import Bytes
 from solver.beams.solutions import both_ends, fitted_aim, shorter, without_loops
 from solver.engine.worker_pool import in_parallel
 from solver.moves import tiles_on_path
-from solver.solution import Solution, check_replay, check_solvable, one_move_away
+from solver.solution import Solution, check_replay, check_solvable, one_move_away, solution_of
 
 # Cost of each cell between a piece and its goal cell: for the pieces of a part, for those of its line, and the decrease
 # from there to the rest. Found by trials on boards from 7x7 to 16x16.
@@ -125,11 +125,29 @@ def find_suboptimal_solution(
     pieces = in_pieces(board, goal)
     h = bound = lower_bound(board, goal, size, opened, pieces)
     start = time.perf_counter()
-    end = start + seconds
     path = without_loops(pieces, solve_by_lines(pieces, size))
     if not plan_lines(size, pieces.blank).parts:
         # A* has searched the whole board: the path is optimal.
         bound = len(path)
+    path = _shortened(pieces, size, path, bound, start + seconds)
+    tiles, _ = tiles_on_path(board, path)
+    check_replay(board, tiles, goal, size)
+    return solution_of(
+        board,
+        goal,
+        tiles,
+        bound,
+        len(tiles) / max(1, bound),
+        h=h,
+        generated=0,
+        expanded=0,
+        seconds=time.perf_counter() - start,
+        algorithm="approximate",
+    )
+
+
+def _shortened(pieces: Pieces, size: BoardSize, path: list[int], bound: int, end: float) -> list[int]:
+    """Return a path, or a shorter one that beams of growing width find until `end`; none is shorter than `bound`."""
     width, next_width = 0, _FIRST_WIDTH
     # Beams of the same width find the same path.
     while len(path) > bound and next_width != width and (begun := time.perf_counter()) < end:
@@ -144,22 +162,7 @@ def find_suboptimal_solution(
         # Eight times as wide, or as wide as the time allows if wider ones would not fit after that.
         growth = (end - now) / (now - begun)
         next_width = max(1, min(_MAX_WIDTH, int(width * (growth if growth < 20 else 8))))
-    tiles, _ = tiles_on_path(board, path)
-    check_replay(board, tiles, goal, size)
-    return Solution(
-        board=board,
-        goal=goal,
-        length=len(tiles),
-        moves=tiles,
-        optimal=len(tiles) == bound,
-        suboptimality_bound=len(tiles) / bound if bound else 1.0,
-        h=h,
-        lower_bound=bound,
-        generated=0,
-        expanded=0,
-        seconds=time.perf_counter() - start,
-        algorithm="approximate",
-    )
+    return path
 
 
 @lru_cache(maxsize=2)
@@ -197,7 +200,7 @@ def solve_by_lines(
         pieces = pieces.after(best)
         locked[part.cells] = 1
         path += best
-    return path + solve_rest(pieces, size, plan)
+    return path + solve_rest(pieces, plan)
 
 
 def _best(pieces: Pieces, size: BoardSize, paths: list[list[int]]) -> list[int]:

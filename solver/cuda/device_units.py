@@ -141,34 +141,17 @@ def bit_of(places: Any, starts: Any, tables: Any, unit: Any, row: Any, digits: A
     return (tables.table[address >> uint64(5)] >> uint32(address & uint64(31))) & uint32(1)
 
 
-@lru_cache(maxsize=8)
-def unit_kind(shape: UnitShape) -> Kind:
-    """Return the device functions for tables of a shape."""
-    n_cells, n_units, n_sums, n_tiles, low_bits, high_bits, block = shape
-    frames, units, goal, sizes, n_small = shape.starts
-    mask_type, highest = (uint32, highest_of_32) if n_units <= 32 else (uint64, highest_of_64)
-    planes, n_slack_words = HEAD + WORDS_OF_BOARD, shape.n_slack_words
-    first_slack = planes + shape.n_plane_words
+def mask_functions(shape: UnitShape) -> tuple[Any, Any]:
+    """Return the type of masks of units, and the function that returns their highest bit."""
+    return (uint32, highest_of_32) if shape.n_units <= 32 else (uint64, highest_of_64)
 
-    @device_function
-    def prepare(tables):
-        small = cuda.shared.array(n_small, uint8)
-        masks = cuda.shared.array(32, mask_type)
-        places = cuda.shared.array((n_units, 4), uint32)
-        starts = cuda.shared.array(n_units, uint64)
-        sums = cuda.shared.array(n_units, uint32)
-        board = cuda.shared.array((n_cells, block), uint8)
-        cells = cuda.shared.array((n_cells, block), uint8)
-        slacks = cuda.shared.array((n_sums, block), uint8)
-        for i in range(cuda.threadIdx.x, n_small, cuda.blockDim.x):
-            small[i] = tables.small[i]
-        for i in range(cuda.threadIdx.x, 32, cuda.blockDim.x):
-            masks[i] = mask_type(tables.masks[i])
-        for u in range(cuda.threadIdx.x, n_units, cuda.blockDim.x):
-            starts[u], sums[u] = tables.starts[u], tables.sums[u]
-            for i in range(4):
-                places[u, i] = tables.places[u, i]
-        return small, masks, places, starts, sums, board, cells, slacks
+
+def item_functions(shape: UnitShape) -> tuple[Any, Any]:
+    """Return `load` and `store` of a kind."""
+    n_cells, n_units, n_sums, n_slack_words = shape.n_cells, shape.n_units, shape.n_sums, shape.n_slack_words
+    mask_type, _ = mask_functions(shape)
+    planes = HEAD + WORDS_OF_BOARD
+    first_slack = planes + shape.n_plane_words
 
     @device_function
     def load(at, items, row):
@@ -215,43 +198,12 @@ def unit_kind(shape: UnitShape) -> Kind:
                 word |= uint64(slacks[SUMS_OF_WORD * w + i, me]) << uint64(8 * i)
             items[row, first_slack + w] = word
 
-    @device_function
-    def begin(at, state, cell):
-        tile = int32(at[5][cell, cuda.threadIdx.x])
-        todo = at[1][tile]
-        if state[2] != uint32(0):
-            unit = int32(at[0][units + 32 * highest_of_32(state[2]) + tile])
-        else:
-            unit = highest(todo)
-        return tile, unit, todo, mask_type(0)
+    return load, store
 
-    @device_function
-    def look_up(at, tables, state, child, blank, cell):
-        small, cells, me = at[0], at[6], cuda.threadIdx.x
-        tile, unit, todo, rose = child
-        # Step 1. The cell set, and the Lehmer digits of the arrangement: how many smaller labels are behind each.
-        k = int32(n_tiles) if n_tiles else int32(small[sizes + unit])
-        occupied, digits = uint32(0), uint32(0)
-        for i in range(k):
-            of_unit = int32(small[MAX_TILES * unit + i])
-            place = blank if of_unit == tile else int32(cells[of_unit, me])
-            occupied, digits = with_tile(occupied, digits, i, small[frames + 32 * unit + place])
-        # Step 2. Bit 1 of its distance: the distance rose if it is that of one more.
-        row = row_of_set(at[2], tables, unit, occupied, low_bits, high_bits)
-        in_frame = uint32(small[frames + 32 * unit + cell])
-        bit = mask_type(bit_of(at[2], at[3], tables, unit, row, digits, k, in_frame))
-        one_more = ((state[0] ^ state[1]) >> mask_type(unit)) & mask_type(1)
-        has_risen = mask_type(1) ^ bit ^ one_more
-        todo &= ~(mask_type(1) << mask_type(unit))
-        rose |= has_risen << mask_type(unit)
-        status = int32(PENDING)
-        if has_risen != mask_type(0) and (at[4][unit] & state[2]) != uint32(0):
-            status = int32(DROPPED)
-        elif todo == mask_type(0):
-            status = int32(KEPT)
-        else:
-            unit = highest(todo)
-        return status, (tile, unit, todo, rose)
+
+def move_functions(shape: UnitShape) -> tuple[Any, Any]:
+    """Return `push` and `pop` of a kind."""
+    mask_type, highest = mask_functions(shape)
 
     @device_function
     def changed(at, full, rose, change):
@@ -293,6 +245,74 @@ def unit_kind(shape: UnitShape) -> Kind:
         bit_1 = state[1] ^ ((rose ^ state[0]) & mask)
         return state[0] ^ mask, bit_1, changed(at, state[2], rose, int32(1))
 
+    return push, pop
+
+
+@lru_cache(maxsize=8)
+def unit_kind(shape: UnitShape) -> Kind:
+    """Return the device functions for tables of a shape."""
+    n_cells, n_units, n_sums, n_tiles, low_bits, high_bits, block = shape
+    frames, units, goal, sizes, n_small = shape.starts
+    mask_type, highest = mask_functions(shape)
+
+    @device_function
+    def prepare(tables):
+        small = cuda.shared.array(n_small, uint8)
+        masks = cuda.shared.array(32, mask_type)
+        places = cuda.shared.array((n_units, 4), uint32)
+        starts = cuda.shared.array(n_units, uint64)
+        sums = cuda.shared.array(n_units, uint32)
+        board = cuda.shared.array((n_cells, block), uint8)
+        cells = cuda.shared.array((n_cells, block), uint8)
+        slacks = cuda.shared.array((n_sums, block), uint8)
+        for i in range(cuda.threadIdx.x, n_small, cuda.blockDim.x):
+            small[i] = tables.small[i]
+        for i in range(cuda.threadIdx.x, 32, cuda.blockDim.x):
+            masks[i] = mask_type(tables.masks[i])
+        for u in range(cuda.threadIdx.x, n_units, cuda.blockDim.x):
+            starts[u], sums[u] = tables.starts[u], tables.sums[u]
+            for i in range(4):
+                places[u, i] = tables.places[u, i]
+        return small, masks, places, starts, sums, board, cells, slacks
+
+    @device_function
+    def begin(at, state, cell):
+        tile = int32(at[5][cell, cuda.threadIdx.x])
+        todo = at[1][tile]
+        if state[2] != uint32(0):
+            unit = int32(at[0][units + 32 * highest_of_32(state[2]) + tile])
+        else:
+            unit = highest(todo)
+        return tile, unit, todo, mask_type(0)
+
+    @device_function
+    def look_up(at, tables, state, child, blank, cell):
+        small, cells, me = at[0], at[6], cuda.threadIdx.x
+        tile, unit, todo, rose = child
+        # Step 1. The cell set, and the Lehmer digits of the arrangement: how many smaller labels are behind each.
+        k = int32(n_tiles) if n_tiles else int32(small[sizes + unit])
+        occupied, digits = uint32(0), uint32(0)
+        for i in range(k):
+            of_unit = int32(small[MAX_TILES * unit + i])
+            place = blank if of_unit == tile else int32(cells[of_unit, me])
+            occupied, digits = with_tile(occupied, digits, i, small[frames + 32 * unit + place])
+        # Step 2. Bit 1 of its distance: the distance rose if it is that of one more.
+        row = row_of_set(at[2], tables, unit, occupied, low_bits, high_bits)
+        in_frame = uint32(small[frames + 32 * unit + cell])
+        bit = mask_type(bit_of(at[2], at[3], tables, unit, row, digits, k, in_frame))
+        one_more = ((state[0] ^ state[1]) >> mask_type(unit)) & mask_type(1)
+        has_risen = mask_type(1) ^ bit ^ one_more
+        todo &= ~(mask_type(1) << mask_type(unit))
+        rose |= has_risen << mask_type(unit)
+        status = int32(PENDING)
+        if has_risen != mask_type(0) and (at[4][unit] & state[2]) != uint32(0):
+            status = int32(DROPPED)
+        elif todo == mask_type(0):
+            status = int32(KEPT)
+        else:
+            unit = highest(todo)
+        return status, (tile, unit, todo, rose)
+
     @device_function
     def is_goal(at, tables, state, blank):
         small, board, me = at[0], at[5], cuda.threadIdx.x
@@ -301,7 +321,8 @@ def unit_kind(shape: UnitShape) -> Kind:
                 return False
         return True
 
-    return Kind(shape.n_words, mask_type, prepare, load, store, begin, look_up, push, pop, is_goal)
+    load_and_store, push_and_pop = item_functions(shape), move_functions(shape)
+    return Kind(shape.n_words, mask_type, prepare, *load_and_store, begin, look_up, *push_and_pop, is_goal)
 
 
 @lru_cache(maxsize=8)

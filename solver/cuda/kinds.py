@@ -4,11 +4,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-import numpy as np
-import numpy.typing as npt
-
 from pdb_core.board_size import BoardSize
 from pdb_core.types import Int64s
+from solver.board_arrays import Uint64s
 from solver.cuda.device_search import Kind
 from solver.cuda.device_units import UnitTables
 from solver.engine.database_engine import DatabaseEngine
@@ -17,8 +15,6 @@ from solver.engine.sums import Sum
 
 # The first column of planes in a node of a root.
 PLANES = 1
-
-Items = npt.NDArray[np.uint64]
 
 
 @dataclass(frozen=True)
@@ -48,4 +44,4 @@ class CardKind:
     launch: Launch
     suits: Callable[[BoardSize, Sequence[Sum]], bool]
     arrange: Callable[[DatabaseEngine, UnitTables, int], tuple[Kind, Any]]
-    fill: Callable[[DatabaseEngine, Roots, Int64s, Items], None]
+    fill: Callable[[DatabaseEngine, Roots, Int64s, Uint64s], None]

@@ -9,17 +9,18 @@ import numpy as np
 import numpy.typing as npt
 
 from pdb_core.board_size import BoardSize
-from pdb_core.layout import pattern_blocks
 from pdb_core.types import Int64s
 from pdb_query.records import RECORD_FIELDS, TABLE_BIT
+from solver.board_arrays import Bytes, Uint64s
 from solver.cuda import device_pairs as kernels
 from solver.cuda.device_search import HEAD, Kind
 from solver.cuda.device_units import UnitTables
 from solver.cuda.dialect import cuda
-from solver.cuda.kinds import PLANES, CardKind, Items, Launch
+from solver.cuda.kinds import PLANES, CardKind, Launch
 from solver.engine.database_engine import DatabaseEngine
 from solver.engine.engine import Roots
 from solver.engine.rounds.catalogue import distinct_units, unit_key
+from solver.engine.rounds.vector import cell_set_entries
 from solver.engine.sums import Sum
 
 _SIZE = BoardSize(4, 4)
@@ -53,21 +54,14 @@ def _patterns(engine: DatabaseEngine) -> list[int]:
 
 def _arrange(engine: DatabaseEngine, units: UnitTables, _block: int) -> tuple[Kind, Any]:
     records = engine.heuristics[0].tables.records.reshape(-1, RECORD_FIELDS)
-    on_host: list[Any] = [_cell_sets(), _ranks(), records[_patterns(engine), TABLE_BIT].astype(np.uint32)]
+    on_host: list[Any] = [
+        cell_set_entries(_SIZE, (7, 8)),
+        _ranks(),
+        records[_patterns(engine), TABLE_BIT].astype(np.uint32),
+    ]
     goal = np.array([engine.goal], dtype=np.uint8)
     on_host.append(np.array([_words(engine, goal)[0, 0], goal.argmin()], dtype=np.uint64))
     return kernels.PAIR_KIND, kernels.PairTables._make([*map(cuda.to_device, on_host), units.table])
-
-
-def _cell_sets() -> npt.NDArray[np.uint64]:
-    """Return `PairTables.sets`."""
-    sets = np.zeros(1 << kernels.CELLS, dtype=np.uint64)
-    shifts = kernels.BLOCK_BITS + kernels.REGION_BITS * _CELLS.astype(np.uint64)
-    for k in (7, 8):
-        blocks = pattern_blocks(_SIZE, k)
-        numbers = (blocks.region_numbers & 7).astype(np.uint64) << shifts
-        sets[blocks.cell_sets] = np.bitwise_or.reduce(numbers, axis=1) | blocks.first_block[:-1].astype(np.uint64)
-    return sets
 
 
 def _ranks() -> npt.NDArray[np.uint16]:
@@ -86,7 +80,7 @@ def _ranks() -> npt.NDArray[np.uint16]:
     return ranks.reshape(-1)
 
 
-def _words(engine: DatabaseEngine, boards: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint64]:
+def _words(engine: DatabaseEngine, boards: Bytes) -> Uint64s:
     """Return the words of boards and of their reflections, uint64[m, 2]."""
     words = np.zeros((len(boards), 2), dtype=np.uint64)
     for s, (heuristic, view, _) in enumerate(engine.sums):
@@ -103,7 +97,7 @@ def _words(engine: DatabaseEngine, boards: npt.NDArray[np.uint8]) -> npt.NDArray
     return words
 
 
-def _fill(engine: DatabaseEngine, roots: Roots, left: Int64s, items: Items) -> None:
+def _fill(engine: DatabaseEngine, roots: Roots, left: Int64s, items: Uint64s) -> None:
     items[:, HEAD : HEAD + 2] = _words(engine, roots.boards)
     planes, keys = roots.nodes[:, PLANES : PLANES + 2].astype(np.uint64), list(distinct_units(engine.sums))
     for s, (heuristic, view, _) in enumerate(engine.sums):

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from pdb_core.puzzle import Tiles
 from pdb_core.types import Int64s
+from solver.board_arrays import Bytes
 from solver.cuda.kinds import CardRoots
 from solver.cuda.launches import Launches
 from solver.cuda.tables import CardTables, evaluated, items_of
@@ -21,7 +22,6 @@ from solver.engine.database_engine import DatabaseEngine
 from solver.engine.engine import Engine, Roots
 from solver.engine.frontier import Frontier
 from solver.engine.paths import play_all
-from solver.engine.result import SearchResult
 from solver.engine.search import IdaStar, OfHardBoard
 from solver.engine.stack import Stack
 from solver.engine.threads import ONE_SOLUTION, Wanted
@@ -75,30 +75,24 @@ class CardIdaStar(IdaStar):
         is_alone = limits is not None or continues or wanted.finds_all
         evaluate = self.engine.roots if is_alone else self.roots
         roots = boards if isinstance(boards, Roots) else evaluate(boards)
-        rows: Int64s = np.arange(len(roots.boards))
-        if isinstance(roots, CardRoots):
-            many = BoardsSearch(roots, start)
-            clock = Clock(Limits(), of_hard_board(0)[0], start)
-            # Labels evaluate their boards first, and need no moves.
-            rows = self._search_together(many, clock, has_moves=not isinstance(boards, Roots))
-            seconds = time.perf_counter() - start
-        if len(rows):
-            alone = super().search_many(
-                self._for_processor(roots, rows), of_hard_board, pool, limits=limits, wanted=wanted, continues=continues
+        if not isinstance(roots, CardRoots):
+            yield from super().search_many(
+                roots, of_hard_board, pool, limits=limits, wanted=wanted, continues=continues
             )
-            if not isinstance(roots, CardRoots):
-                yield from alone
-                return
-            *_, found = alone
+            return
+        many, clock = BoardsSearch(roots, start), Clock(Limits(), of_hard_board(0)[0], start)
+        # Labels evaluate their boards first, and need no moves.
+        rows = self._search_together(many, clock, has_moves=not isinstance(boards, Roots))
+        seconds = time.perf_counter() - start
+        if len(rows):
+            left = self._for_processor(roots, rows)
+            *_, found = super().search_many(left, lambda row: of_hard_board(int(rows[row])), pool)
             for row, of_row in enumerate(rows.tolist()):
-                is_found = found.lengths[row] >= 0
-                many.note(of_row, found.result(row) if is_found else SearchResult(None, found.iterations(row), 0.0))
+                many.note(of_row, found.result(row))
         many.end_together(seconds)
         yield many
 
-    def _for_processor(self, roots: Roots, rows: Int64s) -> Roots:
-        if not isinstance(roots, CardRoots):
-            return roots
+    def _for_processor(self, roots: CardRoots, rows: Int64s) -> Roots:
         chosen = self.engine.roots(roots.boards[rows])
         chosen.nodes[:, mem.STATE] = roots.nodes[rows, mem.STATE]
         return replace(chosen, thresholds=roots.thresholds[rows], last=roots.last[rows])
@@ -142,9 +136,7 @@ class CardIdaStar(IdaStar):
             rows = rows[~is_hard]
         return np.concatenate([*hard, rows])
 
-    def _tiles(
-        self, launches: Launches, boards: npt.NDArray[np.uint8], numbers: Int64s, lengths: Int64s
-    ) -> npt.NDArray[np.uint8]:
+    def _tiles(self, launches: Launches, boards: Bytes, numbers: Int64s, lengths: Int64s) -> Bytes:
         """Return the tiles moved in the solutions of boards, uint8[m, n], replayed; `numbers` are those of the boards.
 
         Raises `Engine.wrong_end` if one does not end at the goal.
@@ -197,5 +189,5 @@ class CardIdaStar(IdaStar):
                 return
 
 
-def _copies(board: Tiles, n: int) -> npt.NDArray[np.uint8]:
+def _copies(board: Tiles, n: int) -> Bytes:
     return np.tile(np.array(board, dtype=np.uint8), (n, 1))

@@ -8,7 +8,7 @@ import numpy.typing as npt
 from pdb_core.encoding import UNREACHED
 from pdb_core.errors import InputError
 from pdb_core.types import Int64s
-from solver.board_arrays import blank_moves
+from solver.board_arrays import Bytes, Uint64s, blank_moves
 from solver.cuda.device_search import (
     G_SHIFT,
     HEAD,
@@ -22,7 +22,7 @@ from solver.cuda.device_search import (
 )
 from solver.cuda.device_units import MAX_CELLS, MAX_TILES, descent_kernel
 from solver.cuda.dialect import IS_SIMULATED, cuda
-from solver.cuda.kinds import PLANES, CardRoots, Items, Launch
+from solver.cuda.kinds import PLANES, CardRoots, Launch
 from solver.cuda.pairs import PAIRS
 from solver.cuda.units import UNITS, shape_of, unit_tables
 from solver.engine import layout as mem
@@ -72,17 +72,17 @@ class CardTables:
             self._memory = cuda.device_array(n_items * n_words, dtype=np.uint64)
         return self._memory[: n_items * n_words].reshape(n_items, n_words)
 
-    def distances(self, boards: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
+    def distances(self, boards: Bytes) -> Bytes:
         """Return the distances of all units of boards, uint8[m, n_units]. Raises `Engine.wrong_end`."""
         found = cuda.device_array((len(boards), self.units.starts.shape[0]), dtype=np.uint8)
         self._descend[self.grid, self.launch.block](cuda.to_device(boards), found, self.units)
-        distances: npt.NDArray[np.uint8] = found.copy_to_host()
+        distances: Bytes = found.copy_to_host()
         if (distances == UNREACHED).any():
             raise self.engine.wrong_end()
         return distances
 
 
-def evaluated(card: CardTables, boards: npt.NDArray[np.uint8], states: npt.ArrayLike | None = None) -> CardRoots:
+def evaluated(card: CardTables, boards: Bytes, states: npt.ArrayLike | None = None) -> CardRoots:
     """Make boards, uint8[m, n_cells], roots; `states` of the operator pruning FSM are those of roots by default.
 
     Raises `Engine.wrong_end` if a table holds no distance of a board.
@@ -109,15 +109,14 @@ def items_of(
     n_path: int,
     moves: Int64s | None = None,
     lengths: Int64s | None = None,
-) -> Items:
+) -> Uint64s:
     """Return the items of roots, each a job of its own, with the moves left to the threshold, int64[m].
 
     `moves`, int64[m, n], led to the roots, the first `lengths` of them, int64[m]; items have room for `n_path` words of
     them. Raises `Engine.wrong_end` and `LimitReachedError` as `Engine.with_slacks` does.
     """
-    if (left < roots.sums.max(axis=1)).any():
-        raise card.engine.wrong_end()
-    if (left - roots.sums.min(axis=1) > 2 * mem.MAX_SLACK).any() or (left > MOST_MOVES).any():
+    card.engine.check_slacks(roots.sums, left)
+    if (left > MOST_MOVES).any():
         raise too_deep(int(left.max()))
     boards = roots.boards.astype(np.uint64)
     items = np.zeros((len(boards), card.n_words + n_path), dtype=np.uint64)

@@ -11,15 +11,17 @@ from pdb_core.layout import pattern_blocks
 from pdb_core.ranking import cell_set_ranks
 from pdb_core.types import Int64s
 from pdb_query.records import RECORD_FIELDS, TABLE_BIT
+from solver.board_arrays import Uint64s
 from solver.cuda import device_units as kernels
 from solver.cuda.device_search import HEAD, JOB, Kind
 from solver.cuda.device_units import MAX_CELLS, MAX_TILES
 from solver.cuda.dialect import cuda
-from solver.cuda.kinds import PLANES, CardKind, Items, Launch
+from solver.cuda.kinds import PLANES, CardKind, Launch
 from solver.engine.database_engine import DatabaseEngine
 from solver.engine.engine import Roots
 from solver.engine.rounds.catalogue import distinct_units, unit_key
 from solver.engine.rounds.round import cell_set_records
+from solver.engine.rounds.wide import Joined
 from solver.engine.sums import Sum
 
 
@@ -51,9 +53,8 @@ def unit_tables(engine: DatabaseEngine) -> kernels.UnitTables:
     size, sums = engine.size, engine.sums
     units = distinct_units(sums)
     keys, n_units = list(units), len(units)
-    sizes = sorted({len(unit.unit_tiles) for unit in units.values()})
-    ranks = [cell_set_ranks(size.n_cells, k) for k in sizes]
-    sets = [cell_set_records(pattern_blocks(size, k)).view(np.uint64) for k in sizes]
+    low, high = Joined(np.empty(0, dtype=np.int32)), Joined(np.empty(0, dtype=np.int32))
+    sets = Joined(np.empty((0, 2), dtype=np.uint64))
     frames, of_sums, at_goal, n_tiles, n_small = shape_of(engine, 1).starts
     small = np.zeros(n_small, dtype=np.uint8)
     masks, in_sums = np.zeros(32, dtype=np.uint64), np.zeros(n_units, dtype=np.uint32)
@@ -62,16 +63,17 @@ def unit_tables(engine: DatabaseEngine) -> kernels.UnitTables:
     small[at_goal : at_goal + size.n_cells] = engine.goal
     for u, unit in enumerate(units.values()):
         (tables, views), view, pattern, tiles = unit
-        k = sizes.index(len(tiles))
-        small[MAX_TILES * u :][: len(tiles)] = tiles
+        k = len(tiles)
+        ranks = cell_set_ranks(size.n_cells, k)
+        small[MAX_TILES * u :][:k] = tiles
         small[frames + 32 * u :][: size.n_cells] = views.cell_maps[views.view_of_unit[view, pattern]]
-        small[n_tiles + u] = len(tiles)
+        small[n_tiles + u] = k
         masks[list(tiles)] |= np.uint64(1 << u)
         places[u] = (
-            8 * block_bytes(len(tiles)),
-            sum(len(each.low) for each in ranks[:k]),
-            sum(len(each.high) for each in ranks[:k]),
-            sum(map(len, sets[:k])),
+            8 * block_bytes(k),
+            low.start(k, ranks.low),
+            high.start(k, ranks.high),
+            sets.start(k, cell_set_records(pattern_blocks(size, k)).view(np.uint64)),
         )
         starts[u] = first_bits[id(tables)] + int(tables.records[pattern * RECORD_FIELDS + TABLE_BIT])
     for s, (heuristic, view, patterns) in enumerate(sums):
@@ -79,37 +81,28 @@ def unit_tables(engine: DatabaseEngine) -> kernels.UnitTables:
             u = keys.index(unit_key(heuristic, view, pattern))
             small[of_sums + 32 * s + np.array(keys[u][1])] = u
             in_sums[u] |= np.uint32(1 << s)
-    on_host: list[Any] = [
-        small, masks, in_sums, places, starts,
-        np.concatenate([each.low for each in ranks]),
-        np.concatenate([each.high for each in ranks]),
-        np.concatenate(sets),
-    ]  # fmt: skip
-    return kernels.UnitTables._make([*map(cuda.to_device, on_host), table])
+    joined = [np.concatenate(each.arrays) for each in (low, high, sets)]
+    on_card = map(cuda.to_device, [small, masks, in_sums, places, starts, *joined])
+    return kernels.UnitTables._make([*on_card, table])
 
 
 def _copied(engine: DatabaseEngine) -> tuple[Any, dict[int, int]]:
     """Copy the tables of all databases to the card, and return where each begins, in bits, by the id of its tables."""
     memories = {id(heuristic.tables): heuristic.tables.memory for heuristic in engine.heuristics}
-    table = cuda.device_array(sum(-(-len(memory) // 4) for memory in memories.values()), dtype=np.uint32)
-    first, first_bits = 0, {}
-    for key, memory in memories.items():
-        first_bits[key], n_whole = 32 * first, len(memory) // 4
-        table[first : first + n_whole].copy_to_device(memory[: 4 * n_whole].view(np.uint32))
-        first += n_whole
-        if len(memory) % 4:
-            rest = np.zeros(4, dtype=np.uint8)
-            rest[: len(memory) % 4] = memory[4 * n_whole :]
-            table[first : first + 1].copy_to_device(rest.view(np.uint32))
-            first += 1
-    return table, first_bits
+    # Each begins at a word.
+    n_bytes = [-(-len(memory) // 4) * 4 for memory in memories.values()]
+    starts = np.cumsum([0, *n_bytes]).tolist()
+    table = cuda.device_array(starts[-1], dtype=np.uint8)
+    for first, memory in zip(starts, memories.values(), strict=False):
+        table[first : first + len(memory)].copy_to_device(memory)
+    return table.view(np.uint32), {key: 8 * first for key, first in zip(memories, starts, strict=False)}
 
 
 def _arrange(engine: DatabaseEngine, tables: kernels.UnitTables, block: int) -> tuple[Kind, Any]:
     return kernels.unit_kind(shape_of(engine, block)), tables
 
 
-def _fill(engine: DatabaseEngine, roots: Roots, left: Int64s, items: Items) -> None:
+def _fill(engine: DatabaseEngine, roots: Roots, left: Int64s, items: Uint64s) -> None:
     # Step 1. The board.
     for c, tiles in enumerate(roots.boards.T.astype(np.uint64)):
         word, i = divmod(c, kernels.TILES_OF_WORD)

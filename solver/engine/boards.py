@@ -118,18 +118,16 @@ class BoardsSearch:
         )
 
     def result(self, row: int) -> SearchResult:
-        """Return the result of the solved board at `row`."""
+        """Return the result of the board at `row`, which was searched."""
         if row in self.more:
             return self.more[row]
         iterations = self.iterations(row)
         seconds = sum(iteration.seconds for iteration in iterations)
-        tiles: tuple[int, ...] = tuple(self.paths[row, : self.lengths[row]].tolist())
-        return SearchResult(tiles, iterations, seconds, h=int(self.roots.h[row]), n_solutions=1, is_complete=not tiles)
-
-    @property
-    def h(self) -> Int64s:
-        """Return the lower bounds at the roots, int64[m]."""
-        return self.roots.h
+        h, length = int(self.roots.h[row]), int(self.lengths[row])
+        if length < 0:
+            return SearchResult(None, iterations, seconds, h=h)
+        tiles: tuple[int, ...] = tuple(self.paths[row, :length].tolist())
+        return SearchResult(tiles, iterations, seconds, h=h, n_solutions=1, is_complete=not tiles)
 
     def nodes(self) -> tuple[Int64s, Int64s]:
         """Return the generated and the expanded nodes of each board, int64[m]."""

@@ -79,8 +79,8 @@ class Checkpoint:
                 if self._belongs_to[name] != value:
                     raise InputError(f"the checkpoint belongs to the search of another {name}; use a new Checkpoint()")
 
-    def resume(self, finished: tuple[Iteration, ...], first: int) -> tuple[Iteration, ...]:
-        """Return the finished thresholds, at least those in `finished`; the first threshold of the board is `first`.
+    def resume(self, finished: tuple[Iteration, ...], first: int) -> None:
+        """Record the finished thresholds of this run, unless more are known; the board's first one is `first`.
 
         A checkpoint whose thresholds do not follow each other from the first one on is ignored.
         """
@@ -88,7 +88,6 @@ class Checkpoint:
         if [iteration.threshold for iteration in kept] != list(range(first, first + 2 * len(kept), 2)):
             kept = ()
         self.finished = kept if len(kept) > len(finished) else finished
-        return self.finished
 
     def finish_threshold(self, finished: tuple[Iteration, ...]) -> None:
         """Record all finished thresholds; the last one is new."""

@@ -4,13 +4,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from pdb_core.board_size import BoardSize
 from pdb_core.encoding import UNREACHED
 from pdb_core.errors import TableFileDamagedError
 from pdb_core.types import Int64s
 from pdb_query.lookup import probe_boards
+from solver.board_arrays import Bytes, Uint32s
 from solver.engine import layout as mem
 from solver.engine.engine import NO_LAST, Engine, KeptArrays, Roots, engine_tables
 from solver.engine.rounds.catalogue import CATALOGUE
@@ -40,8 +40,11 @@ class DatabaseEngine(Engine):
     def pace(self) -> float:
         return 10.0 if self.size.n_cells <= 16 else 1.0
 
-    def _evaluated(self, rows: npt.NDArray[np.uint8], nodes: npt.NDArray[np.uint32]) -> Roots:
-        found = {id(heuristic): self._probed(rows, heuristic) for heuristic in self.heuristics}
+    def _evaluated(self, rows: Bytes, nodes: Uint32s) -> Roots:
+        # The states and distances of each database's units.
+        found = {id(each): probe_boards(rows, each.tables, each.views) for each in self.heuristics}
+        if any((values == UNREACHED).any() for _, values in found.values()):
+            raise self.wrong_end()
 
         def probe(heuristic: DatabaseSums, view: int, patterns: Sequence[int]) -> tuple[Int64s, Int64s]:
             states, values = (array[:, view, list(patterns)].astype(np.int64) for array in found[id(heuristic)])
@@ -52,13 +55,6 @@ class DatabaseEngine(Engine):
         h = sums.max(axis=1, initial=0)
         # All sums have the parity of the solutions.
         return Roots(rows, nodes, sums, h, h, np.full_like(h, NO_LAST))
-
-    def _probed(self, rows: npt.NDArray[np.uint8], heuristic: DatabaseSums) -> tuple[Int64s, npt.NDArray[np.uint8]]:
-        """Return the states and distances of a database's units, see `probe_boards`."""
-        states, values = probe_boards(rows, heuristic.tables, heuristic.views)
-        if (values == UNREACHED).any():
-            raise self.wrong_end()
-        return states, values
 
     def wrong_end(self) -> TableFileDamagedError:
         """Return the error of a search that only damaged tables can lead to."""

@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from pdb_core.jit import NotCompiledError, compiling_until
 from pdb_core.types import N_MOVES, Int64s
+from solver.board_arrays import Uint32s
 from solver.engine import layout as mem
 from solver.engine.division_kernels import WAS_EXPANDED, expand_near_root
 from solver.engine.stack import Stack
@@ -39,8 +40,8 @@ class Items:
     digest  identifies the list
     """
 
-    nodes: npt.NDArray[np.uint32]
-    links: npt.NDArray[np.uint32]
+    nodes: Uint32s
+    links: Uint32s
     shares: npt.NDArray[np.float64]
     digest: str
 

@@ -13,7 +13,7 @@ from pdb_core.errors import LimitReachedError, PdbError, WrongAnswerError
 from pdb_core.puzzle import Tiles
 from pdb_core.types import N_MOVES, Int64s
 from pdb_query.private_memory import private_memory
-from solver.board_arrays import blank_moves
+from solver.board_arrays import Bytes, Uint32s, blank_moves
 from solver.engine import layout as mem
 from solver.engine.layout import EngineTables
 from solver.moves import blank_steps
@@ -48,8 +48,8 @@ class Roots:
     last        int64[m]     the last threshold to search; NO_LAST by default
     """
 
-    boards: npt.NDArray[np.uint8]
-    nodes: npt.NDArray[np.uint32]
+    boards: Bytes
+    nodes: Uint32s
     sums: Int64s
     h: Int64s
     thresholds: Int64s
@@ -95,13 +95,13 @@ class Engine(ABC):
         """Nodes in the time of one node of the 24-puzzle with tables, about 100 ns."""
         return 10 * self.speed
 
-    def start_states(self, boards: npt.NDArray[np.uint8]) -> Int64s:
+    def start_states(self, boards: Bytes) -> Int64s:
         """Return the states of the operator pruning FSM at the roots of boards, uint8[m, n_cells], as int64[m]."""
         if self.fsm.own_image == START:
             return np.full(len(boards), START, dtype=np.int64)
         return np.where(kept_moves(boards, self.goal, self.size) == EVERY_MOVE, START, self.fsm.own_image)
 
-    def state_words(self, boards: npt.NDArray[np.uint8], states: npt.ArrayLike | None = None) -> Int64s:
+    def state_words(self, boards: Bytes, states: npt.ArrayLike | None = None) -> Int64s:
         """Return the column STATE of boards; `states` of the operator pruning FSM are those of roots by default."""
         after = self.start_states(boards) if states is None else np.asarray(states, dtype=np.int64)
         allowed = self.fsm.allowed_moves[after].astype(np.int64)
@@ -127,25 +127,30 @@ class Engine(ABC):
         return self._evaluated(rows, nodes)
 
     @abstractmethod
-    def _evaluated(self, rows: npt.NDArray[np.uint8], nodes: npt.NDArray[np.uint32]) -> Roots:
+    def _evaluated(self, rows: Bytes, nodes: Uint32s) -> Roots:
         """Return the roots of boards; fill the columns of nodes that hold units."""
 
-    def with_slacks(self, nodes: npt.NDArray[np.uint32], sums: Int64s, moves_left: Int64s) -> npt.NDArray[np.uint32]:
+    def with_slacks(self, nodes: Uint32s, sums: Int64s, moves_left: Int64s) -> Uint32s:
         """Return the nodes of roots (see `Roots`) with what `moves_left`, int64[m], leaves above their sums.
 
-        Raises `LimitReachedError` if there are too many moves left, and `Engine.wrong_end` if there are less than a
-        sum: an earlier lookup of the board gave another sum.
+        Raises what `check_slacks` raises.
         """
-        if (moves_left < sums.max(axis=1, initial=0)).any():
-            raise self.wrong_end()
-        if (moves_left - sums.min(axis=1) > 2 * mem.MAX_SLACK).any():
-            raise too_deep(int(moves_left.max()))
+        self.check_slacks(sums, moves_left)
         nodes = nodes.copy()
         nodes[:, mem.MOVES_LEFT] = moves_left << mem.MOVES_LEFT_SHIFT
         for s, row in enumerate(self.tables.sums):
             slacks = (moves_left - sums[:, s]) // 2 << row[mem.SLACK_SHIFT]
             nodes[:, row[mem.SLACK]] |= slacks.astype(np.uint32)
         return nodes
+
+    def check_slacks(self, sums: Int64s, moves_left: Int64s) -> None:
+        """Raise `LimitReachedError` if there are too many moves left, and `Engine.wrong_end` if there are less than a
+        sum: an earlier lookup of the board gave another sum.
+        """
+        if (moves_left < sums.max(axis=1, initial=0)).any():
+            raise self.wrong_end()
+        if (moves_left - sums.min(axis=1) > 2 * mem.MAX_SLACK).any():
+            raise too_deep(int(moves_left.max()))
 
     def wrong_end(self) -> PdbError:
         """Return the error of a search that ends elsewhere than at the goal."""
@@ -176,7 +181,7 @@ def slack_rows(n_sums: int, n_fields: int = mem.OWN_FIELDS) -> Int64s:
 
 def engine_tables(
     size: BoardSize,
-    goal: npt.NDArray[np.uint8],
+    goal: Bytes,
     fsm: PruningFsm,
     arrays: KeptArrays,
     sums: Int64s,
@@ -207,7 +212,7 @@ def engine_tables(
     )
 
 
-def successor_words(fsm: PruningFsm) -> npt.NDArray[np.uint32]:
+def successor_words(fsm: PruningFsm) -> Uint32s:
     """Return the state after each state and move, with the moves it allows above; 0 for a pruned move.
 
     Raises `ValueError` if the FSM has more states than a node can name.

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from pdb_core.puzzle import Tiles
 from pdb_core.types import BLANK, Int64s
+from solver.board_arrays import Bytes, Uint32s
 from solver.engine import layout as mem
 from solver.engine.engine import Engine
 from solver.engine.frontier import Frontier
@@ -28,23 +29,21 @@ def boards_after(engine: Engine, board: Tiles, paths: Sequence[bytes]) -> list[t
     The state is negative if the FSM prunes the last move.
     """
     start = int(engine.start_states(np.array([board], dtype=np.uint8))[0])
-    return [_board_after(engine, board, path, start) for path in paths]
-
-
-def _board_after(engine: Engine, board: Tiles, path: bytes, state: int) -> tuple[Tiles, int, list[int]]:
-    # The blank moves to where each tile was.
-    places = {tile: cell for cell, tile in enumerate(board)}
-    steps, moves = blank_steps(engine.size), []
-    for tile in path:
-        moves.append(steps.index(places[tile] - places[BLANK]))
-        places[tile], places[BLANK] = places[BLANK], places[tile]
-        state = int(engine.fsm.successors[state, moves[-1]])
-    return tuple(sorted(places, key=places.__getitem__)), state, moves
+    steps, found = blank_steps(engine.size), []
+    for path in paths:
+        # The blank moves to where each tile was.
+        places, state, moves = {tile: cell for cell, tile in enumerate(board)}, start, []
+        for tile in path:
+            moves.append(steps.index(places[tile] - places[BLANK]))
+            places[tile], places[BLANK] = places[BLANK], places[tile]
+            state = int(engine.fsm.successors[state, moves[-1]])
+        found.append((tuple(sorted(places, key=places.__getitem__)), state, moves))
+    return found
 
 
 def play_all(
-    engine: Engine, boards: npt.NDArray[np.uint8], moves: npt.NDArray[np.integer], lengths: Int64s
-) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.uint8], Int64s]:
+    engine: Engine, boards: Bytes, moves: npt.NDArray[np.integer], lengths: Int64s
+) -> tuple[Bytes, Bytes, Int64s]:
     """Play the first `lengths`, int64[m], of the blank's moves, [m, n], on boards, uint8[m, n_cells].
 
     Return the tiles moved, uint8[m, n], the boards after that, and the states of the operator pruning FSM, int64[m].
@@ -82,9 +81,7 @@ def paths_before(engine: Engine, board: Tiles, path: bytes) -> tuple[list[bytes]
     return paths, generated
 
 
-def nodes_below(
-    engine: Engine, board: Tiles, paths: Sequence[bytes], threshold: int
-) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint32]]:
+def nodes_below(engine: Engine, board: Tiles, paths: Sequence[bytes], threshold: int) -> tuple[Uint32s, Uint32s]:
     """Return the nodes at the ends of paths that do not exceed a threshold, and their links for `Stack.load`."""
     ends = boards_after(engine, board, paths)
     links, last = [0, 0], []
@@ -114,6 +111,5 @@ def search_subtrees(
         stack.load(*nodes_below(stacks.engine, board, paths, threshold))
         frontier = Frontier(board, stack, threshold)
         ThresholdSearch(stacks, frontier, max_nodes, Wanted(keeps_rest=True)).search(stack, clock)
-    is_found = bool(frontier.tiles)
-    rest = None if is_found else frontier.paths()
-    return SearchResult(frontier.tiles if is_found else None, (frontier.iteration,), clock.seconds, rest=rest)
+    rest = None if frontier.tiles else frontier.paths()
+    return SearchResult(frontier.tiles or None, (frontier.iteration,), clock.seconds, rest=rest)

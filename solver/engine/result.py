@@ -2,10 +2,10 @@
 
 from dataclasses import dataclass
 
-from pdb_core.board_size import BoardSize
 from pdb_core.puzzle import Board
+from pdb_core.symmetry import BoardMapping
 from solver.progress import Iteration
-from solver.solution import Solution, check_replay
+from solver.solution import Solution, check_replay, solution_of
 
 
 @dataclass(frozen=True)
@@ -37,20 +37,21 @@ class SearchResult:
     def expanded(self) -> int:
         return sum(iteration.expanded for iteration in self.thresholds)
 
-    def solution(self, board: Board, goal: Board, size: BoardSize, moves: tuple[int, ...] | None) -> Solution:
-        """Return the solution of `board`, replayed; `moves` are in the terms of `board`. Raises `WrongAnswerError`."""
+    def solution(self, board: Board, goal: Board, mapping: BoardMapping) -> Solution:
+        """Return the solution of `board`, which `mapping` maps to the terms of the tables, replayed.
+
+        Raises `WrongAnswerError`.
+        """
+        moves = None if self.moves is None else mapping.original_tiles(self.moves)
         if moves is not None:
-            check_replay(board, moves, goal, size)
+            check_replay(board, moves, goal, board.size)
         bound = self.thresholds[-1].threshold if self.thresholds else self.h
-        return Solution(
-            board=board,
-            goal=goal,
-            length=None if moves is None else len(moves),
-            moves=moves,
-            optimal=moves is not None,
-            suboptimality_bound=None if moves is None else 1.0,
+        return solution_of(
+            board,
+            goal,
+            moves,
+            bound if moves is None else len(moves),
             h=self.h,
-            lower_bound=bound if moves is None else len(moves),
             generated=self.generated,
             expanded=self.expanded,
             seconds=self.seconds,

@@ -119,6 +119,11 @@ class IdaStar:
                 stack.counters[:] = 0
         yield many
 
+    def search_all(self, boards: npt.ArrayLike | Roots, report: Report, pool: WorkerPool | None) -> BoardsSearch:
+        """Search boards as `search_many` does, without limits. `report` is that of each hard board."""
+        *_, found = self.search_many(boards, lambda _row: (report, None), pool)
+        return found
+
     def roots(self, boards: npt.ArrayLike) -> Roots:
         """Evaluate boards for `search_many`. Raises what `Engine.roots` raises."""
         return self.engine.roots(boards)
@@ -136,10 +141,7 @@ class IdaStar:
         """
         roots = self.engine.roots([board])
         # Roots with larger sums have no slack, and the searches below would not be limited by the threshold.
-        if int(roots.thresholds[0]) != 1:
-            raise self.engine.wrong_end()
-        tiles = self.search(board, WARM_UP_LIMITS).moves
-        if tiles is None or len(tiles) != 1:
+        if int(roots.thresholds[0]) != 1 or len(self.search(board, WARM_UP_LIMITS).moves or ()) != 1:
             raise self.engine.wrong_end()
         with self.stacks.borrowed() as stack:
             stack.begin(roots, 0, 1)

@@ -29,7 +29,7 @@ from solver.graph_search.node_table_kernels import EXPANDED, GENERATED, N_NODES,
 from solver.heuristics import Heuristics
 from solver.heuristics.heuristic import checked_solution
 from solver.progress import WARM_UP_LIMITS, Clock, LimitsLike, Report, as_limits
-from solver.solution import Solution, check_solvable, one_move_away, replay
+from solver.solution import Solution, check_solvable, one_move_away, replay, solution_of
 
 # The algorithms of this package.
 GRAPH_SEARCHES = tuple(name for name, algorithm in ALGORITHMS.items() if algorithm.stores_nodes)
@@ -194,19 +194,15 @@ class GraphSolver:
         # Every move takes the blank to a cell of the other colour.
         is_odd = self._size.is_dark(board.index(BLANK)) != self._size.is_dark(self._goal.index(BLANK))
         lower_bound = search.lower_bound + (search.lower_bound % 2 != is_odd)
-        length = None if tiles is None else len(tiles)
-        # A lower bound that the length meets proves it, whichever search found it.
-        is_optimal = length == lower_bound
         counters = search.table.counters.tolist()
-        solution = Solution(
-            board=board,
-            goal=self._goal,
-            length=length,
-            moves=tiles,
-            optimal=is_optimal,
-            suboptimality_bound=1.0 if is_optimal else None if tiles is None else search.suboptimality_bound,
+        # A lower bound that the length meets proves it, whichever search found it.
+        solution = solution_of(
+            board,
+            self._goal,
+            tiles,
+            lower_bound,
+            search.suboptimality_bound,
             h=search.h,
-            lower_bound=lower_bound,
             generated=counters[GENERATED],
             expanded=counters[EXPANDED],
             reopened=counters[REOPENED],

@@ -3,13 +3,12 @@
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from pdb_core.board_size import BoardSize
 from pdb_core.errors import InputError, PdbError
 from pdb_core.puzzle import Tiles, permutation_is_odd
 from pdb_core.types import N_MOVES
-from solver.board_arrays import blank_moves
+from solver.board_arrays import Bytes, Uint32s, Uint64s, neighbours_by_move
 from solver.engine.engine import (
     NO_LAST,
     Engine,
@@ -52,7 +51,7 @@ class HeuristicEngine(Engine):
     heuristics: HeuristicTables
     tracked: HeuristicTables
 
-    def _evaluated(self, rows: npt.NDArray[np.uint8], nodes: npt.NDArray[np.uint32]) -> Roots:
+    def _evaluated(self, rows: Bytes, nodes: Uint32s) -> Roots:
         if isinstance(self.round_tables, PackedTables):
             for column, first in ((packed.LOWER_CELLS, 0), (packed.UPPER_CELLS, packed.HALF_BOARD)):
                 half = rows[:, first : first + packed.HALF_BOARD].astype(np.uint32)
@@ -114,7 +113,7 @@ def heuristic_engine(size: BoardSize, goal: Tiles, heuristics: HeuristicTables, 
 
 
 def _packed_tables(
-    heuristics: HeuristicTables, nearer: npt.NDArray[np.uint64], has_conflicts: bool, arrays: KeptArrays
+    heuristics: HeuristicTables, nearer: Uint64s, has_conflicts: bool, arrays: KeptArrays
 ) -> PackedTables:
     """Return the tables of a packed round."""
     conflicts = heuristics.linear_conflict
@@ -142,13 +141,12 @@ def _packed_tables(
     )
 
 
-def _nearer(size: BoardSize, heuristics: HeuristicTables) -> npt.NDArray[np.uint64]:
+def _nearer(size: BoardSize, heuristics: HeuristicTables) -> Uint64s:
     """Return `HeuristicRoundTables.nearer`."""
-    edge_cells, cell_moves = blank_moves(size)
+    tiles, cells = np.arange(size.n_cells, dtype=np.uint64), neighbours_by_move(size)
+    # At an edge the blank stays, and no tile comes nearer.
+    cells = np.where(cells < 0, np.arange(size.n_cells)[:, np.newaxis], cells)
     distances = heuristics.manhattan.reshape(size.n_cells, size.n_cells)
-    bits = np.uint64(1) << np.arange(size.n_cells, dtype=np.uint64)
-    nearer = np.zeros((size.n_cells, N_MOVES), dtype=np.uint64)
-    for blank, move in np.ndindex(nearer.shape):
-        if cell_moves[blank] >> move & 1:
-            nearer[blank, move] = bits[distances[:, blank] < distances[:, edge_cells[blank, move]]].sum()
-    return nearer.reshape(-1)
+    is_nearer = (distances[:, :, np.newaxis] < distances[:, cells]).reshape(size.n_cells, -1)
+    nearer: Uint64s = (is_nearer.T << tiles).sum(axis=1, dtype=np.uint64)
+    return nearer

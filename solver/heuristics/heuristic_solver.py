@@ -10,7 +10,7 @@ from pdb_core.symmetry import BoardMapping
 from solver.heuristics import Heuristics, heuristic_tables
 from solver.heuristics.heuristic import as_heuristics, heuristic_name
 from solver.heuristics.heuristic_engine import heuristic_engine
-from solver.solve import IdaStarSolver
+from solver.ida_star_solver import IdaStarSolver
 
 
 class HeuristicSolver(IdaStarSolver):

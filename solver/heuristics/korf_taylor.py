@@ -24,12 +24,11 @@ import itertools
 from functools import cache
 
 import numpy as np
-import numpy.typing as npt
 
 from pdb_core.board_size import BoardSize
 from pdb_core.puzzle import Tiles
-from pdb_core.types import BLANK
-from solver.board_arrays import cell_distances
+from pdb_core.types import BLANK, Int64s
+from solver.board_arrays import Bytes, cell_distances
 from solver.heuristics.korf_taylor_kernels import COLUMNS, ROWS, LastMoveTables, LinearConflictTables
 
 
@@ -61,14 +60,14 @@ def linear_conflict_tables(size: BoardSize, goal: Tiles) -> LinearConflictTables
     )
 
 
-def _code_digits(length: int) -> npt.NDArray[np.int64]:
+def _code_digits(length: int) -> Int64s:
     """Return the digits of each code of a line, shape (codes, length), that of the line's first cell first."""
     codes = np.arange((length + 1) ** length)
     return codes[:, None] // (length + 1) ** np.arange(length) % (length + 1)
 
 
 @cache
-def line_costs(length: int) -> npt.NDArray[np.uint8]:
+def line_costs(length: int) -> Bytes:
     """Return twice the fewest tiles that must leave a line of that length (2 to 6 cells), by its code."""
     digits = _code_digits(length)
     # The longest increasing subsequence that ends in each cell, for all codes at once.
@@ -78,12 +77,12 @@ def line_costs(length: int) -> npt.NDArray[np.uint8]:
             fits = (digits[:, before] > 0) & (digits[:, before] < digits[:, last])
             longest[:, last] = np.maximum(longest[:, last], np.where(fits, longest[:, before], 0))
         longest[:, last] += digits[:, last] > 0
-    costs: npt.NDArray[np.uint8] = (2 * ((digits > 0).sum(axis=1) - longest.max(axis=1))).astype(np.uint8)
+    costs: Bytes = (2 * ((digits > 0).sum(axis=1) - longest.max(axis=1))).astype(np.uint8)
     return costs
 
 
 @cache
-def line_conflicts(length: int) -> npt.NDArray[np.uint8]:
+def line_conflicts(length: int) -> Bytes:
     """Return the cells of a line whose tiles are in a linear conflict, as bits, by the line's code."""
     digits = _code_digits(length)
     cells = np.zeros(len(digits), dtype=np.uint8)
@@ -93,7 +92,7 @@ def line_conflicts(length: int) -> npt.NDArray[np.uint8]:
     return cells
 
 
-def corner_pairs(size: BoardSize, goal: Tiles) -> npt.NDArray[np.int64]:
+def corner_pairs(size: BoardSize, goal: Tiles) -> Int64s:
     """Return the pairs of a corner and a cell beside it, at most 8, without the blank's goal cell, int64[m, 4].
 
     The columns are the corner, the tile whose goal cell it is, the cell beside it, and the tile of that cell.

@@ -11,13 +11,12 @@ import itertools
 from functools import lru_cache, reduce
 
 import numpy as np
-import numpy.typing as npt
 
 from pdb_core.board_size import BoardSize
 from pdb_core.errors import InputError
 from pdb_core.puzzle import Tiles
-from pdb_core.types import BLANK
-from solver.board_arrays import manhattan_distances, neighbours_by_move
+from pdb_core.types import BLANK, Int64s
+from solver.board_arrays import Bytes, manhattan_distances, neighbours_by_move
 from solver.heuristics.mutual_cost_kernels import (
     UNREACHED,
     WORD_BITS,
@@ -77,14 +76,14 @@ def group_excesses(size: BoardSize, goal: Tiles, n_tiles: int) -> Excesses:
     return excesses.reshape(-1)
 
 
-def _regions(size: BoardSize, n_tiles: int) -> npt.NDArray[np.uint8]:
+def _regions(size: BoardSize, n_tiles: int) -> Bytes:
     """Return the lowest cell that the blank can reach from each cell, for every placement of `n_tiles` tiles.
 
     uint8[n_cells ** n_tiles * n_cells]; n_cells for a cell with a tile. The cells of a placement are its digits, the
     first tile's highest.
     """
     places = np.indices((size.n_cells,) * (n_tiles + 1), dtype=np.uint8)
-    cells: npt.NDArray[np.uint8] = places[-1]
+    cells: Bytes = places[-1]
     is_free = reduce(np.logical_and, [place != cells for place in places[:-1]])
     cells[~is_free] = size.n_cells
     before = np.empty(0, dtype=np.uint8)
@@ -96,7 +95,7 @@ def _regions(size: BoardSize, n_tiles: int) -> npt.NDArray[np.uint8]:
 
 
 @lru_cache(maxsize=8)
-def third_tiles(size: BoardSize, goal: Tiles) -> npt.NDArray[np.int64]:
+def third_tiles(size: BoardSize, goal: Tiles) -> Int64s:
     """Return `GroupTables.thirds`: the tiles and cells that make a pair a triple with an excess."""
     n_cells = size.n_cells
     n_words = -(-(n_cells - 3) * n_cells // WORD_BITS)

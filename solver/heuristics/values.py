@@ -7,6 +7,7 @@ import numpy.typing as npt
 
 from pdb_core.board_size import BoardSize, SizeLike, check_table_size
 from pdb_core.puzzle import Board, BoardLike, Boards, Tiles, as_goal
+from pdb_core.types import Int64s
 from pdb_query.database import board_rows
 from solver.heuristics.heuristic import Heuristics, heuristic_tables, values_of
 
@@ -57,7 +58,7 @@ def h(
     return int(found[0]) if first is boards else found
 
 
-def evaluated(boards: Boards, heuristic: Heuristics, goal: Tiles, size: BoardSize) -> npt.NDArray[np.int64]:
+def evaluated(boards: Boards, heuristic: Heuristics, goal: Tiles, size: BoardSize) -> Int64s:
     """Return h of each board, int64[m], for a heuristic as `as_heuristics` reads it. Raises `InputError`."""
     tables = heuristic_tables(heuristic, size, goal)
     found = np.empty(len(boards), dtype=np.int64)

@@ -7,18 +7,17 @@ with a move that is kept, see `kept_moves`.
 from functools import lru_cache
 
 import numpy as np
-import numpy.typing as npt
 
 from pdb_core.board_size import BoardSize
 from pdb_core.puzzle import Tiles
 from pdb_core.symmetry import mappings_between
 from pdb_core.types import N_MOVES, Int64s
-from solver.board_arrays import mapped_moves
+from solver.board_arrays import Bytes, mapped_moves
 
 EVERY_MOVE = (1 << N_MOVES) - 1
 
 
-def kept_moves(boards: npt.NDArray[np.uint8], goal: Tiles, size: BoardSize) -> npt.NDArray[np.uint8]:
+def kept_moves(boards: Bytes, goal: Tiles, size: BoardSize) -> Bytes:
     """Return masks of the first moves that are enough for boards, uint8[m, n_cells], as uint8[m].
 
     Of moves that are images of each other the first is kept. A board that is not its own image keeps all.
@@ -30,7 +29,7 @@ def kept_moves(boards: npt.NDArray[np.uint8], goal: Tiles, size: BoardSize) -> n
 
 
 @lru_cache(maxsize=32)
-def _own_mappings(goal: Tiles, size: BoardSize) -> list[tuple[npt.NDArray[np.uint8], Int64s, np.uint8]]:
+def _own_mappings(goal: Tiles, size: BoardSize) -> list[tuple[Bytes, Int64s, np.uint8]]:
     """Return the tiles and cells of the symmetries that keep the goal, and masks of the moves before their images."""
     result = []
     for mapping in mappings_between(goal, goal, size)[1:]:

@@ -55,7 +55,7 @@ solver.engine.frontier.Frontier.take solver.engine.frontier.Frontier.count solve
 solver.engine.frontier.Frontier.divide solver.Checkpoint.resume
 solver.Checkpoint.subtrees solver.Checkpoint.finish_subtrees
 
-solver.engine.stack.Stack.tiles_to_goal solver.solve.replay solver.engine.result.check_replay
+solver.engine.stack.Stack.tiles_to_goal solver.ida_star_solver.replay solver.engine.result.check_replay
 solver.engine.stack.StackPool.give_back solver.WorkerPool.withdraw solver.Checkpoint.finish_threshold
 """.split()
 
@@ -106,7 +106,7 @@ class Faults:
                 "engine.division.LONG_NODES": 0.5,
                 "engine.division.MOST_NODES": 5_000,
                 "engine.division.LEAST_RATIO": 0.3,
-                "solve.find_by_beams": lambda *_: None,
+                "ida_star_solver.find_by_beams": lambda *_: None,
             }.items():
                 stack.enter_context(mock.patch(f"solver.{name}", value))
             yield

@@ -14,7 +14,6 @@ from pdb_core.puzzle import random_boards
 from pdb_query import Database
 from solver import Checkpoint, Limits, Solver
 from solver.cuda import launches as launches_module, search as search_module
-from solver.cuda.device_units import MAX_UNITS
 from solver.cuda.search import CardIdaStar
 from solver.cuda.tables import CardTables
 from solver.engine.rounds.catalogue import distinct_units
@@ -49,7 +48,7 @@ def near_boards(database: Database, n: int, n_moves: int) -> np.ndarray:
     return np.array([database.goal, *boards], dtype=np.uint8)
 
 
-# Tables | size | goal | boards | the longest walk.
+# Tables | size | goal | boards | the longest walk. The last ones have more than 32 units.
 MANY = """
 1,2,3/4,5 | 2x3 | blank-last | 4 | 30
 8 | 3x3 | blank-last | 4 | 60
@@ -91,11 +90,6 @@ def test_boards_that_are_their_own_image_have_the_counts_of_the_processor(monkey
             assert node_counts(found.thresholds[:-1]) == node_counts(expected.thresholds[:-1])
 
 
-def test_more_than_32_units_are_searched() -> None:
-    units = distinct_units(Solver(*databases("pairs triples", "5x5")).ida_star.engine.sums)
-    assert 32 < len(units) <= MAX_UNITS
-
-
 @pytest.mark.parametrize(("names", "size", "n_moves"), rows("555 | 4x4 | 30\n1,2,5/3,4,6/7,8 | 3x3 | 60"))
 def test_hard_board_continues_on_the_card_from_a_checkpoint(
     names: str, size: str, n_moves: str, monkeypatch: pytest.MonkeyPatch
@@ -109,23 +103,16 @@ def test_hard_board_continues_on_the_card_from_a_checkpoint(
     opened = databases(names, size)
     board = walked(opened[0].goal, parse_size(size), int(n_moves), np.random.default_rng(2))
     processor, card = Solver(*opened), Solver(*opened, device="cuda")
-    expected, checkpoint, n_runs = processor.solve(board), Checkpoint(), 0
-    found = card.solve(board)
-    assert (found.length, node_counts(found.thresholds[:-1])) == (
-        expected.length,
-        node_counts(expected.thresholds[:-1]),
-    )
-    while True:
+    expected, whole, checkpoint, n_runs = processor.solve(board), card.solve(board), Checkpoint(), 0
+    paused = None
+    while paused is None or not paused.optimal:
         n_runs += 1
         generated = sum(at.generated for at in checkpoint.finished)
-        found = card.solve(board, limits=Limits(max_nodes=generated + 120 * n_runs), checkpoint=checkpoint)
-        if found.optimal:
-            break
+        paused = card.solve(board, limits=Limits(max_nodes=generated + 120 * n_runs), checkpoint=checkpoint)
     assert n_runs > 1
-    assert (found.length, node_counts(found.thresholds[:-1])) == (
-        expected.length,
-        node_counts(expected.thresholds[:-1]),
-    )
+    for found in (whole, paused):
+        assert found.length == expected.length
+        assert node_counts(found.thresholds[:-1]) == node_counts(expected.thresholds[:-1])
 
 
 def test_labels_are_those_of_the_processor() -> None:
@@ -140,11 +127,16 @@ def test_labels_are_those_of_the_processor() -> None:
 def test_board_that_is_too_hard_for_many_is_searched_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(search_module, "_MOST_NODES", 100)
     (database,) = databases("1,2,5/3,4,6/7,8", "3x3")
-    boards = random_boards("3x3", n_boards=3, seed=5)
+    boards = [near_boards(database, 2, 4)[1], *random_boards("3x3", n_boards=1, seed=5)]
     expected, found = (Solver(database, device=device).solve_many(boards, moves=True) for device in ("cpu", "cuda"))
     np.testing.assert_array_equal(found.lengths, expected.lengths)
     assert found.moves is not None
     assert found.moves.shape[1] == expected.lengths.max()
+    # The checkpoints are those of the boards that are left.
+    monkeypatch.setattr("solver.engine.stack._SLICE_NODES", 200)
+    checkpoints = [Checkpoint() for _ in boards]
+    list(Solver(database, device="cuda").solve_batch(boards, checkpoints=checkpoints.__getitem__))
+    assert [bool(checkpoint.finished) for checkpoint in checkpoints] == [False, True]
 
 
 def test_distances_of_units_are_those_of_the_processor() -> None:

@@ -110,9 +110,8 @@ def searches_of(kind: Kind, databases: dict[str, Database]) -> dict[str, Callabl
             size, goal, algorithm=search, heuristics=heuristics, databases=asked, memory_limit_bytes=2_000_000_000
         ).solve
 
-    def by_heuristics(*names: str, plain: bool = False) -> None:
-        name = f"ida-star {' '.join(names)}{' plain' * plain}"
-        searches[name] = HeuristicSolver(size, goal, names, plain=plain).solve
+    def by_heuristics(*names: str) -> None:
+        searches[f"ida-star {' '.join(names)}"] = HeuristicSolver(size, goal, names).solve
 
     if databases:
         by_tables("bits", "bits")
@@ -123,9 +122,7 @@ def searches_of(kind: Kind, databases: dict[str, Database]) -> dict[str, Callabl
     if kind.every_move:
         by_tables("every move", "every-move")
         by_graph("a-star", "every-move")
-        by_heuristics("manhattan", plain=True)
     if size.n_cells <= 9:
-        by_heuristics("misplaced")
         by_graph("breadth-first")
         by_graph("a-star", "bits")
     if size.n_cells <= 6:
@@ -137,7 +134,6 @@ def searches_of(kind: Kind, databases: dict[str, Database]) -> dict[str, Callabl
         by_graph("bidirectional")
         by_graph("a-star", heuristics=("manhattan",))
         by_heuristics("korf-taylor")
-        by_heuristics("pairs")
     if databases and is_easy:
         by_heuristics("linear-conflict", "walking-distance")
         by_graph("a-star", heuristics=("walking-distance", "last-move"))

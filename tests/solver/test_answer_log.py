@@ -19,6 +19,10 @@ METHOD: dict[str, Any] = {"algorithm": "ida-star", "tables": ["ab" * 32]}
 REQUEST = Request("1", Board(HARDEST_8, S3), blank_last(S3))
 
 
+def journal_of(path: Path, method: dict[str, Any] = METHOD) -> Journal:
+    return Journal(path, "log of pdb solve 4", method, advice="")
+
+
 def write(path: Path, **limits: int) -> bytes:
     """Write a log with the answer to REQUEST."""
     found = HeuristicSolver("3x3").solve(REQUEST.board, limits=Limits(**limits))
@@ -44,15 +48,15 @@ def test_answers_of_boards_that_are_not_square_are_logged(tmp_path: Path) -> Non
 def test_records_that_are_no_answers_and_wrong_solutions_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "log"
     write(path)
-    with Journal(path, "log of pdb solve 4", METHOD, advice="") as journal:
+    with journal_of(path) as journal:
         ((_, fields),) = journal.records()
     for moves in (fields["moves"][1:], [9], [-1]):
-        with Journal(path, "log of pdb solve 4", METHOD, advice="") as journal:
+        with journal_of(path) as journal:
             list(journal.records())
             journal.append(fields | {"moves": moves})
         with AnswerLog(path, METHOD) as log, pytest.raises(InputError, match=r"the log .* is damaged: move 1 of the s"):
             log.known(REQUEST)
-    with Journal(path, "log of pdb solve 4", METHOD, advice="") as journal:
+    with journal_of(path) as journal:
         journal.append({"board": [], "goal": []})
     with pytest.raises(InputError, match=r"the log .* is damaged"):
         AnswerLog(path, METHOD)
@@ -62,18 +66,16 @@ def test_incomplete_counts_of_earlier_versions_are_not_answers(tmp_path: Path) -
     path, method = tmp_path / "log", METHOD | {"all": True}
     found = HeuristicSolver("3x3").solve_all(REQUEST.board)
     for is_complete in (False, True):
-        with Journal(path, "log of pdb solve 4", method, advice="") as journal:
+        with journal_of(path, method) as journal:
             journal.append({"width": 3} | asdict(replace(found, is_complete=is_complete)))
         with AnswerLog(path, method) as log:
             assert (log.n_solved, log.known(REQUEST) is not None) == (is_complete, is_complete)
 
 
-def test_log_of_another_search_or_version_is_refused(small_table: str, tmp_path: Path) -> None:
-    log, old = tmp_path / "log", tmp_path / "old"
+def test_log_of_another_search_is_refused(small_table: str, tmp_path: Path) -> None:
+    log = tmp_path / "log"
     pdb("solve", "--db", small_table, BOARD, "--log", str(log), code=0)
     refused(pdb("search", "--db", small_table, BOARD, "--plain", "--log", str(log)), 2, "plain false, not true")
-    old.write_text('{"log": "tile-pdb solve log", "version": 2}\n')
-    refused(pdb("solve", BOARD, "--log", str(old)), 2, r"old is not a log of pdb solve \(format 4\); choose")
 
 
 def test_log_keeps_thresholds_by_their_time(tmp_path: Path) -> None:

@@ -10,15 +10,18 @@ import pytest
 
 from pdb_core.board_size import BoardSize
 from pdb_core.puzzle import Tiles
-from solver import Checkpoint
 from solver.engine import division, layout as mem
 from solver.engine.database_engine import CATALOGUE, SCALAR, VECTOR, WIDE
 from solver.engine.division import Plan
 from solver.engine.engine import Engine
-from solver.engine.frontier import Frontier
 from solver.engine.stack import StackPool, moves_by
 from tests.naive.boards_and_tables import naive_division, naive_duplicates
 from tests.solving import FINISHED, S3, database_for, divide_early, engine_for, share, solvable_boards
+
+
+@pytest.fixture
+def engine() -> Engine:
+    return engine_for([database_for("1,2,5/3,4,6/7,8", "3x3", encoding="bits")]).engine
 
 
 def divided(engine: Engine, board: Tiles, threshold: int, plan: Plan) -> tuple[list[str], int]:
@@ -55,31 +58,29 @@ def test_division_is_the_naive_one(kind: str, max_duplicate: int, partition: str
                 assert found == naive_division(board, size, h, duplicates, threshold - 2 * least_slack, threshold)
 
 
-def test_full_division_has_every_node_once() -> None:
+def test_full_division_has_every_node_once(engine: Engine) -> None:
     """Without room to expand all, the nodes that are left follow the expanded ones."""
-    with database_for("1,2,5/3,4,6/7,8", "3x3", encoding="bits") as database:
-        engine = engine_for([database]).engine
-        for board in solvable_boards(S3, 5, 22):
-            threshold = database.probe(board).h + 6
-            paths, _ = divided(engine, board, threshold, Plan(100, 1, 8.0))
-            assert 20 < len(paths) == len(set(paths)) <= 100
-            assert not any(one != other and one.startswith(other) for one in paths for other in paths)
+    for board in solvable_boards(S3, 5, 22):
+        threshold = int(engine.roots([board]).thresholds[0]) + 6
+        paths, _ = divided(engine, board, threshold, Plan(100, 1, 8.0))
+        assert 20 < len(paths) == len(set(paths)) <= 100
+        assert not any(one != other and one.startswith(other) for one in paths for other in paths)
 
 
-def test_digest_of_a_division_does_not_depend_on_what_memory_held(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_digest_of_a_division_does_not_depend_on_what_memory_held(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A checkpoint would not find its subtrees in another process."""
     digests = set()
-    with database_for("1,2,5/3,4,6/7,8", "3x3", encoding="bits") as database:
-        engine = engine_for([database]).engine
-        board = solvable_boards(S3, 1, 22)[0]
-        for junk in (0, 255):
-            monkeypatch.setattr(
-                division.np, "empty", lambda shape, dtype, junk=junk: np.full(shape, junk, np.uint8).astype(dtype)
-            )
-            with StackPool(engine).borrowed() as stack:
-                stack.begin(engine.roots([board]), 0, database.probe(board).h + 4)
-                digests.add(division.divide(stack, Plan(100, 1, 8.0), 1 << 40)[0].digest)
-            monkeypatch.undo()
+    roots = engine.roots(solvable_boards(S3, 1, 22))
+    for junk in (0, 255):
+        monkeypatch.setattr(
+            division.np, "empty", lambda shape, dtype, junk=junk: np.full(shape, junk, np.uint8).astype(dtype)
+        )
+        with StackPool(engine).borrowed() as stack:
+            stack.begin(roots, 0, int(roots.thresholds[0]) + 4)
+            digests.add(division.divide(stack, Plan(100, 1, 8.0), 1 << 40)[0].digest)
+        monkeypatch.undo()
     assert len(digests) == 1
 
 
@@ -95,27 +96,10 @@ def test_plan_keeps_a_share_of_the_threshold_before(
     assert division.plan_division(FINISHED[:5], 50, pace) == plan
 
 
-def test_threshold_without_subtrees_is_finished() -> None:
-    """All its nodes are expanded near the root. Only damaged tables let such a threshold be divided."""
-    with database_for("1,2,5/3,4,6/7,8", "3x3", encoding="bits") as database:
-        engine = engine_for([database]).engine
-        board = solvable_boards(S3, 1, 22)[0]
-        threshold = database.probe(board).h
-        with StackPool(engine).borrowed() as stack:
-            stack.begin(engine.roots([board]), 0, threshold)
-            frontier = Frontier(board, stack, threshold)
-            frontier.divide(*division.divide(stack, Plan(10_000, 0, 8.0), 1 << 40), Checkpoint())
-        assert frontier.is_empty
-        assert frontier.generated > 0
-
-
-def test_divisions_are_compiled_only_if_there_is_time(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_divisions_are_compiled_only_if_there_is_time(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     kernel = numba.njit(lambda number: number)
     monkeypatch.setattr(division, "expand_near_root", lambda *_: kernel(8))
-    with (
-        database_for("1,2,5/3,4,6/7,8", "3x3", encoding="bits") as database,
-        StackPool(engine_for([database]).engine).borrowed() as stack,
-    ):
+    with StackPool(engine).borrowed() as stack:
         assert not division.loads_division(stack, time.perf_counter() + 10)
         assert not kernel.signatures
         assert division.loads_division(stack, math.inf)

@@ -66,7 +66,7 @@ def test_divided_thresholds_have_the_nodes_of_undivided_ones(encoding: Encoding,
             n_subtrees = 0
             for board in solvable_boards(S3, 8, 3):
                 checkpoint, alone = CountedCheckpoint(), undivided(solver.solve, board)
-                found = solver.solve(board, pool=pool if n_workers else None, checkpoint=checkpoint)
+                found = solver.solve(board, pool=pool, checkpoint=checkpoint)
                 assert found.length == alone.length
                 assert node_counts(found.thresholds[:-1]) == node_counts(alone.thresholds[:-1])
                 assert found.thresholds[-1].threshold == alone.thresholds[-1].threshold
@@ -89,9 +89,7 @@ def test_stopped_search_continues_with_the_same_nodes(n_workers: int) -> None:
     with WorkerPool(n_workers) as pool:
         alone, checkpoint, found = undivided(solver.solve, HARDEST_8), Checkpoint(), None
         for nodes in count(20, 40):
-            found = solver.solve(
-                HARDEST_8, limits=Limits(max_nodes=nodes), pool=pool if n_workers else None, checkpoint=checkpoint
-            )
+            found = solver.solve(HARDEST_8, limits=Limits(max_nodes=nodes), pool=pool, checkpoint=checkpoint)
             if found.length is not None:
                 break
             assert found.h <= found.lower_bound <= 31
@@ -109,8 +107,7 @@ def test_rest_of_a_paused_search_has_all_nodes_that_are_left(board: Tiles, n_wor
     stacks, alone = ida_star.stacks, ida_star.search(board)
     complete = dict(zip((done.threshold for done in alone.thresholds[:-1]), alone.thresholds, strict=False))
 
-    n_finished, workers = 0, WorkerPool(n_workers)
-    pool = workers if n_workers else None
+    n_finished, pool = 0, WorkerPool(n_workers)
     for nodes in range(20, alone.generated, max(40, alone.generated // 50)):
         begun = ida_star.search(board, Limits(max_nodes=nodes), pool=pool, wanted=Wanted(keeps_rest=True))
         if begun.moves is not None:
@@ -123,7 +120,7 @@ def test_rest_of_a_paused_search_has_all_nodes_that_are_left(board: Tiles, n_wor
             assert at.generated + rest.generated == complete[at.threshold].generated
             assert at.expanded + rest.expanded == complete[at.threshold].expanded
             n_finished += 1
-    workers.close()
+    pool.close()
     assert n_finished > 10
 
 
@@ -160,7 +157,7 @@ def test_all_solutions_are_counted_from_a_checkpoint_on(n_workers: int) -> None:
     with WorkerPool(n_workers) as pool:
         for nodes in count(100, 150):
             limits = Limits(max_nodes=nodes)
-            found = solver.solve_all(HARDEST_8, limits=limits, pool=pool if n_workers else None, checkpoint=checkpoint)
+            found = solver.solve_all(HARDEST_8, limits=limits, pool=pool, checkpoint=checkpoint)
             if found.is_complete:
                 break
             known.add(found.n_solutions)

@@ -15,7 +15,6 @@ from solver import HeuristicSolver, Limits
 from solver.engine.worker_pool import in_parallel
 from solver.heuristics import HEURISTICS, heuristic_tables
 from solver.heuristics.evaluate_kernels import evaluate
-from solver.heuristics.values import h
 from solver.pruning.fsm import DEFAULT_LENGTH
 from solver.textbook import UNDOING, ida_star
 from tests.naive.boards_and_tables import naive_manhattan
@@ -56,15 +55,6 @@ def test_nodes_of_each_threshold_are_those_of_the_textbook(size: BoardSize, name
             found = node_counts(solution.thresholds)
             # Only the order of the textbook has its nodes in the last threshold.
             assert found == expected if plain else found[:-1] == expected[:-1]
-
-
-@pytest.mark.tiny
-def test_no_heuristic_is_refused() -> None:
-    for heuristics in ((), []):
-        with pytest.raises(InputError, match="no heuristic is given; name one or more of misplaced, manhattan"):
-            HeuristicSolver("3x3", heuristics=heuristics)
-    with pytest.raises(InputError, match="no heuristic is given"):
-        h("1 2 3/4 5 6/7 0 8", ())  # type: ignore[call-overload]
 
 
 def test_thresholds_of_slow_heuristics_are_divided_after_fewer_nodes() -> None:

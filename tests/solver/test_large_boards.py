@@ -1,6 +1,5 @@
 """Suboptimal solutions of large boards: valid for every size, goal and time limit."""
 
-import itertools
 import json
 import math
 import time
@@ -12,15 +11,15 @@ from hypothesis import given, settings, strategies as st
 
 from pdb_core.board_size import BoardSize, parse_size
 from pdb_core.errors import BoardError, TableMismatchError, UnsolvableError
-from pdb_core.puzzle import Tiles, blank_last, format_board, snail
+from pdb_core.puzzle import Tiles, blank_last, format_board
 from pdb_query import open_database
 from solver import find_suboptimal_solution, replay
 from solver.approximate.lower_bound import linear_conflict_bound, manhattan_distance
 from solver.approximate.suboptimal import find_from_both_ends
 from solver.beams.beam_search import new_beam
-from solver.beams.beam_search_kernels import Beam, list_children, rate_children, start_beam
-from solver.beams.fitted_values import MOVE_UNITS, changes_of, embedding, pair_values
-from solver.beams.pieces import Pieces, geometry, in_pieces
+from solver.beams.beam_search_kernels import Beam
+from solver.beams.fitted_values import changes_of, embedding, pair_values
+from solver.beams.pieces import geometry, in_pieces
 from solver.beams.solutions import fitted_aim
 from tests.command_line import pdb, records, started_pdb
 from tests.naive import boards_and_tables as naive
@@ -151,27 +150,6 @@ def test_narrow_beams_find_short_solutions(side: int, lengths: str) -> None:
     assert found == list(map(int, lengths.split()))
 
 
-def test_moves_change_the_values_of_whole_boards() -> None:
-    """The values are those of the pieces, and of all pairs."""
-    size, values = BoardSize(7, 7), pair_values(7).astype(int)
-    aim, beam = fitted_aim(embedding(size, range(7), range(7))), new_beam(49, width=1, limit=1)
-
-    def value(cells: list[int], blank: int) -> int:
-        placed = [(piece, cell) for cell, piece in enumerate(cells) if piece != blank]
-        pairs = itertools.combinations_with_replacement(placed, 2)
-        distance = manhattan_distance(Pieces(np.array(cells), blank), geometry(size))
-        return MOVE_UNITS * distance + sum(values[one + other] for one, other in pairs)
-
-    for board in np.random.default_rng(1).permuted(np.tile(np.arange(49, dtype=np.int32), (10, 1)), axis=1):
-        here = int(board[0])
-        start_beam(beam, board, here)
-        rate_children(beam, aim, n_children := list_children(beam, aim))
-        for link, score in list(zip(beam.child_links.tolist(), beam.child_scores, strict=True))[:n_children]:
-            near, after = geometry(size).neighbours[here, link], board.copy()
-            after[[here, near]] = board[[near, here]]
-            assert score == value(after.tolist(), board[here]) - value(board.tolist(), board[here])
-
-
 def test_values_that_do_not_fit_are_refused() -> None:
     values = pair_values(6).copy()
     values[1, 4, 3, 2], values[1, 5, 3, 2] = -8, 120
@@ -179,34 +157,7 @@ def test_values_that_do_not_fit_are_refused() -> None:
         changes_of(values, 6)
 
 
-def test_pairs_of_7x7_have_the_mean_values_of_6x6() -> None:
-    small, large = pair_values(6), pair_values(7)
-    for p, c, q, d in np.random.default_rng(1).permuted(np.tile(np.arange(49), (200, 1)), axis=1)[:, :4].tolist():
-        for cells in ((p, c, q, d), (p, c, p, c)):
-            rows, columns = np.divmod(cells, 7)
-            smaller = [
-                small[tuple((rows - (rows > row)) * 6 + columns - (columns > column))]
-                for row in set(range(7)).difference(rows.tolist())
-                for column in set(range(7)).difference(columns.tolist())
-            ]
-            assert abs(large[cells] - np.mean(smaller)) <= 0.5
-
-
 # pdb approximate
-
-
-def test_command_needs_no_tables_and_answers_every_board_that_can_be_solved() -> None:
-    size, options = BoardSize(10, 8), ("--goal", "snail", "--format", "ndjson", "--time-limit", "0.3")
-    odd = (2, 1, *snail(size)[2:])
-    (even,) = solvable_boards(size, 1, 1, snail(size))
-    result = pdb("approximate", format_board(odd, size), format_board(even, size), *options, code=3)
-    assert "odd number of swaps" in result.stderr
-    assert "building" not in result.stderr
-    unsolvable, record = map(json.loads, result.stdout.splitlines())
-    assert unsolvable["solvable"] is False
-    assert record["optimal"] is False
-    assert record["lower_bound"] < record["length"] == len(record["moves"])
-    replay(tuple(record["board"]), record["moves"], tuple(record["goal"]), size)
 
 
 def test_command_reports_the_gap_to_the_lower_bound() -> None:

@@ -4,7 +4,6 @@ import random
 from itertools import islice
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from pdb_core.board_size import parse_size
@@ -16,9 +15,7 @@ from pdb_query import open_database
 from solver import GraphSolver, Solver, replay
 from tests import marked_rows
 from tests.naive.boards_and_tables import naive_layers, naive_moves
-from tests.solving import walked
 from tests.sparse_tables import boards_read, descends, sparse_table_file
-from tests.tables import table_file
 
 # Size | most tiles of a pattern; 7 are one less | encoding.
 LARGEST = """
@@ -57,19 +54,3 @@ def test_boards_are_solved_with_the_largest_patterns(
             for solution in (solver.solve(board), graph_solver.solve(board)):
                 assert (solution.length, solution.optimal) == (lengths[board], True)
                 replay(board, solution.moves, goal, size)
-
-
-def test_boards_of_6x6_are_solved_with_a_catalogue() -> None:
-    tiles = list(map(str, range(1, 36)))
-    partitions = (
-        [",".join(tiles[max(0, first) : first + 3]) for first in range(start, len(tiles), 3)] for start in (0, -2)
-    )
-    size = parse_size("6x6")
-    path = table_file("+".join(map("/".join, partitions)), "6x6", encoding="bits")
-    generator = np.random.default_rng(1)
-    with open_database(path) as database:
-        for board in [walked(blank_last(size), size, 20, generator) for _ in range(3)]:
-            solution = Solver(database).solve(board)
-            assert replay(board, solution.moves, blank_last(size), size)
-            assert len(solution.moves) <= 20
-            assert len(solution.moves) % 2 == 0

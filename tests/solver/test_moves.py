@@ -73,8 +73,9 @@ def written(board: Board, tiles: list[int], notation: Notation, *, runs: bool = 
     return re.sub(r"((.)\2{1,98})", lambda run: f"{run[2]}{len(run[1])}", letters) if runs else letters
 
 
-def check_round_trip(size: BoardSize, n_moves: int, seed: int) -> None:
-    """Check that the moves of a random walk are read back from each notation."""
+@fuzz
+@given(SIZES, st.integers(0, 60), st.integers(0, 2**32))
+def test_moves_are_read_back_from_each_notation(size: BoardSize, n_moves: int, seed: int) -> None:
     generator = random.Random(seed)
     board = Board(generator.sample(range(size.n_cells), size.n_cells), size)
     tiles, cells, boards = list[int](), list(board), list[list[int]]()
@@ -87,18 +88,6 @@ def check_round_trip(size: BoardSize, n_moves: int, seed: int) -> None:
     for notation in NOTATIONS:
         text = written(board, tiles, notation, runs=seed % 2 == 0)
         assert [list(cells) for _, cells in play(board, parse_moves(text, notation), size)] == boards
-
-
-@fuzz
-@given(SIZES, st.integers(0, 60), st.integers(0, 2**32))
-def test_moves_are_read_back_from_each_notation(size: BoardSize, n_moves: int, seed: int) -> None:
-    check_round_trip(size, n_moves, seed)
-
-
-@pytest.mark.slow
-def test_a_hundred_thousand_solutions_are_read_back() -> None:
-    for seed in range(100_000):
-        check_round_trip(S3, seed % 32, seed)
 
 
 @fuzz

@@ -1,17 +1,13 @@
 """Long searches end when beams find a solution of the next threshold: it is optimal."""
 
-import math
-
 import numba
 import pytest
 
-from pdb_core.board_size import BoardSize
 from pdb_core.errors import TableFileDamagedError
-from pdb_core.puzzle import as_goal
-from solver import Limits, Solution, Solver
-from solver.beams.solutions import find_by_beams
-from solver.solution import check_replay
-from tests.solving import S4, database_for, node_counts, solvable_boards
+from solver import Solution, Solver
+from tests.solving import S4, database_for, node_counts, solvable_boards, solver_for
+
+(BOARD,) = solvable_boards(S4, 1, 8)
 
 
 def counts_before_the_last(solution: Solution) -> list[tuple[int, int, int]]:
@@ -26,8 +22,8 @@ def test_beams_replace_the_last_threshold(width: int, monkeypatch: pytest.Monkey
         solver = Solver(database)
         whole = [solver.solve(board) for board in boards]
         monkeypatch.setattr("solver.engine.division.LONG_NODES", 100)
-        monkeypatch.setattr("solver.solve._MOST_WIDTH", width)
-        monkeypatch.setattr("solver.solve._NODES_PER_BOARD", 1)
+        monkeypatch.setattr("solver.ida_star_solver._MOST_WIDTH", width)
+        monkeypatch.setattr("solver.ida_star_solver._NODES_PER_BOARD", 1)
         reports: list[int] = []
         found = [solver.solve(board, report=lambda at: reports.append(at.threshold)) for board in boards]
         n_replaced = 0
@@ -49,10 +45,9 @@ def test_beams_have_a_width_and_the_time_limit(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr("solver.engine.division.LONG_NODES", 0)
     widths_and_ends: list[tuple[int, float]] = []
     monkeypatch.setattr(
-        "solver.solve.find_by_beams", lambda *arguments: widths_and_ends.append((arguments[3], arguments[5]))
+        "solver.ida_star_solver.find_by_beams", lambda *arguments: widths_and_ends.append((arguments[3], arguments[5]))
     )
-    with database_for("555", "4x4", encoding="bits") as database:
-        Solver(database).solve(solvable_boards(S4, 1, 8)[0], limits=Limits(time_limit=1000))
+    solver_for("555", "4x4", "bits").solve(BOARD, limits=1000)
     widths, ends = zip(*widths_and_ends, strict=True)
     # Few nodes make narrow beams.
     assert min(widths) == 1
@@ -63,9 +58,9 @@ def test_beams_have_a_width_and_the_time_limit(monkeypatch: pytest.MonkeyPatch) 
 @pytest.mark.usefixtures("tiny_slices")
 def test_solution_below_a_searched_threshold_proves_damage(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("solver.engine.division.LONG_NODES", 0)
-    monkeypatch.setattr("solver.solve.find_by_beams", lambda *arguments: (1,) * (arguments[4] - 2))
-    with database_for("555", "4x4", encoding="bits") as database, pytest.raises(TableFileDamagedError):
-        Solver(database).solve(solvable_boards(S4, 1, 8)[0])
+    monkeypatch.setattr("solver.ida_star_solver.find_by_beams", lambda *arguments: (1,) * (arguments[4] - 2))
+    with pytest.raises(TableFileDamagedError):
+        solver_for("555", "4x4", "bits").solve(BOARD)
 
 
 @pytest.mark.usefixtures("tiny_slices")
@@ -75,19 +70,6 @@ def test_beams_are_compiled_only_if_there_is_time(
 ) -> None:
     kernel = numba.njit(lambda number: number)
     monkeypatch.setattr("solver.engine.division.LONG_NODES", 0)
-    monkeypatch.setattr("solver.solve.find_by_beams", lambda *_: kernel(None))
-    with database_for("555", "4x4", encoding="bits") as database:
-        assert Solver(database).solve(solvable_boards(S4, 1, 8)[0], limits=time_limit).optimal
+    monkeypatch.setattr("solver.ida_star_solver.find_by_beams", lambda *_: kernel(None))
+    assert solver_for("555", "4x4", "bits").solve(BOARD, limits=time_limit).optimal
     assert bool(kernel.signatures) is is_compiled
-
-
-@pytest.mark.parametrize("size", [(3, 2), (2, 5), (5, 3), (5, 5), (6, 4), (8, 2), (9, 2)])
-def test_beams_solve_boards_of_any_shape_and_goal(size: tuple[int, int]) -> None:
-    board_size = BoardSize(*size)
-    for name in ("blank-last", "blank-first", "snail"):
-        goal = as_goal(name, board_size)
-        for board in solvable_boards(board_size, 2, 23, name):
-            tiles = find_by_beams(board, goal, board_size, 300, 500, math.inf, None)
-            assert (tiles is None) == (max(size) > 8)
-            if tiles is not None:
-                check_replay(board, tiles, goal, board_size)

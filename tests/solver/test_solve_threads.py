@@ -9,18 +9,11 @@ from itertools import count, pairwise
 from typing import Any
 from unittest import mock
 
-import numpy as np
 import pytest
 
-from pdb_core.errors import InputError
-from pdb_core.puzzle import Tiles
 from solver import Iteration, Limits, WorkerPool
 from solver.engine import stack
-from solver.engine.frontier import Frontier
-from solver.engine.layout import FOUND, GENERATED, N_COUNTERS, PAUSED, SOLUTIONS
-from solver.engine.threads import ThresholdSearch, Wanted
 from solver.engine.worker_pool import in_parallel
-from solver.progress import Clock
 from tests.failing import failing
 from tests.solving import HARDEST_8, S4, divide_early, hard_board, node_counts, solvable_boards, solver_for
 
@@ -112,13 +105,6 @@ def test_searches_that_are_interrupted_keep_no_memory() -> None:
 # Limits and interrupts
 
 
-@pytest.mark.tiny
-@pytest.mark.parametrize(("seconds", "nodes"), [(-0.1, None), (float("nan"), None), (None, -1)])
-def test_limits_below_zero_are_refused(seconds: float | None, nodes: int | None) -> None:
-    with pytest.raises(InputError, match=r"(time_limit|max_nodes) is (-0\.1|nan|-1); give"):
-        Limits(seconds, nodes)
-
-
 @pytest.mark.usefixtures("tiny_slices")
 @pytest.mark.parametrize(("n_workers", "divide_above"), [(0, 1 << 40), (2, 1 << 40), (0, 100)])
 @pytest.mark.parametrize("limits", [Limits(max_nodes=50_000), Limits(time_limit=0.3)])
@@ -127,8 +113,7 @@ def test_limits_end_a_search_with_a_lower_bound(
 ) -> None:
     divide_early(monkeypatch, divide_above, 20_000, 0.1)
     solver = solver_for("663", "4x4", "bits")
-    with WorkerPool(n_workers) as workers:
-        pool = workers if n_workers else None
+    with WorkerPool(n_workers) as pool:
         solver.solve(hard_board(), limits=Limits(max_nodes=50_000))  # compiles the kernel of divisions
         start = time.perf_counter()
         found = solver.solve(hard_board(), limits=limits, pool=pool)
@@ -170,62 +155,22 @@ def test_report_gets_rising_thresholds_and_can_end_the_search_soon() -> None:
 # Callbacks
 
 
-class EndlessStack:
-    """Stack without end: with solutions only, or without any."""
-
-    item, n_nodes, engine = 0, 0, mock.Mock()
-
-    def __init__(self, status: int) -> None:
-        self.counters, self.status = np.zeros(N_COUNTERS, dtype=np.int64), status
-
-    def search(self, *_limits: int, **_options: bool) -> int:
-        time.sleep(0.0001)
-        self.counters[[GENERATED, SOLUTIONS]] += 1, self.status == FOUND
-        return self.status
-
-    def split(self, other: "EndlessStack") -> None:
-        other.n_nodes = 2
-
-    def tiles_to_goal(self, _board: Tiles) -> tuple[int, ...]:
-        return (1,)
-
-    def ignore(self, *_arguments: object) -> None:
-        pass
-
-    pause = reserve = ignore
-
-
-@pytest.mark.tiny
-def test_slow_listing_keeps_the_time_limit() -> None:
-    """Workers find solutions faster than the callback takes them."""
+@pytest.mark.usefixtures("tiny_slices")
+def test_slow_listing_keeps_the_time_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Workers find the 40 solutions faster than the callback takes them."""
+    monkeypatch.setattr("solver.engine.threads._MOST_UNLISTED", 2)
     listed: list[tuple[int, ...]] = []
 
     def list_slowly(tiles: tuple[int, ...]) -> None:
+        time.sleep(0.02)
         listed.append(tiles)
-        # 100 in 0.2 s, and 16 that wait, with one of each thread.
-        assert len(listed) < 120
-        time.sleep(0.002)
 
-    own: Any = EndlessStack(PAUSED)
-    own.n_nodes = 2
-    frontier = Frontier(HARDEST_8, own, 31)
-    stacks: Any = mock.Mock(slice_nodes=8, take=lambda: EndlessStack(FOUND))
-    search = ThresholdSearch(stacks, frontier, wanted=Wanted(finds_all=True, listed=list_slowly))
     with WorkerPool(2) as pool:
-        search.search(own, Clock(Limits(time_limit=0.2)), pool)
-    assert not frontier.is_empty
-    # Each that is found is listed, and counted once.
-    assert 0 < len(listed) == frontier.counts[2]
-
-
-@pytest.mark.tiny
-def test_known_solution_ends_a_search_for_one() -> None:
-    own: Any = EndlessStack(PAUSED)
-    own.n_nodes = 2
-    frontier = Frontier(HARDEST_8, own, 31)
-    frontier.tiles = (1,)
-    ThresholdSearch(mock.Mock(slice_nodes=8), frontier).search(own, Clock(Limits(time_limit=10)))
-    assert frontier.generated == 0
+        solver = solver_for("1,2/3,6/4,7/5,8", "3x3")
+        found = solver.solve_all(HARDEST_8, limits=0.3, pool=pool, listed=list_slowly)
+    assert not found.is_complete
+    # Each that is found is listed, and counted once: 15 in the time, and those that wait.
+    assert found.n_solutions == len(set(listed)) < 22
 
 
 @pytest.mark.usefixtures("tiny_slices")

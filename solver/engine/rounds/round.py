@@ -13,6 +13,7 @@ from pdb_core.layout import Blocks
 from pdb_core.ranking import label_bits_of
 from pdb_core.types import Int64s
 from pdb_query.lookup import LookupTables
+from solver.board_arrays import Bytes, Uint32s
 from solver.engine.engine import KeptArrays
 from solver.engine.layout import EngineTables
 from solver.engine.rounds.shared_kernels import (
@@ -25,8 +26,6 @@ from solver.engine.rounds.shared_kernels import (
 )
 from solver.engine.sums import DatabaseSums, Sum
 
-Bytes = npt.NDArray[np.uint8]
-Nodes = npt.NDArray[np.uint32]
 # Returns the states and distances of units of boards, int64[m, units] each, by database, view and patterns.
 Probe = Callable[[DatabaseSums, int, Sequence[int]], tuple[Int64s, Int64s]]
 
@@ -57,7 +56,7 @@ class Round:
     name: str
     suits: Callable[[BoardSize, Sequence[Sum]], bool]
     arrange: Callable[[BoardSize, Sequence[Sum], KeptArrays], Arranged]
-    fill: Callable[[EngineTables, Any, Sequence[Sum], Bytes, Probe, Nodes], None]
+    fill: Callable[[EngineTables, Any, Sequence[Sum], Bytes, Probe, Uint32s], None]
 
 
 def after_board(size: BoardSize, sums: Sequence[Sum], column: int, n_each: int) -> Int64s:
@@ -114,7 +113,7 @@ def jumps(width: int) -> npt.NDArray[np.uint16]:
 
 
 @lru_cache(maxsize=8)
-def cell_set_records(blocks: Blocks) -> npt.NDArray[np.uint8]:
+def cell_set_records(blocks: Blocks) -> Bytes:
     """Return the records of the cell sets of a pattern: uint8[n_sets, SET_BYTES]."""
     records = np.zeros((blocks.n_sets, SET_BYTES), dtype=np.uint8)
     records[:, :4] = blocks.first_block[:-1].astype(np.uint32).view(np.uint8).reshape(blocks.n_sets, -1)

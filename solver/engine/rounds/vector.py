@@ -1,23 +1,20 @@
 """Vector rounds, see `vector_kernels`."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from pdb_core.board_size import BoardSize
 from pdb_core.layout import pattern_blocks
 from pdb_core.types import N_MOVES, Int64s
 from pdb_query import records
-from solver.board_arrays import blank_moves
+from solver.board_arrays import Bytes, Uint32s, Uint64s, blank_moves
 from solver.engine.engine import KeptArrays, first_column_after_slacks, slack_rows
 from solver.engine.layout import EngineTables
 from solver.engine.rounds import vector_kernels as kernels
 from solver.engine.rounds.round import (
     Arranged,
-    Bytes,
-    Nodes,
     Probe,
     Round,
     cells_and_digits,
@@ -65,13 +62,14 @@ def _arrange(size: BoardSize, sums: Sequence[Sum], arrays: KeptArrays) -> Arrang
         order[f] = np.argsort(is_far, kind="stable")
         n_far[f] = np.cumsum(is_far[order[f]])
         rows[order[f], kernels.FAR_COLUMN + f] = np.where(is_far[order[f]], kernels.DIGITS - 1 + n_far[f], -1)
+    sizes = {n_tiles for (tables, _), _, _ in sums for n_tiles in tables.n_tiles.tolist()}
     round_tables = kernels.VectorTables(
         sum_order=order,
         n_far=n_far,
         n_far_columns=int(n_far.max()),
         all_cells=(1 << size.n_cells) - 1,
         between=(1 << (size.width - 1)) - 1,
-        sets=arrays.address(_cell_sets(size, sums)),
+        sets=arrays.address(cell_set_entries(size, sizes)),
         jumps=arrays.address(jumps(kernels.MAX_VECTOR_WIDTH)),
     )
     return Arranged(round_tables, rows, int(column), kernels.DIGITS + len(sums))
@@ -102,11 +100,11 @@ def _fill_sum(row: Int64s, of_sum: Sum, size: BoardSize, column: int, arrays: Ke
         fields[kernels.FIRST_DIGIT] = first_digit(int(tables.n_tiles[pattern]))
 
 
-def _cell_sets(size: BoardSize, sums: Sequence[Sum]) -> npt.NDArray[np.uint64]:
-    """Return the entries of all cell sets of the patterns' sizes, by mask: uint64[1 << MAX_VECTOR_CELLS]."""
+def cell_set_entries(size: BoardSize, sizes: Iterable[int]) -> Uint64s:
+    """Return the entries of all cell sets of patterns of some sizes, by mask: uint64[1 << MAX_VECTOR_CELLS]."""
     sets = np.zeros(1 << kernels.MAX_VECTOR_CELLS, dtype=np.uint64)
     shifts = kernels.BLOCK_BITS + kernels.REGION_BITS * np.arange(size.n_cells, dtype=np.uint64)
-    for n_tiles in {n_tiles for (tables, _), _, _ in sums for n_tiles in tables.n_tiles.tolist()}:
+    for n_tiles in sizes:
         blocks = pattern_blocks(size, n_tiles)
         numbers = blocks.region_numbers & ((1 << kernels.REGION_BITS) - 1)
         regions = np.bitwise_or.reduce(numbers.astype(np.uint64) << shifts, axis=1)
@@ -115,7 +113,7 @@ def _cell_sets(size: BoardSize, sums: Sequence[Sum]) -> npt.NDArray[np.uint64]:
 
 
 def _fill(
-    tables: EngineTables, _round_tables: Any, sums: Sequence[Sum], _boards: Bytes, probe: Probe, nodes: Nodes
+    tables: EngineTables, _round_tables: Any, sums: Sequence[Sum], _boards: Bytes, probe: Probe, nodes: Uint32s
 ) -> None:
     for row, lookup_tables, unit, pattern, states, values in units_of(tables, sums, probe):
         cells, digits = cells_and_digits(lookup_tables, pattern, states, tables.n_cells)

@@ -4,22 +4,19 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from pdb_core.board_size import BoardSize
 from pdb_core.layout import pattern_blocks
 from pdb_core.ranking import cell_set_ranks
 from pdb_core.types import N_MOVES, Int64s
 from pdb_query import records
-from solver.board_arrays import blank_moves
+from solver.board_arrays import Bytes, Uint32s, blank_moves
 from solver.engine import layout as mem
 from solver.engine.engine import Array, KeptArrays, first_column_after_slacks, slack_rows
 from solver.engine.layout import EngineTables
 from solver.engine.rounds import wide_kernels as wide
 from solver.engine.rounds.round import (
     Arranged,
-    Bytes,
-    Nodes,
     Probe,
     Round,
     after_board,
@@ -36,7 +33,7 @@ from solver.vectors.vectors import address_of
 _N_EDGES = N_MOVES << wide.CELL_BITS
 
 
-class _Joined(dict[Any, int]):
+class Joined(dict[Any, int]):
     """Arrays, one behind the other, and where each begins, by its key."""
 
     def __init__(self, first: Array) -> None:
@@ -71,8 +68,8 @@ def _arrange(size: BoardSize, sums: Sequence[Sum], arrays: KeptArrays) -> Arrang
     *rows[:, wide.FIRST_UNIT], n_columns = after_board(size, sums, column, 2)
     fields = np.zeros((len(sums), wide.N_WIDE_FIELDS, wide.MAX_UNITS), dtype=np.uint32)
     unit_of_tile = np.zeros((len(sums), TILES_BYTES // 4), dtype=np.uint32)
-    edges, set_ranks = _Joined(np.empty(0, dtype=np.uint32)), _Joined(np.empty(0, dtype=np.int32))
-    sets = _Joined(np.empty((0, SET_BYTES), dtype=np.uint8))
+    edges, set_ranks = Joined(np.empty(0, dtype=np.uint32)), Joined(np.empty(0, dtype=np.int32))
+    sets = Joined(np.empty((0, SET_BYTES), dtype=np.uint8))
     for s, ((tables, views), view, patterns) in enumerate(sums):
         shift = 0 if tables.is_bits else 3
         rows[s, wide.N_UNITS] = len(patterns)
@@ -107,7 +104,7 @@ def _arrange(size: BoardSize, sums: Sequence[Sum], arrays: KeptArrays) -> Arrang
     return Arranged(round_tables, rows, int(n_columns), n_list_columns, column)
 
 
-def _edges(size: BoardSize, cell_map: Int64s) -> npt.NDArray[np.uint32]:
+def _edges(size: BoardSize, cell_map: Int64s) -> Uint32s:
     """Return the edges of a view, see `WideTables`."""
     edge_cells, _ = blank_moves(size)
     edges = np.zeros(_N_EDGES, dtype=np.uint32)
@@ -116,7 +113,7 @@ def _edges(size: BoardSize, cell_map: Int64s) -> npt.NDArray[np.uint32]:
 
 
 def _fill(
-    tables: EngineTables, _round_tables: Any, sums: Sequence[Sum], _boards: Bytes, probe: Probe, nodes: Nodes
+    tables: EngineTables, _round_tables: Any, sums: Sequence[Sum], _boards: Bytes, probe: Probe, nodes: Uint32s
 ) -> None:
     for row, lookup_tables, unit, pattern, states, values in units_of(tables, sums, probe):
         column = row[wide.FIRST_UNIT] + 2 * unit
