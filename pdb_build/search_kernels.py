@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from pdb_core.bit_kernels import popcount, trailing_zeros
+from pdb_core.bit_kernels import popcount, trailing_zeros, transpose_bits
 from pdb_core.jit import kernel
 from pdb_core.layout_kernels import Transitions
 from pdb_core.types import Int64s
@@ -228,22 +228,6 @@ def add_bits(blocks: Any, level: LevelRows, bits: Any) -> None:
         if level.n_active[block] != 0:
             for w in range(bits.shape[1]):
                 bits[i, w] |= level.bits[block, w]
-
-
-@kernel
-def transpose_bits(square: Any) -> None:
-    """Transpose 64x64 bits: exchange bit j of `square[i]` and bit i of `square[j]`; uint64[64], mutated."""
-    mask = np.uint64(0x00000000FFFFFFFF)
-    shift = 32
-    while shift != 0:
-        for i in range(64):
-            if i & shift == 0:
-                lower, upper = square[_at(i)], square[_at(i + shift)]
-                change = ((lower >> np.uint64(shift)) ^ upper) & mask
-                square[_at(i)] = lower ^ (change << np.uint64(shift))
-                square[_at(i + shift)] = upper ^ change
-        shift >>= 1
-        mask ^= mask << np.uint64(shift)
 
 
 @kernel

@@ -13,7 +13,7 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from pdb_core.jit import JIT_DISABLED
+from pdb_core.jit import JIT_DISABLED, kernel
 
 if JIT_DISABLED:
 
@@ -135,3 +135,37 @@ else:
 
 # Return the unsigned number of 8, 16 or 32 bits at an address (int64).
 load_byte, load_half, load_word = (_loader(bits) for bits in (8, 16, 32))
+
+
+@kernel
+def transpose_bits(square: Any) -> None:
+    """Transpose 64x64 bits: exchange bit j of `square[i]` and bit i of `square[j]`; uint64[64], mutated."""
+    mask = np.uint64(0x00000000FFFFFFFF)
+    shift = 32
+    while shift != 0:
+        for first in range(0, 64, 2 * shift):
+            for i in range(first, first + shift):
+                lower, upper = square[np.uint64(i)], square[np.uint64(i + shift)]
+                change = ((lower >> np.uint64(shift)) ^ upper) & mask
+                square[np.uint64(i)] = lower ^ (change << np.uint64(shift))
+                square[np.uint64(i + shift)] = upper ^ change
+        shift >>= 1
+        mask ^= mask << np.uint64(shift)
+
+
+@kernel
+def transpose_rows(bits: Any, rows: Any, first_word: int) -> None:
+    """Write each column of some rows of bits into a row, from `first_word` on.
+
+    bits  uint64[64 * m, r]
+    rows  uint64[n, w]       n <= 64 * r; mutated
+    """
+    square = np.empty(64, dtype=np.uint64)
+    for w in range(bits.shape[1]):
+        n = min(64, rows.shape[0] - 64 * w)
+        for group in range(bits.shape[0] >> 6):
+            for i in range(64):
+                square[i] = bits[64 * group + i, w]
+            transpose_bits(square)
+            for j in range(n):
+                rows[64 * w + j, first_word + group] = square[j]

@@ -12,13 +12,21 @@ import numpy.typing as npt
 from pdb_core.arguments import FilePath, as_count, as_path, as_threads, check_functions, check_kind, located
 from pdb_core.board_size import BoardSize, SizeLike, as_size
 from pdb_core.encoding import Cost, Encoding
-from pdb_core.errors import BoardError, InputError, TableFileDamagedError, TableMismatchError, UnsolvableError
+from pdb_core.errors import (
+    BoardError,
+    InputError,
+    MemoryLimitError,
+    TableFileDamagedError,
+    TableMismatchError,
+    UnsolvableError,
+)
 from pdb_core.pattern import Partition
 from pdb_core.puzzle import Board, BoardLike, Tiles, as_array, as_goal, format_board, goal_name, why_unsolvable
 from pdb_core.ranking import PatternIndex
 from pdb_core.schema import Header, PatternHeader
 from pdb_core.shared_tables import tiles_stood_for
 from pdb_core.symmetry import BoardMapping, mappings_between
+from pdb_query.arrangement_rows import ArrangementRows, arrangement_rows
 from pdb_query.lookup import LookupTables, SumViews, lookup_tables, probe_distances, sum_views
 from pdb_query.lookup_kernels import add_up, check_boards
 from pdb_query.probes import BatchProbe, Probe
@@ -60,7 +68,8 @@ class Database:
         self._tables: LookupTables | None = lookup_tables(
             header.spec, header.uses, memory, [entry.offset for entry in header.patterns]
         )
-        self._load: LoadMode = load
+        self.load: LoadMode = load
+        self._rows: ArrangementRows | None = None
         # Not of a method: the database would then hold itself, and its file stay mapped until the garbage is collected.
         self._views_of = lru_cache(maxsize=64)(partial(_views, header))
 
@@ -70,7 +79,7 @@ class Database:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the path: the process that reads it opens the file."""
-        return partial(open_database, load=self._load), (self.path.absolute(),)
+        return partial(open_database, load=self.load), (self.path.absolute(),)
 
     def __enter__(self) -> "Database":
         return self
@@ -80,7 +89,7 @@ class Database:
 
     def close(self) -> None:
         """Release the tables; arrays that were returned stay valid. Lookups afterwards raise `InputError`."""
-        self._tables = None
+        self._tables = self._rows = None
 
     @property
     def lookup_tables(self) -> LookupTables:
@@ -88,6 +97,20 @@ class Database:
         if self._tables is None:
             raise InputError(f"the database {self.path} is closed")
         return self._tables
+
+    def arrangement_rows(self) -> ArrangementRows:
+        """Return a copy of tables in bits with a row for each arrangement, made at the first call.
+
+        Raises `InputError` if the database is closed, `MemoryLimitError` if there is too little memory.
+        """
+        if self._rows is None:
+            try:
+                self._rows = arrangement_rows(self.size, self.lookup_tables)
+            except (MemoryError, OSError) as error:
+                raise MemoryLimitError(
+                    f"{self.path} is in memory, and a second copy for fast searches does not fit; use the load mode map"
+                ) from error
+        return self._rows
 
     def mappings(self, goal: BoardLike | None = None) -> tuple[BoardMapping, ...]:
         """Return all symmetries that map boards with `goal` to boards of this database.

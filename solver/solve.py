@@ -99,7 +99,12 @@ class Solver(IdaStarSolver):
         for other in opened[1:]:
             other.check_size(database.size)
         heuristics = [
-            DatabaseSums(other.lookup_tables, other.views(database.goal, reflects=reflects)) for other in opened
+            DatabaseSums(
+                other.lookup_tables,
+                other.views(database.goal, reflects=reflects),
+                other.arrangement_rows if other.load == "huge" else None,
+            )
+            for other in opened
         ]
         source = " or ".join(str(other.path) for other in opened)
         super().__init__(

@@ -15,7 +15,7 @@ from pdb_core.puzzle import BoardLike, Tiles, random_boards
 from pdb_core.types import BLANK
 from pdb_query import Database, open_database, read_instances
 from solver import Iteration, Solver, replay
-from solver.engine.database_engine import CATALOGUE, SCALAR, VECTOR, WIDE, database_engine
+from solver.engine.database_engine import CATALOGUE, ROWS, SCALAR, VECTOR, WIDE, database_engine
 from solver.engine.search import IdaStar
 from solver.engine.sums import DatabaseSums
 from solver.pruning.fsm import find_duplicates, pruning_fsm
@@ -95,12 +95,18 @@ def node_counts(iterations: Iterable[Iteration]) -> list[tuple[int, int, int]]:
     return [(i.threshold, i.generated, i.expanded) for i in iterations]
 
 
-ROUNDS = {kind.name: kind for kind in (VECTOR, CATALOGUE, WIDE, SCALAR)}
+ROUNDS = {kind.name: kind for kind in (VECTOR, ROWS, CATALOGUE, WIDE, SCALAR)}
 
 
 def engine_for(databases: Sequence[Database], max_duplicate: int = 12, **options: object) -> IdaStar:
     """Return IDA* with databases, for the goal of the first; `options` are those of `database_engine`."""
-    heuristics = [DatabaseSums(database.lookup_tables, database.views(databases[0].goal)) for database in databases]
+    in_rows = ROWS in options.get("rounds", ())  # type: ignore[operator]
+    heuristics = [
+        DatabaseSums(
+            database.lookup_tables, database.views(databases[0].goal), database.arrangement_rows if in_rows else None
+        )
+        for database in databases
+    ]
     return IdaStar(database_engine(databases[0].size, heuristics, pruning_fsm(max_duplicate), **options))  # type: ignore[arg-type]
 
 

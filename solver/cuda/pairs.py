@@ -40,7 +40,7 @@ def _suits(size: BoardSize, sums: Sequence[Sum]) -> bool:
             and sorted(tables.n_tiles[list(patterns)].tolist()) == [7, 8]
             and 8 * len(tables.memory) <= 1 << 32
             and all((views.cell_maps[views.view_of_unit[view, pattern]] == cells).all() for pattern in patterns)
-            for ((tables, views), view, patterns), cells in zip(sums, _VIEWS, strict=True)
+            for ((tables, views, _), view, patterns), cells in zip(sums, _VIEWS, strict=True)
         )
         and sums[0][0] is sums[1][0]
     )

@@ -33,7 +33,7 @@ def _suits(size: BoardSize, sums: Sequence[Sum]) -> bool:
         and len(distinct_units(sums)) <= kernels.MAX_UNITS
         and all(
             tables.is_bits == 1 and tables.counts_every_move == 0 and tables.n_tiles.max() <= MAX_TILES
-            for (tables, _), _, _ in sums
+            for (tables, *_), _, _ in sums
         )
     )
 
@@ -62,7 +62,7 @@ def unit_tables(engine: DatabaseEngine) -> kernels.UnitTables:
     table, first_bits = _copied(engine)
     small[at_goal : at_goal + size.n_cells] = engine.goal
     for u, unit in enumerate(units.values()):
-        (tables, views), view, pattern, tiles = unit
+        (tables, views, _), view, pattern, tiles = unit
         k = len(tiles)
         ranks = cell_set_ranks(size.n_cells, k)
         small[MAX_TILES * u :][:k] = tiles

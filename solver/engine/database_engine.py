@@ -16,7 +16,7 @@ from solver.engine.engine import NO_LAST, Engine, KeptArrays, Roots, engine_tabl
 from solver.engine.rounds.catalogue import CATALOGUE
 from solver.engine.rounds.round import Round
 from solver.engine.rounds.scalar import SCALAR
-from solver.engine.rounds.vector import VECTOR
+from solver.engine.rounds.vector import ROWS, VECTOR
 from solver.engine.rounds.wide import WIDE
 from solver.engine.sums import DatabaseSums, Sum, sums_of
 from solver.pruning.fsm import PruningFsm
@@ -80,7 +80,7 @@ def database_engine(
     """
     sums = sums_of(heuristics)
     # Catalogue rounds look up a table once for all sums. With two sums, wide rounds are faster.
-    fastest = (VECTOR, WIDE, CATALOGUE, SCALAR) if len(sums) <= 2 else (VECTOR, CATALOGUE, WIDE, SCALAR)
+    fastest = (ROWS, VECTOR, *((WIDE, CATALOGUE) if len(sums) <= 2 else (CATALOGUE, WIDE)), SCALAR)
     kind = next(kind for kind in rounds or fastest if kind.suits(size, sums))
     arrays = KeptArrays()
     round_tables, rows, *columns = kind.arrange(size, sums, arrays)

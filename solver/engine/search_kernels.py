@@ -15,7 +15,7 @@ from solver.engine.layout import EngineTables, StackMemory
 from solver.engine.rounds.catalogue_kernels import CatalogueTables, catalogue_round
 from solver.engine.rounds.scalar_kernels import BYTE, UnitTables, scalar_round
 from solver.engine.rounds.shared_kernels import on_stack
-from solver.engine.rounds.vector_kernels import VectorTables, vector_round
+from solver.engine.rounds.vector_kernels import RowTables, VectorTables, row_round, vector_round
 from solver.engine.rounds.wide_kernels import WideTables, wide_round
 from solver.vectors import vector_kernels as v
 
@@ -24,6 +24,7 @@ from solver.vectors import vector_kernels as v
 # moves left. Wings add their own.
 ROUNDS: dict[type, Any] = {
     VectorTables: vector_round,
+    RowTables: row_round,
     WideTables: wide_round,
     CatalogueTables: catalogue_round,
     UnitTables: scalar_round,

@@ -1,18 +1,23 @@
 """The sums of a search with databases. A *unit* is one pattern of a sum, looked up through one view of the board."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
+from pdb_query.arrangement_rows import ArrangementRows
 from pdb_query.lookup import LookupTables, SumViews
 
 
 class DatabaseSums(NamedTuple):
-    """Sums of one database: its tables, and the views of boards through its symmetries."""
+    """Sums of one database: its tables, and the views of boards through its symmetries.
+
+    rows  returns the tables in rows, if boards of up to 16 cells are to be searched with those
+    """
 
     tables: LookupTables
     views: SumViews
+    rows: Callable[[], ArrangementRows] | None = None
 
     def sums(self) -> list[tuple[int, tuple[int, ...]]]:
         """Return each sum of the search: a view, and the patterns of a partition, or one pattern if every move counts.

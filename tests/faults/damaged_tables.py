@@ -35,7 +35,7 @@ from pdb_query.lookup import lookup_tables
 from pdb_query.table_file import LOAD_MODES
 from solver import Checkpoint, GraphSolver, Iteration, Limits, Solver, WorkerPool, replay
 from solver.algorithms import A_STAR, GREEDY, WEIGHTED_A_STAR
-from solver.engine.database_engine import CATALOGUE, SCALAR, VECTOR, WIDE, DatabaseEngine
+from solver.engine.database_engine import CATALOGUE, ROWS, SCALAR, VECTOR, WIDE, DatabaseEngine
 from solver.engine.rounds.round import Round
 from solver.engine.search import IdaStar
 from solver.engine.threads import Wanted
@@ -62,7 +62,7 @@ SAMPLES = rows("""
 1,2,3/4,5,6/7,8,9 | 2x5 | bits | additive
 78 | 4x4 | bits | additive
 """)
-KINDS = (VECTOR, WIDE, CATALOGUE, SCALAR)
+KINDS = (VECTOR, ROWS, WIDE, CATALOGUE, SCALAR)
 _PATIENCE_S = 60.0
 _MEMORY_BYTES = 4_000_000_000
 # The seconds are far more than a search up to the limit of nodes takes.

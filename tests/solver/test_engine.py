@@ -7,7 +7,7 @@ from pdb_core.board_size import BoardSize
 from pdb_core.encoding import ENCODINGS, Encoding
 from pdb_core.puzzle import blank_last
 from solver import replay
-from solver.engine.database_engine import CATALOGUE, SCALAR, VECTOR, WIDE
+from solver.engine.database_engine import CATALOGUE, ROWS, SCALAR, VECTOR, WIDE
 from solver.engine.sums import DatabaseSums, sums_of
 from solver.pruning.fsm import LARGE_BOARD_LENGTH
 from solver.textbook import ida_star as textbook_ida_star
@@ -43,7 +43,7 @@ def test_complete_thresholds_have_the_nodes_of_the_textbook(max_duplicate: int, 
             textbook = textbook_ida_star(board, lambda at: database.probe(at).h, goal, pruned=duplicates)
             expected = node_counts(textbook.thresholds)
             for batch in (1, 5, 64):
-                for kind in (VECTOR, WIDE, SCALAR):
+                for kind in (VECTOR, ROWS, WIDE, SCALAR):
                     ida_star = engine_for([database], max_duplicate, batch=batch, rounds=(kind, SCALAR))
                     result = ida_star.search(board)
                     assert replay(board, result.moves, goal, S3)
@@ -57,6 +57,8 @@ def test_complete_thresholds_have_the_nodes_of_the_textbook(max_duplicate: int, 
 TABLES_OF_ROUNDS = rows("""
 vector | 3x2 | blank-first | 1,2/3,4,5 bits
 vector | 2x4 | blank-last | 1,2,3/4,5,6,7 bits
+rows | 2x4 | blank-first | 1,2,3/4,5,6,7 bits
+rows | 3x3 | 1 2 3/4 0 5/6 7 8 | 1,2,3/4,5,6/7,8 bits
 vector | 3x3 | 1 2 3/4 0 5/6 7 8 | 1,2,3/4,5,6/7,8 bits
 vector | 4x4 | blank-last | 663 bits; 555 bits; 1,2,3,4/5,6,7,8/9,10,11/12,13,14,15 bits
 wide | 3x3 | 1 2 3/4 0 5/6 7 8 | 1,2,3/4,5,6/7,8 bytes

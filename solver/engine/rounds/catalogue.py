@@ -60,7 +60,7 @@ def _suits(size: BoardSize, sums: Sequence[Sum]) -> bool:
             tables.is_bits == 1
             and tables.n_tiles.max() <= kernels.MAX_CATALOGUE_TILES
             and (tables.counts_every_move == 0 or size.n_cells - tables.n_tiles.min() <= MAX_REGIONS)
-            for (tables, _), _, _ in sums
+            for (tables, *_), _, _ in sums
         )
     )
 
@@ -116,7 +116,7 @@ def _fill(
 
 def _fill_unit(row: Int64s, unit: Unit, size: BoardSize, arrays: KeptArrays) -> None:
     """Fill the fields of a unit."""
-    (tables, views), pattern, n_tiles = unit.heuristic, unit.pattern, len(unit.unit_tiles)
+    (tables, views, _), pattern, n_tiles = unit.heuristic, unit.pattern, len(unit.unit_tiles)
     cell_map = views.cell_maps[views.view_of_unit[unit.view, pattern]]
     ranks = cell_set_ranks(size.n_cells, n_tiles)
     cost: Cost = "every-move" if tables.counts_every_move else "additive"

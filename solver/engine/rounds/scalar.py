@@ -28,7 +28,7 @@ def unit_tables(size: BoardSize, sums: Sequence[Sum]) -> UnitTables:
     none = np.empty(0, dtype=np.int64)
     records, unit_maps, unit_of_tile, cell_maps = [none], [none], [none], [none.reshape(0, size.n_cells)]
     first_units = [0]
-    for (tables, views), view, patterns in sums:
+    for (tables, views, _), view, patterns in sums:
         chosen, first = list(patterns), first_units[-1]
         rows = tables.records.reshape(-1, RECORD_FIELDS)[chosen]
         rows[:, TABLE_BIT] += 8 * tables.memory.ctypes.data

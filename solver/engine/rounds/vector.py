@@ -1,6 +1,7 @@
-"""Vector rounds, see `vector_kernels`."""
+"""Vector rounds, see `vector_kernels`, with tables as in a file or in rows."""
 
 from collections.abc import Iterable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ from pdb_core.board_size import BoardSize
 from pdb_core.layout import pattern_blocks
 from pdb_core.types import N_MOVES, Int64s
 from pdb_query import records
+from pdb_query.arrangement_rows import ArrangementRows
 from solver.board_arrays import Bytes, Uint32s, Uint64s, blank_moves
 from solver.engine.engine import KeptArrays, first_column_after_slacks, slack_rows
 from solver.engine.layout import EngineTables
@@ -42,18 +44,22 @@ def _suits(size: BoardSize, sums: Sequence[Sum]) -> bool:
             and 8 * len(tables.memory) <= 1 << 32
             # All units of a sum have one view.
             and len(views.cell_maps) == views.n_sums
-            for (tables, views), _, _ in sums
+            for (tables, views, _), _, _ in sums
         )
     )
 
 
-def _arrange(size: BoardSize, sums: Sequence[Sum], arrays: KeptArrays) -> Arranged:
+def _suits_in_rows(size: BoardSize, sums: Sequence[Sum]) -> bool:
+    return all(heuristic.rows is not None for heuristic, _, _ in sums) and _suits(size, sums)
+
+
+def _arrange(size: BoardSize, sums: Sequence[Sum], arrays: KeptArrays, *, in_rows: bool) -> Arranged:
     """Return the tables of vector rounds."""
     most_units = max(len(patterns) for _, _, patterns in sums)
     rows = slack_rows(len(sums), kernels.FIRST_UNIT + most_units * kernels.UNIT_FIELDS)
     column = first_column_after_slacks(len(sums))
     for row, one in zip(rows, sums, strict=True):
-        _fill_sum(row, one, size, column, arrays)
+        _fill_sum(row, one, size, column, arrays, _rows_of(one, arrays) if in_rows else _blocks_of(one))
         column = row[kernels.UNIT_DIGITS] + row[kernels.N_UNITS]
     # The order of the sums, and the far columns: the list has those of the sums that were looked up.
     order, n_far = np.zeros((2, len(sums)), dtype=np.int64), np.zeros((2, len(sums)), dtype=np.int64)
@@ -62,8 +68,8 @@ def _arrange(size: BoardSize, sums: Sequence[Sum], arrays: KeptArrays) -> Arrang
         order[f] = np.argsort(is_far, kind="stable")
         n_far[f] = np.cumsum(is_far[order[f]])
         rows[order[f], kernels.FAR_COLUMN + f] = np.where(is_far[order[f]], kernels.DIGITS - 1 + n_far[f], -1)
-    sizes = {n_tiles for (tables, _), _, _ in sums for n_tiles in tables.n_tiles.tolist()}
-    round_tables = kernels.VectorTables(
+    sizes = {n_tiles for (tables, *_), _, _ in sums for n_tiles in tables.n_tiles.tolist()}
+    round_tables = (kernels.RowTables if in_rows else kernels.VectorTables)(
         sum_order=order,
         n_far=n_far,
         n_far_columns=int(n_far.max()),
@@ -75,13 +81,29 @@ def _arrange(size: BoardSize, sums: Sequence[Sum], arrays: KeptArrays) -> Arrang
     return Arranged(round_tables, rows, int(column), kernels.DIGITS + len(sums))
 
 
-def _fill_sum(row: Int64s, of_sum: Sum, size: BoardSize, column: int, arrays: KeptArrays) -> None:
+def _blocks_of(of_sum: Sum) -> ArrangementRows:
+    """Return the tables of a sum as in a file, where blocks are the rows, and arrangements are in them."""
+    tables = of_sum[0].tables
+    fields = tables.records.reshape(-1, records.RECORD_FIELDS)
+    return ArrangementRows(tables.memory, fields[:, records.TABLE_BIT], fields[:, records.BLOCK_BITS])
+
+
+def _rows_of(of_sum: Sum, arrays: KeptArrays) -> ArrangementRows:
+    assert of_sum[0].rows is not None
+    rows = of_sum[0].rows()
+    arrays.append(rows.memory)
+    return rows
+
+
+def _fill_sum(
+    row: Int64s, of_sum: Sum, size: BoardSize, column: int, arrays: KeptArrays, rows: ArrangementRows
+) -> None:
     """Fill the fields of a sum, its columns from `column` on."""
-    (tables, views), view, patterns = of_sum
+    (tables, views, _), view, patterns = of_sum
     cell_map = views.cell_maps[view]
     row[kernels.N_UNITS], row[kernels.CELL_SETS] = len(patterns), column
     row[kernels.UNIT_DIGITS] = column + len(patterns) // 2
-    row[kernels.MEMORY] = address_of(tables.memory)
+    row[kernels.MEMORY] = address_of(rows.memory)
     frame = np.zeros(16, dtype=np.uint32)
     frame[: size.n_cells] = cell_map
     row[kernels.FRAME] = arrays.address(frame)
@@ -95,8 +117,7 @@ def _fill_sum(row: Int64s, of_sum: Sum, size: BoardSize, column: int, arrays: Ke
     row[kernels.FAR_COLUMN : kernels.FAR_COLUMN + 2] = np.abs(steps[1::-1]) != 1
     for unit, pattern in enumerate(patterns):
         fields = row[kernels.FIRST_UNIT + unit * kernels.UNIT_FIELDS :]
-        record = tables.records.reshape(-1, records.RECORD_FIELDS)[pattern]
-        fields[kernels.TABLE_BIT], fields[kernels.ROW_BITS] = record[records.TABLE_BIT], record[records.BLOCK_BITS]
+        fields[kernels.TABLE_BIT], fields[kernels.ROW_BITS] = rows.first_bits[pattern], rows.row_bits[pattern]
         fields[kernels.FIRST_DIGIT] = first_digit(int(tables.n_tiles[pattern]))
 
 
@@ -123,4 +144,5 @@ def _fill(
             nodes[:, row[kernels.CELL_SETS] + pair] |= (cells << (kernels.CELL_SET_BITS * upper)).astype(np.uint32)
 
 
-VECTOR = Round("vector", _suits, _arrange, _fill)
+VECTOR = Round("vector", _suits, partial(_arrange, in_rows=False), _fill)
+ROWS = Round("rows", _suits_in_rows, partial(_arrange, in_rows=True), _fill)

@@ -8,6 +8,9 @@ children, 4 to 16 in one instruction, and no branch depends on a child:
 3. read     read the bits, and drop the children whose h exceeds the threshold; the others close up
 4. push     write the children that are left to the stack
 
+The tables have a row of bits for each block, as in a file, or for each arrangement (*in rows*): then the bit of a near
+sum is in the row of the parent's.
+
 A sum is *near* for a list if the moves of the list are horizontal in its view: then the arrangement of the tiles stays.
 It is looked up first, because it costs less. In a *far* sum the tile jumps over others, and the arrangement changes.
 """
@@ -91,16 +94,24 @@ class VectorTables(NamedTuple):
     jumps: int
 
 
+class RowTables(VectorTables):
+    """Those of a round with tables in rows."""
+
+    __slots__ = ()
+
+
 @inlined_kernel
-def block_bit(round_tables: VectorTables, cells: Any, cell: Any, table_bit: Any, row_bits: Any) -> Any:
-    """Return the bit address of the block of a cell set, with the blank on a cell."""
+def block_of(round_tables: VectorTables, cells: Any, cell: Any) -> Any:
+    """Return the block of a cell set, with the blank on a cell."""
     entry = v.gather_longs(round_tables.sets, cells)
     region = v.narrow(entry >> v.widen(cell * REGION_BITS + BLOCK_BITS)) & ((1 << REGION_BITS) - 1)
-    return table_bit + ((v.narrow(entry) & ((1 << BLOCK_BITS) - 1)) + region) * row_bits
+    return (v.narrow(entry) & ((1 << BLOCK_BITS) - 1)) + region
 
 
 @inlined_kernel
-def look_up(round_tables: VectorTables, at: StackMemory, record: Int64s, f: int, n: int, is_far: bool) -> None:
+def look_up(
+    round_tables: VectorTables, at: StackMemory, record: Int64s, f: int, n: int, is_far: bool, in_rows: bool
+) -> None:
     """Compute the bit addresses of a list's children in a sum, and prefetch them."""
     children = at.lists + f * at.list_bytes
     n_units = record[N_UNITS]
@@ -145,10 +156,9 @@ def look_up(round_tables: VectorTables, at: StackMemory, record: Int64s, f: int,
             digits = digits ^ ((v.gather_halves(round_tables.jumps, index) & 0xFFFF) << place)
             v.store(digits_column + 4 * i, digits)
         # Step 3. The address.
-        address = block_bit(round_tables, cells ^ cell_bit ^ blank_bit, cell, table_bit, row_bits) + rank_of_digits(
-            digits
-        )
-        v.store(in_list(children, mem.ADDRESS, i), address)
+        block, rank = block_of(round_tables, cells ^ cell_bit ^ blank_bit, cell), rank_of_digits(digits)
+        address = block + rank * row_bits if in_rows else block * row_bits + rank
+        v.store(in_list(children, mem.ADDRESS, i), table_bit + address)
         # The bit that says that the distance rose is that of (distance + 1).
         expected = (digits >> (VALUE_SHIFT + 1)) << EXPECTED_SHIFT
         v.store(children + 4 * i, (child & ((1 << EXPECTED_SHIFT) - 1)) | expected)
@@ -247,8 +257,8 @@ def push(tables: EngineTables, at: StackMemory, children: int, n: int, top: int,
 
 
 @inlined_kernel
-def vector_round(
-    round_tables: VectorTables, tables: EngineTables, at: StackMemory, n: int, top: int, first_link: int
+def expand(
+    round_tables: VectorTables, tables: EngineTables, at: StackMemory, n: int, top: int, first_link: int, in_rows: bool
 ) -> tuple[int, int, int]:
     """Expand `n` nodes of the stack from `top` on, see `search_kernels.round_of`."""
     n_h, n_v = list_children(tables, at, n, top, at.lists + at.list_bytes)
@@ -274,11 +284,27 @@ def vector_round(
             if k < tables.n_sums:
                 record = tables.sums[round_tables.sum_order[f, k]]
                 if record[FAR_COLUMN + f] >= 0:
-                    look_up(round_tables, at, record, f, n_list, True)
+                    look_up(round_tables, at, record, f, n_list, True, in_rows)
                 else:
-                    look_up(round_tables, at, record, f, n_list, False)
+                    look_up(round_tables, at, record, f, n_list, False, in_rows)
             n_h, n_v = (n_h, n_list) if f != 0 else (n_list, n_v)
     join_lists(round_tables, at, n_rose, n_fell)
     n_left = n_rose + n_fell
     has_ended = push(tables, at, at.lists + mem.RISEN * at.list_bytes, n_left, top, first_link)
     return generated, top + n_left, has_ended
+
+
+@inlined_kernel
+def vector_round(
+    round_tables: VectorTables, tables: EngineTables, at: StackMemory, n: int, top: int, first_link: int
+) -> tuple[int, int, int]:
+    """Expand nodes with tables as in a file, see `expand`."""
+    return expand(round_tables, tables, at, n, top, first_link, False)
+
+
+@inlined_kernel
+def row_round(
+    round_tables: RowTables, tables: EngineTables, at: StackMemory, n: int, top: int, first_link: int
+) -> tuple[int, int, int]:
+    """Expand nodes with tables in rows, see `expand`."""
+    return expand(round_tables, tables, at, n, top, first_link, True)

@@ -57,7 +57,7 @@ def _suits(size: BoardSize, sums: Sequence[Sum]) -> bool:
             tables.n_tiles.max() <= MAX_DIGITS
             and (8 if tables.is_bits else 1) * len(tables.memory) <= 1 << 32
             and views.view_of_unit.shape[1] <= wide.MAX_UNITS
-            for (tables, views), _, _ in sums
+            for (tables, views, _), _, _ in sums
         )
     )
 
@@ -70,7 +70,7 @@ def _arrange(size: BoardSize, sums: Sequence[Sum], arrays: KeptArrays) -> Arrang
     unit_of_tile = np.zeros((len(sums), TILES_BYTES // 4), dtype=np.uint32)
     edges, set_ranks = Joined(np.empty(0, dtype=np.uint32)), Joined(np.empty(0, dtype=np.int32))
     sets = Joined(np.empty((0, SET_BYTES), dtype=np.uint8))
-    for s, ((tables, views), view, patterns) in enumerate(sums):
+    for s, ((tables, views, _), view, patterns) in enumerate(sums):
         shift = 0 if tables.is_bits else 3
         rows[s, wide.N_UNITS] = len(patterns)
         rows[s, wide.MEMORY], rows[s, wide.IS_BITS] = address_of(tables.memory), tables.is_bits

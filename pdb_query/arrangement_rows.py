@@ -1,0 +1,66 @@
+"""Tables in bits with a row for each arrangement, for searches of boards of up to 16 cells.
+
+A table file has a row of bits for each block: its arrangements. A tile that slides sideways changes the block and not
+the arrangement. So with a row for each arrangement, the bits of all blocks, the next bit is in the row of the last one,
+and often in its cache line.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from pdb_core.bit_kernels import transpose_rows
+from pdb_core.board_size import BoardSize
+from pdb_core.layout import pattern_blocks
+from pdb_core.resources import available_cores
+from pdb_core.threads import thread_pool
+from pdb_core.types import Int64s
+from pdb_query import records
+from pdb_query.lookup import LookupTables
+from pdb_query.private_memory import private_memory
+
+# Blocks that are read together: their bits fill a cache line of each row that is written.
+_GROUP = 512
+
+
+class ArrangementRows(NamedTuple):
+    """Tables of a database: the bit of a state of pattern p is first_bits[p] + arrangement * row_bits[p] + block.
+
+    memory                uint8[n]
+    first_bits, row_bits  int64[p]
+    """
+
+    memory: npt.NDArray[np.uint8]
+    first_bits: Int64s
+    row_bits: Int64s
+
+
+def arrangement_rows(size: BoardSize, tables: LookupTables) -> ArrangementRows:
+    """Return a copy of tables in bits, in huge pages.
+
+    Raises `MemoryError` or `OSError` if there is not enough memory.
+    """
+    pattern_records = tables.records.reshape(-1, records.RECORD_FIELDS)
+    # Some patterns use the table of another.
+    _, firsts, table_of = np.unique(pattern_records[:, records.TABLE_BIT], return_index=True, return_inverse=True)
+    n_blocks = [int(pattern_blocks(size, int(tables.n_tiles[p])).first_block[-1]) for p in firsts]
+    row_words = np.array([-(-n // _GROUP) * _GROUP // 64 for n in n_blocks])
+    n_words = row_words * [math.factorial(tables.n_tiles[p]) for p in firsts]
+    starts = np.cumsum(n_words) - n_words
+    words = private_memory(8 * int(n_words.sum()), huge=True).view(np.uint64)
+    with thread_pool(available_cores()) as pool:
+        for p, n, start, end, width in zip(firsts, n_blocks, starts, starts + n_words, row_words, strict=True):
+            begin, block_bytes = pattern_records[p, [records.TABLE_BIT, records.BLOCK_BITS]] // 8
+            blocks = tables.memory[begin : begin + n * block_bytes].reshape(n, block_bytes)
+            rows = words[start:end].reshape(-1, width)
+
+            def write(first: int, blocks: npt.NDArray[np.uint8] = blocks, rows: npt.NDArray[np.uint64] = rows) -> None:
+                part = blocks[first : first + _GROUP]
+                group = np.zeros((_GROUP, -(-part.shape[1] // 8) * 8), dtype=np.uint8)
+                group[: len(part), : part.shape[1]] = part
+                transpose_rows(group.view(np.uint64), rows, first // 64)
+
+            list(pool.map(write, range(0, n, _GROUP)))
+    return ArrangementRows(words.view(np.uint8), 64 * starts[table_of], 64 * row_words[table_of])

@@ -1,0 +1,34 @@
+"""Tables with a row for each arrangement hold the bits of the file."""
+
+import math
+
+import numpy as np
+import pytest
+
+from pdb_core.encoding import block_bytes
+from pdb_query import open_database
+from tests import rows
+from tests.tables import table_file
+
+# Tables | size. 4,7 uses the table of 2,3; on 2x5 there are more blocks than one group.
+TABLES = """
+1,2,3/4,5 | 2x3
+1,2,3,4,5,6,7,8 | 3x3
+1,2,3,4/5,6,7,8,9 | 2x5
+2,3/4,7/1,5/6,8 | 3x3
+"""
+
+
+@pytest.mark.tiny
+@pytest.mark.parametrize(("partition", "size"), rows(TABLES))
+def test_rows_of_arrangements_hold_the_bits_of_the_file(partition: str, size: str) -> None:
+    with open_database(table_file(partition, size, encoding="bits"), load="huge") as database:
+        found = database.arrangement_rows()
+        assert database.arrangement_rows() is found
+        bits = np.unpackbits(found.memory, bitorder="little")
+        for p, pattern in enumerate(database.partition.patterns):
+            n_ranks = math.factorial(pattern.n_tiles)
+            table = database.table(p).reshape(-1, block_bytes(pattern.n_tiles))
+            expected = np.unpackbits(table, axis=1, bitorder="little")[:, :n_ranks]
+            at = found.first_bits[p] + found.row_bits[p] * np.arange(n_ranks) + np.arange(len(table))[:, None]
+            np.testing.assert_array_equal(bits[at], expected)
