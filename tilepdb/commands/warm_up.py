@@ -24,6 +24,7 @@ build 8 --encoding bytes --out FOLDER/8.h5
 build 1,2,3/4,5,6/7,8,9/10,11,12/13,14,15/16,17,18/19,20,21/22,23,24 --size 5x5 --out FOLDER/wide.h5
 build 1,2,3/4,5,6/7,8,9/10,11,12/13,14,15+1,2,5/3,4,6/7,8,9/10,11,12/13,14,15 --out FOLDER/catalogue.h5
 query --db FOLDER/bits.h5 --db FOLDER/bytes.h5 4X4
+solve --db FOLDER/bits.h5 --load huge 4X4
 solve --db FOLDER/bytes.h5 4X4
 solve --db FOLDER/wide.h5 5X5
 solve --db FOLDER/catalogue.h5 4X4
