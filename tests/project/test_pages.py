@@ -24,7 +24,8 @@ SLOW = "<!-- slow -->"
 
 # Messages of slow machines and of first runs.
 _PROGRESS = re.compile(
-    r"pdb: (compiling|no table file is given: building|pattern \d+ of|board \S+ threshold|(.*: )?[\d,]+ of [\d,]+ boards)"
+    r"pdb: (compiling|no table file is given: building|pattern \d+ of|board \S+ threshold"
+    r"|(.*: )?[\d,]+ of [\d,]+ boards)"
 )
 
 

@@ -126,7 +126,7 @@ def test_several_heuristics_give_the_largest() -> None:
 @pytest.mark.tiny
 @pytest.mark.parametrize("text", ["", "euclid", "max(manhattan", "max()", "max(manhattan,)", "x" * 1000])
 def test_unknown_heuristic_is_rejected(text: str) -> None:
-    with pytest.raises(InputError, match="is not known; give one of misplaced, manhattan"):
+    with pytest.raises(InputError, match="is not known; give one of misplaced, "):
         parse_heuristic(text)
 
 
