@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from scripts.figures import korf50, store
+from scripts.figures import korf50, store, strength
 from scripts.figures.chart import CHART, programs_chart
 from scripts.figures.tables import figure, formatted, table
 
@@ -38,6 +38,7 @@ def files(figures: Mapping[str, Any]) -> dict[Path, str]:
         CHART: programs_chart(figures),
         korf50.CHART: korf50.korf50_chart(figures),
         korf50.CSV: korf50.korf50_csv(figures),
+        strength.CHART: strength.strength_chart(figures),
     }
 
 

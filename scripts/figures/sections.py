@@ -19,10 +19,11 @@ import numpy.typing as npt
 
 from pdb_core.board_size import BoardSize
 from pdb_core.pattern import named_partitions
-from pdb_core.puzzle import blank_last, random_boards
+from pdb_core.puzzle import blank_first, blank_last, random_boards
 from pdb_core.resources import available_cores
 from pdb_query import Database, open_database, read_instances
 from pdb_study.heuristics import heuristic_values
+from pdb_study.strength import study_strength
 from scripts.figures import service, store
 from solver import HeuristicSolver, Limits, Solver, find_suboptimal_solution
 from solver.board_arrays import manhattan_distances
@@ -43,6 +44,11 @@ HARDEST = {"663": (2,), "78": (1, 2), "78 bytes": (1, 2), "78 78d": (1, 2)}
 EASY_24 = ("38", "40", "25", "44", "32")
 # Those that other programs were timed with.
 THREE_24 = EASY_24[:3]
+# Rows of strength: heuristics, with many chains, and databases, with long ones.
+STRENGTH = (
+    *(("manhattan", 1000, 3000), ("walking-distance", 1000, 3000), ("linear-conflict", 1000, 3000)),
+    *((name, 400, 8000) for name in ("55554", "6666", "7773", "24-small", "24-large")),
+)
 # What takes longer than this is measured once.
 _LONG_S = 20.0
 # h needs no search, so its mean is over this many boards for each one that is solved.
@@ -133,7 +139,7 @@ def random1000(names: str, folder: Path, *, is_plain: bool) -> store.Row:
     with opened(names, folder) as databases:
         solver = Solver(*databases, plain=is_plain)
         solver.solve_many(boards[:10])
-        seconds, solved = least_time(lambda: solver.solve_many(boards))
+        seconds, solved = least_time(lambda: solver.solve_many(boards, n_threads=1))
     return {
         **means(solved.h, solved.generated),
         "mean_ms": seconds,
@@ -245,6 +251,16 @@ def approximate(side: int, n_boards: int) -> store.Row:
     }
 
 
+def strength(name: str, n_chains: int, n_steps: int, folder: Path) -> store.Row:
+    """Return eta of a heuristic or of a database for the 24-puzzle, and its standard error."""
+    size = BoardSize(5, 5)
+    with opened("" if name in HEURISTICS else name, folder) as databases:
+        heuristics = () if databases else name
+        found = study_strength(size, heuristics, databases, goal=blank_first(size), n_chains=n_chains, n_steps=n_steps)
+    (row,) = found.rows
+    return {"eta": f"{row.eta:.3g}", "eta_error": f"{row.standard_error:.1e}", "effective": round(row.n_effective)}
+
+
 SECTIONS: dict[str, Callable[[Settings], Rows]] = {
     "builds": lambda at: {name: partial(build, name, at.folder) for name in BUILDS},
     "random1000": lambda at: {
@@ -269,5 +285,6 @@ SECTIONS: dict[str, Callable[[Settings], Rows]] = {
     "approximate": lambda _at: {
         f"{side}x{side}": partial(approximate, side, 20 if side <= 6 else 10) for side in range(4, 11)
     },
+    "strength": lambda at: {name: partial(strength, name, *how, at.folder) for name, *how in STRENGTH},
     "published": lambda at: {name: partial(result, name, at.folder, at.n_boards) for name in RESULTS},
 }

@@ -183,6 +183,15 @@ TABLES: dict[str, tuple[str | Callable[[Figures], Mapping[str, Row]], dict[str, 
             "boards": "boards",
         },
     ),
+    "strength": (
+        "strength",
+        {
+            "heuristic": _code,
+            "size, MB": _file_mb,
+            "eta": "eta ± eta_error",
+            "published": "published",
+        },
+    ),
     "other": (
         lambda _figures: {label: {} for label in _OTHER},
         {"measure": _name, "value": lambda figures, label, _row: figure(figures, _OTHER[label])},
