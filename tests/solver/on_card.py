@@ -56,7 +56,6 @@ MANY = """
 three 1,2,3,4/5,6,7,8 1,2/3,6/4,7/5,8 | 3x3 | blank-last | 2 | 14
 1,2,5,6,9,10/3,4,7,8,11 | 4x3 | blank-last | 3 | 20
 78 | 4x4 | blank-last | 4 | 20
-78 | 4x4 | blank-first | 3 | 20
 pairs triples | 5x5 | blank-last | 4 | 16
 """
 

@@ -51,9 +51,8 @@ MANHATTAN = manhattan_of(S3, blank_last(S3))
 
 @needs_jit
 @pytest.mark.parametrize(
-    ("make", "size", "goal"), [(manhattan_of, S3, blank_last(S3)), (misplaced_of, S3, snail(S3)),
-                               (misplaced_of, BoardSize(4, 3), blank_first(BoardSize(4, 3))),
-                               (manhattan_of, S4, blank_last(S4))],
+    ("make", "size", "goal"), [(manhattan_of, S3, snail(S3)), (manhattan_of, S4, blank_last(S4)),
+                               (misplaced_of, BoardSize(4, 3), blank_first(BoardSize(4, 3)))],
 )  # fmt: skip
 def test_nodes_and_lengths_are_those_of_the_built_in_heuristic(
     make: Callable[[BoardSize, Tiles], Any], size: BoardSize, goal: Tiles
