@@ -1,12 +1,15 @@
 """Tables with a row for each arrangement hold the bits of the file."""
 
 import math
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
 
 from pdb_core.encoding import block_bytes
+from pdb_core.errors import MemoryLimitError
 from pdb_query import open_database
+from solver import Solver
 from tests import rows
 from tests.tables import table_file
 
@@ -32,3 +35,10 @@ def test_rows_of_arrangements_hold_the_bits_of_the_file(partition: str, size: st
             expected = np.unpackbits(table, axis=1, bitorder="little")[:, :n_ranks]
             at = found.first_bits[p] + found.row_bits[p] * np.arange(n_ranks) + np.arange(len(table))[:, None]
             np.testing.assert_array_equal(bits[at], expected)
+
+
+def test_copy_that_does_not_fit_names_the_load_mode_map(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pdb_query.database.arrangement_rows", Mock(side_effect=MemoryError))
+    database = open_database(table_file("1,2,3/4,5", "2x3", encoding="bits"), load="huge")
+    with database, pytest.raises(MemoryLimitError, match="use the load mode map"):
+        Solver(database).solve("3 1 2/0 4 5")
