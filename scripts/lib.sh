@@ -58,6 +58,8 @@ install() {
   fi
   pip_install --editable ".$1" "${@:2}"
   echo "$PWD" >"$stamp"
+  # The packages of the extra `docs` are among them.
+  if [ "$1" = "[dev]" ]; then echo "$PWD" >"$VENV/installed-[docs]"; fi
 }
 
 # install_chromium: install the browser for the tests of the page, if it is missing and the user is root.
