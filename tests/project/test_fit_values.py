@@ -9,6 +9,7 @@ import pytest
 from scripts import fit_values
 
 
+@pytest.mark.slow
 def test_two_small_rounds_make_the_same_values(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     out = tmp_path / "values.npz"
     monkeypatch.setattr("sys.argv", ["fit_values", str(out)])
