@@ -46,9 +46,10 @@ def test_what_is_installed_is_said_before(tmp_path: Path) -> None:
     python.write_text('#!/bin/sh\n[ "$*" = "-m pip --version" ] || echo "$*"\n')
     python.chmod(0o755)
     shown = bash(tmp_path, "-c", 'source scripts/lib.sh; install "[serve]" pytest; install "[serve]" pytest')
-    said, done = shown.splitlines()
-    assert said == f"installing into {tmp_path}, with pip: --editable .[serve] pytest"
-    assert done.startswith("-m pip install")
+    said, uv, _no_uv, done = shown.splitlines()
+    assert said == f"installing into {tmp_path}: --editable .[serve] pytest"
+    assert uv.startswith("-m pip install") and uv.endswith(" uv")
+    assert done.startswith("-m pip install") and done.endswith(" --editable .[serve] pytest")
 
 
 def test_no_text_says_that_a_package_index_has_tile_pdb() -> None:
