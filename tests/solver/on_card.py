@@ -116,7 +116,7 @@ def test_hard_board_continues_on_the_card_from_a_checkpoint(
 
 def test_labels_are_those_of_the_processor() -> None:
     (database,) = databases("1,2,5/3,4,6/7,8", "3x3")
-    boards = random_boards("3x3", n_boards=3, seed=5)
+    boards = near_boards(database, 3, 12)
     boards[2, [0, 1]] = boards[2, [1, 0]]  # cannot be solved
     expected, found = Solver(database).label(boards), Solver(database, device="cuda").label(boards)
     for name in ("distances", "first_moves", "after"):
@@ -177,7 +177,7 @@ def test_command_solves_and_labels_on_the_card(tmp_path: Path) -> None:
     contents = []
     for device in ("cpu", "cuda"):
         out = tmp_path / f"{device}.npz"
-        pdb("label", "--db", str(database.path), "--device", device, "--random", "3", "--out", str(out))
+        pdb("label", "--db", str(database.path), "--device", device, "--random", "3", "--walks", "8", "--out", str(out))
         with np.load(out) as arrays:
             contents.append({name: arrays[name].tolist() for name in arrays if arrays[name].dtype.kind in "iu"})
     assert contents[0] == contents[1]
