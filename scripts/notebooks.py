@@ -1,0 +1,30 @@
+"""Run the notebooks of docs/notebooks, and keep their outputs in them.
+
+    .venv/bin/python -m scripts.notebooks
+"""
+
+import sys
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import nbformat
+from nbclient import NotebookClient
+
+NOTEBOOKS = sorted((Path(__file__).parents[1] / "docs" / "notebooks").glob("*.ipynb"))
+
+
+def run_notebook(path: Path, folder: Path) -> nbformat.NotebookNode:
+    """Return the notebook at `path` with the outputs of a run in `folder`."""
+    notebook = nbformat.read(path, as_version=4)
+    client = NotebookClient(notebook, timeout=300, record_timing=False, resources={"metadata": {"path": str(folder)}})
+    client.execute()
+    # The version of Python is that of whoever ran it last.
+    notebook.metadata.pop("language_info", None)
+    return notebook
+
+
+if __name__ == "__main__":
+    for path in NOTEBOOKS:
+        print(path.name, file=sys.stderr)
+        with TemporaryDirectory() as folder:
+            nbformat.write(run_notebook(path, Path(folder)), path)
