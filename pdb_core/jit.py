@@ -91,14 +91,22 @@ def vector_lanes() -> int:
     """
     if _settings.CPU_NAME in _LANES_OF_LEVELS:
         return _LANES_OF_LEVELS[_settings.CPU_NAME]
-    if _settings.CPU_FEATURES is not None:
-        features = {part[1:] for part in _settings.CPU_FEATURES.split(",") if part.startswith("+")}
-    else:
-        try:
-            features = {feature for feature, is_there in llvm.get_host_cpu_features().items() if is_there}
-        except RuntimeError:  # LLVM does not know the features of this processor; numba compiles without any
-            features = set()
+    features = _processor_features()
     return 16 if {"avx512f", "avx512bw"} <= features else 8 if "avx2" in features else 4
+
+
+def permutes_bytes() -> bool:
+    """Return whether the processor that numba compiles for permutes 64 bytes by one instruction (AVX-512 VBMI)."""
+    return vector_lanes() == 16 and _settings.CPU_NAME is None and "avx512vbmi" in _processor_features()
+
+
+def _processor_features() -> set[str]:
+    if _settings.CPU_FEATURES is not None:
+        return {part[1:] for part in _settings.CPU_FEATURES.split(",") if part.startswith("+")}
+    try:
+        return {feature for feature, is_there in llvm.get_host_cpu_features().items() if is_there}
+    except RuntimeError:  # LLVM does not know the features of this processor; numba compiles without any
+        return set()
 
 
 def program_version() -> tuple[str, str]:

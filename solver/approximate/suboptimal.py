@@ -43,7 +43,7 @@ _PART_WEIGHT, _LINE_WEIGHT, _WEIGHT_DROP = 32, 16, 8
 _PULL = 32
 # Estimated moves per cell of Manhattan distance, to compare paths that end at different boards.
 _MOVES_A_CELL = 2.0
-_FIRST_WIDTH, _MAX_WIDTH = 24, 100_000
+_FIRST_WIDTH, _MAX_WIDTH = 24, 200_000
 # Width of the beams for a rest, for each board of the beams for parts.
 _REST_FACTOR = 4
 # Longer paths for a rest are not searched for.

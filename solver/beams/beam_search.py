@@ -11,6 +11,8 @@ from solver.progress import Iteration, Report
 
 # Cells copied between two checks of the time limit.
 _SLICE_CELLS = 10_000_000
+# Bytes of a cache line.
+_LINE = 64
 # Recent boards that are recognised as duplicates: at least 2 ** _SEEN_BITS, and more than a layer of children.
 _SEEN_BITS, _SEEN_PER_BOARD = 16, 4
 
@@ -45,20 +47,23 @@ def find_path(
 
 def new_beam(n_cells: int, width: int, limit: int) -> Beam:
     """Return the arrays of a beam."""
+    cell = np.min_scalar_type(n_cells)
+    # 14 bytes for the blank's cell, the score and the key. Records begin at the beginning of a cache line.
+    n_bytes = -(-(n_cells * cell.itemsize + 14) // _LINE) * _LINE
+    memory = np.empty(2 * width * n_bytes + _LINE, dtype=np.uint8)
+    records = memory[-memory.ctypes.data % _LINE :][: 2 * width * n_bytes].reshape(2, width, n_bytes)
     return Beam(
-        boards=np.empty((2, width, n_cells), dtype=np.min_scalar_type(n_cells)),
-        places=np.empty((2, width, n_cells), dtype=np.min_scalar_type(n_cells)),
-        blanks=np.empty((2, width), dtype=np.int32),
-        scores=np.empty((2, width), dtype=np.int32),
-        keys=np.empty((2, width), dtype=np.uint64),
+        boards=records.view(cell),
+        halves=records.view(np.uint16),
+        numbers=records.view(np.int32),
+        words=records.view(np.uint64),
+        places=np.empty((2, width, n_cells), dtype=cell),
         parents=np.empty((limit + 1, width), dtype=np.int32),
         seen=np.zeros(1 << max(_SEEN_BITS, (_SEEN_PER_BOARD * width).bit_length()), dtype=np.uint64),
         state=np.zeros(2, dtype=np.int64),
-        child_scores=np.empty(N_MOVES * width, dtype=np.int32),
-        child_keys=np.empty(N_MOVES * width, dtype=np.uint64),
         child_ranks=np.empty(N_MOVES * width, dtype=np.int32),
         child_links=np.empty(N_MOVES * width, dtype=np.int32),
-        unsorted_links=np.empty(N_MOVES * width, dtype=np.int32),
+        child_words=np.empty((N_MOVES * width, 2), dtype=np.uint64),
     )
 
 

@@ -15,8 +15,9 @@ import numpy.typing as npt
 from pdb_core.bit_kernels import prefetch
 from pdb_core.jit import inlined_kernel, kernel
 from pdb_core.types import N_MOVES, Int64s
-from solver.beams.fitted_values_kernels import FittedValues
+from solver.beams.fitted_values_kernels import BYTE_VALUES, FittedValues
 from solver.beams.pieces_kernels import Geometry, Int32s, distance
+from solver.vectors.vector_kernels import PERMUTES_BYTES, sum_of_bytes
 
 UInt64s = npt.NDArray[np.uint64]
 
@@ -27,6 +28,8 @@ NOISE = 16
 N_CLASSES = 4096
 # Children between a prefetch and the use of what it reads. Parents are in random order.
 AHEAD = 8
+# Children that are rated together; of fewer than the second number, the values of pairs are added one by one.
+BATCH, LEAST_SUMMED = 64, 10
 
 
 class Aim(NamedTuple):
@@ -49,39 +52,38 @@ class Aim(NamedTuple):
 class Beam(NamedTuple):
     """Two layers of a beam search of width b, the children of a layer, and the path to each board of all layers.
 
-    The layer at an even depth is at index 0, the next one at 1. Other arrays of children are like those of boards, and
-    all of them have at least 4 * b entries.
+    The layer at an even depth is at index 0, the next one at 1. The *record* of a board is the pieces on the n cells
+    and, at its end, the blank's cell, the score and the key, a hash. It is read and written through arrays of four
+    types on the same memory, and takes one cache line up to 7x7.
 
-    boards      uint8[2, b, n]   pieces on cells; uint16 for more than 255 cells
-    places      uint8[2, b, n]   cells of pieces, as `boards`; without a pull, those of the first board
-    blanks      int32[2, b]      the blank's cell
-    scores      int32[2, b]
-    keys        uint64[2, b]     hashes of the boards
-    parents     int32[m, b]      by depth: 4 * (index in the layer before) + the move from there
-    seen        uint64[2**k]     keys of recent boards
-    state       int64[2]         the boards of the last layer, its depth
+    boards      uint8[2, b, ...]   uint16 for more than 255 cells: the first n are the pieces on cells
+    halves      uint16[2, b, ...]  the 7th from the end is the blank's cell
+    numbers     int32[2, b, ...]   the 3rd from the end is the score
+    words       uint64[2, b, ...]  the last is the key
+    places      uint8[2, b, n]     cells of pieces, as `boards`; without a pull, those of the first board
+    parents     int32[m, b]        by depth: 4 * (index in the layer before) + the move from there
+    seen        uint64[2**k]       keys of recent boards
+    state       int64[2]           the boards of the last layer, its depth
     child_ranks int32[4 * b]
-    child_links int32[4 * b]     as `parents`, by the piece and edge of the move if there are fitted values
-    unsorted_links  int32[4 * b]  in the order of the parents
+    child_links int32[4 * b]       as `parents`, by the piece and edge of the move if there are fitted values
+    child_words uint64[4 * b, 2]   key; score in the upper half, link in the lower one
     """
 
     boards: npt.NDArray[Any]
+    halves: npt.NDArray[np.uint16]
+    numbers: Int32s
+    words: UInt64s
     places: npt.NDArray[Any]
-    blanks: Int32s
-    scores: Int32s
-    keys: UInt64s
     parents: Int32s
     seen: UInt64s
     state: Int64s
-    child_scores: Int32s
-    child_keys: UInt64s
     child_ranks: Int32s
     child_links: Int32s
-    unsorted_links: Int32s
+    child_words: UInt64s
 
 
 @kernel
-def mixed(number: int) -> np.uint64:
+def mixed(number: Any) -> np.uint64:
     """Return 64 pseudorandom bits for a number (the finaliser of Steele, Lea and Flood 2014)."""
     bits = np.uint64(number) + np.uint64(0x9E3779B97F4A7C15)
     bits = (bits ^ (bits >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -99,90 +101,118 @@ def start_beam(beam: Beam, cells: Int32s, blank_cell: int) -> None:
         beam.boards[0, 0, cell], beam.places[0, 0, piece] = piece, cell
         if cell != blank_cell:
             key ^= mixed(piece * n + cell)
-    beam.blanks[0, 0], beam.scores[0, 0], beam.keys[0, 0] = blank_cell, 0, key
+    end = beam.words.shape[2]
+    beam.halves[0, 0, 4 * end - 7], beam.numbers[0, 0, 2 * end - 3], beam.words[0, 0, end - 1] = blank_cell, 0, key
     beam.state[0], beam.state[1] = 1, 0
 
 
 @kernel
-def list_children(beam: Beam, aim: Aim) -> int:
-    """List the links of the children of the last layer. Returns how many."""
+def list_children(beam: Beam, aim: Aim) -> Int32s:
+    """List the links of the children of the last layer, by the piece and edge of the move if there are fitted values.
+
+    Returns the end of each group of children; the last one is the number of children.
+    """
     now, depth = beam.state[1] & 1, beam.state[1]
+    boards, halves, blank = beam.boards, beam.halves, beam.halves.shape[2] - 7
+    unsorted_links, groups = beam.child_words.view(np.int32)[:, 0], beam.child_ranks
     edge_of, n_edges = aim.fitted.edge_of, aim.fitted.singles.shape[1]
     counts = np.zeros(len(edge_of) * n_edges + 2, dtype=np.int32)
     n_children = 0
     for i in range(beam.state[0]):
-        here = beam.blanks[now, i]
+        here = np.int64(halves[now, i, blank])
         undoing = N_MOVES - 1 - (beam.parents[depth, i] & 3) if depth > 0 else -1
         for move in range(N_MOVES):
             near = aim.geometry.neighbours[here, move]
             if near >= 0 and move != undoing:
-                beam.unsorted_links[n_children] = i * N_MOVES + move
-                group = np.int64(beam.boards[now, i, near]) * n_edges + edge_of[here, move] if n_edges > 0 else 0
+                group = np.int64(boards[now, i, near]) * n_edges + edge_of[here, move] if n_edges > 0 else 0
+                unsorted_links[n_children], groups[n_children] = i * N_MOVES + move, group
                 counts[group + 1] += 1
                 n_children += 1
     # The changes of one piece along one edge fit into the fastest cache.
     for group in range(len(counts) - 1):
         counts[group + 1] += counts[group]
     for k in range(n_children):
-        i, move = beam.unsorted_links[k] >> 2, beam.unsorted_links[k] & 3
-        here = beam.blanks[now, i]
-        piece = np.int64(beam.boards[now, i, aim.geometry.neighbours[here, move]])
-        group = piece * n_edges + edge_of[here, move] if n_edges > 0 else 0
-        beam.child_links[counts[group]] = beam.unsorted_links[k]
-        counts[group] += 1
-    return n_children
+        beam.child_links[counts[groups[k]]] = unsorted_links[k]
+        counts[groups[k]] += 1
+    return counts
 
 
 @inlined_kernel
-def prefetch_parent(beam: Beam, link: int) -> None:
-    """Prefetch the board and the numbers of a child's parent."""
-    _, width, n = beam.boards.shape
-    parent = (beam.state[1] & 1) * width + np.int64(link >> 2)
-    n_bytes = n * beam.boards.itemsize
-    board = beam.boards.ctypes.data + parent * n_bytes
-    prefetch(board)
-    prefetch(board + n_bytes - 1)
-    prefetch(beam.blanks.ctypes.data + 4 * parent)
-    prefetch(beam.scores.ctypes.data + 4 * parent)
-    prefetch(beam.keys.ctypes.data + 8 * parent)
+def record_of_parent(beam: Beam, link: Any) -> np.int64:
+    """Return the address of the record of a child's parent."""
+    _, width, n_words = beam.words.shape
+    return np.int64(beam.words.ctypes.data + ((beam.state[1] & 1) * width + np.int64(link >> 2)) * n_words * 8)
+
+
+@inlined_kernel
+def prefetch_parent(beam: Beam, link: Any) -> None:
+    """Prefetch the ends of the record of a child's parent."""
+    record = record_of_parent(beam, link)
+    prefetch(record)
+    if beam.words.shape[2] > 8:
+        prefetch(record + beam.words.shape[2] * 8 - 1)
 
 
 @kernel
-def rate_children(beam: Beam, aim: Aim, n_children: int) -> None:
+def rate_children(beam: Beam, aim: Aim, ends: Int32s) -> None:
     """Compute the scores, keys and ranks of the listed children. Only the piece that moves changes the score."""
     # Views of arrays inside the loop would double its time.
-    boards, fitted, n, now = beam.boards, aim.fitted, beam.boards.shape[2], beam.state[1] & 1
-    for k in range(n_children):
-        if k + AHEAD < n_children:
-            prefetch_parent(beam, beam.child_links[k + AHEAD])
-        i, move = beam.child_links[k] >> 2, beam.child_links[k] & 3
-        here = beam.blanks[now, i]
-        near = aim.geometry.neighbours[here, move]
-        piece = np.int64(boards[now, i, near])
-        if len(fitted.edge_of) > 0:
-            edge = fitted.edge_of[here, move]
-            change = np.int32(fitted.singles[piece, edge])
-            for cell in range(n):
-                change += np.int32(fitted.pairs[piece, edge, cell, boards[now, i, cell]])
-            # The pair with the blank has no value.
-            change -= np.int32(fitted.pairs[piece, edge, here, boards[now, i, here]])
-            # Moves of the blank to the right and down start at the first cell of the edge, where the piece arrives.
-            if move >= N_MOVES // 2:
-                change = -change
-        else:
-            change = aim.weights[piece] * np.int32(
-                distance(aim.geometry, piece, here) - distance(aim.geometry, piece, near)  # type: ignore[arg-type]
-            )
-        score = beam.scores[now, i] + change
-        key = beam.keys[now, i] ^ mixed(piece * n + near) ^ mixed(piece * n + here)
-        rank = score + np.int32((key >> np.uint64(40)) % np.uint64(NOISE))
-        if aim.pull > 0:
-            rank += np.int32(aim.pull * nearest_astray(aim, beam.places[now, i], near, here))
-        beam.child_scores[k], beam.child_keys[k], beam.child_ranks[k] = score, key, rank
+    boards, halves, numbers, words, now = beam.boards, beam.halves, beam.numbers, beam.words, beam.state[1] & 1
+    fitted, n, end, n_children = aim.fitted, len(aim.geometry.rows), words.shape[2], np.int64(ends[-1])
+    n_edges, n_words = fitted.singles.shape[1], fitted.pairs.shape[2] // 8
+    records, sums = np.empty(BATCH, dtype=np.int64), np.zeros(BATCH, dtype=np.int16)
+    memory = np.empty(BATCH * BYTE_VALUES + 63, dtype=np.uint8)
+    first = n_prefetched = np.int64(0)
+    for group in range(len(ends)):
+        while first < ends[group]:
+            n_here = min(np.int64(BATCH), ends[group] - first)
+            while n_prefetched < min(first + 2 * BATCH, n_children):
+                prefetch_parent(beam, beam.child_links[n_prefetched])
+                n_prefetched += 1
+            piece, edge = (group // n_edges, group % n_edges) if n_edges > 0 else (0, 0)
+            if n_edges > 0 and PERMUTES_BYTES and n_here >= LEAST_SUMMED:
+                for q in range(BATCH):
+                    records[q] = record_of_parent(beam, beam.child_links[min(first + q, n_children - 1)])
+                tables = fitted.pairs.ctypes.data + group * n_words * 8 * BYTE_VALUES
+                scratch = (memory.ctypes.data + 63) & -64
+                sum_of_bytes(records.ctypes.data, tables, n_words, scratch, sums.ctypes.data)
+            elif n_edges > 0:
+                for q in range(n_here):
+                    i, total = beam.child_links[first + q] >> 2, np.int16(0)
+                    for cell in range(n):
+                        total += np.int16(fitted.pairs[piece, edge, cell, boards[now, i, cell]])
+                    sums[q] = total
+            for q in range(n_here):
+                k = first + q
+                link = np.int64(beam.child_links[k])
+                i, move = link >> 2, link & 3
+                here = np.int64(halves[now, i, 4 * end - 7])
+                near = np.int64(aim.geometry.neighbours[here, move])
+                if n_edges > 0:
+                    # The pair with the blank has no value.
+                    blank = np.int32(fitted.pairs[piece, edge, here, boards[now, i, here]])
+                    change = np.int32(fitted.singles[piece, edge]) + np.int32(sums[q]) - blank
+                    # Moves of the blank to the right and down start at the first cell of the edge, where the piece
+                    # arrives.
+                    if move >= N_MOVES // 2:
+                        change = -change
+                else:
+                    piece = np.int64(boards[now, i, near])
+                    change = aim.weights[piece] * np.int32(
+                        distance(aim.geometry, piece, here) - distance(aim.geometry, piece, near)  # type: ignore[arg-type]
+                    )
+                score = numbers[now, i, 2 * end - 3] + change
+                key = words[now, i, end - 1] ^ mixed(piece * n + near) ^ mixed(piece * n + here)
+                rank = score + np.int32((key >> np.uint64(40)) % np.uint64(NOISE))
+                if aim.pull > 0:
+                    rank += np.int32(aim.pull * nearest_astray(aim, beam.places[now, i], near, here))
+                beam.child_words[k, 0], beam.child_ranks[k] = key, rank
+                beam.child_words[k, 1] = np.uint64(np.int64(score) << 32 | link)
+            first += n_here
 
 
 @inlined_kernel
-def nearest_astray(aim: Aim, places: Any, near: int, here: int) -> int:
+def nearest_astray(aim: Aim, places: Any, near: Any, here: Any) -> int:
     """Return the distance of the blank from the nearest misplaced piece of the focus, after its move from `here` to
     `near`; 0 without one before the move."""
     nearest = -1
@@ -227,33 +257,33 @@ def grow_beam(beam: Beam, aim: Aim, width: int, to_depth: int) -> int:
     Returns the index of the goal in the last layer, or NOT_FOUND. A layer has the best `width` children, the best
     first, each board once, without recent boards. If it is empty, state[0] is 0.
     """
-    boards, places, n, mask = beam.boards, beam.places, beam.boards.shape[2], np.uint64(len(beam.seen) - 1)
+    boards, halves, numbers, words, places = beam.boards, beam.halves, beam.numbers, beam.words, beam.places
+    n, end, mask = len(aim.geometry.rows), words.shape[2], np.uint64(len(beam.seen) - 1)
+    n_copied = (n * boards.itemsize + 7) // 8
     while beam.state[1] < to_depth and beam.state[0] > 0:
-        n_children = list_children(beam, aim)
-        rate_children(beam, aim, n_children)
+        ends = list_children(beam, aim)
+        rate_children(beam, aim, ends)
+        n_children = ends[-1]
         now, depth = beam.state[1] & 1, beam.state[1] + 1
         after = 1 - now
         n_after = 0
         order = sort_children(beam.child_ranks[:n_children])
         for k in range(n_children):
             if k + 2 * AHEAD < n_children:
-                later = np.int64(order[k + 2 * AHEAD])
-                prefetch(beam.child_keys.ctypes.data + 8 * later)
-                prefetch(beam.child_scores.ctypes.data + 4 * later)
-                prefetch(beam.child_links.ctypes.data + 4 * later)
+                prefetch(beam.child_words.ctypes.data + 16 * np.int64(order[k + 2 * AHEAD]))
                 soon = order[k + AHEAD]
-                prefetch(beam.seen.ctypes.data + 8 * np.int64(beam.child_keys[soon] & mask))
-                prefetch_parent(beam, beam.child_links[soon])
-            child = order[k]
-            key = beam.child_keys[child]
+                prefetch(beam.seen.ctypes.data + 8 * np.int64(beam.child_words[soon, 0] & mask))
+                prefetch_parent(beam, np.int64(beam.child_words[soon, 1] & np.uint64(0xFFFFFFFF)))
+            key, score_and_link = beam.child_words[order[k], 0], np.int64(beam.child_words[order[k], 1])
             if beam.seen[key & mask] == key:
                 continue
             beam.seen[key & mask] = key
-            i, move = beam.child_links[child] >> 2, beam.child_links[child] & 3
-            here = beam.blanks[now, i]
-            near = aim.geometry.neighbours[here, move]
-            for cell in range(n):
-                boards[after, n_after, cell] = boards[now, i, cell]
+            link = score_and_link & 0xFFFFFFFF
+            i, move = link >> 2, link & 3
+            here = np.int64(halves[now, i, 4 * end - 7])
+            near = np.int64(aim.geometry.neighbours[here, move])
+            for j in range(n_copied):
+                words[after, n_after, j] = words[now, i, j]
             boards[after, n_after, here] = boards[now, i, near]
             boards[after, n_after, near] = boards[now, i, here]
             if aim.pull > 0:
@@ -261,9 +291,9 @@ def grow_beam(beam: Beam, aim: Aim, width: int, to_depth: int) -> int:
                     places[after, n_after, piece] = places[now, i, piece]
                 places[after, n_after, boards[now, i, near]] = here
                 places[after, n_after, boards[now, i, here]] = near
-            beam.blanks[after, n_after], beam.keys[after, n_after] = near, key
-            beam.scores[after, n_after] = beam.child_scores[child]
-            beam.parents[depth, n_after] = beam.child_links[child]
+            halves[after, n_after, 4 * end - 7], words[after, n_after, end - 1] = near, key
+            numbers[after, n_after, 2 * end - 3] = score_and_link >> 32
+            beam.parents[depth, n_after] = link
             n_after += 1
             if is_goal(aim, boards, after, n_after - 1):
                 beam.state[0], beam.state[1] = n_after, depth

@@ -11,6 +11,8 @@ from solver.beams.pieces_kernels import Int32s
 Int8s = npt.NDArray[np.int8]
 Int16s = npt.NDArray[np.int16]
 
+# Length of the tables that bytes are looked up in.
+BYTE_VALUES = 64
 _UNKNOWN = np.int16(-(2**15))
 
 
@@ -18,9 +20,10 @@ class FittedValues(NamedTuple):
     """Changes of the estimate when a piece moves along an edge, from its first cell to its second. All are 0 without
     edges. A piece is the number of its goal cell.
 
-    edge_of  int32[n, 4]       the edge from each cell above, left, right and below, else -1
-    singles  int16[n, m]       of piece p along edge e, for the piece alone
-    pairs    int8[n, m, n, n]  of piece p along edge e, with piece q on cell d, at [p, e, d, q]; 0 if q == p
+    edge_of  int32[n, 4]        the edge from each cell above, left, right and below, else -1
+    singles  int16[n, m]        of piece p along edge e, for the piece alone
+    pairs    int8[n, m, k, 64]  of piece p along edge e, with piece q on cell d, at [p, e, d, q]; 0 if q == p, and for
+                                cells and pieces from n on; k is the next multiple of 8
     """
 
     edge_of: Int32s

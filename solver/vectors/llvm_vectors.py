@@ -14,14 +14,16 @@ from typing import Any
 
 from llvmlite import ir
 from numba import types
+from numba.core import cgutils
 from numba.core.typing.templates import AbstractTemplate, infer_global, signature
 from numba.extending import intrinsic, lower_builtin, models, register_model
 
-from pdb_core.jit import vector_lanes
+from pdb_core.jit import permutes_bytes, vector_lanes
 
 LANES = vector_lanes()
+PERMUTES_BYTES = permutes_bytes()
 
-_I1, _I8, _I32, _I64 = (ir.IntType(n) for n in (1, 8, 32, 64))
+_I1, _I8, _I16, _I32, _I64 = (ir.IntType(n) for n in (1, 8, 16, 32, 64))
 _POINTER = _I8.as_pointer()
 
 
@@ -307,3 +309,68 @@ def compress(builder: Any, vector: Any, mask: Any, permutations: Any) -> Any:
     address = builder.add(permutations, builder.mul(number, _I64(LANES)))
     lanes = builder.load(_pointer(builder, address, ir.VectorType(_I8, LANES)), align=1)
     return _permute(builder, vector, builder.zext(lanes, of))
+
+
+@_intrinsic(types.void, types.int64, types.int64, types.int64, types.int64, types.int64)
+def sum_of_bytes(builder: Any, records: Any, tables: Any, n_words: Any, scratch: Any, sums: Any) -> None:
+    """Write for each of 64 records the sum of tables[c, byte c] over its first 8 * `n_words` bytes. Only with
+    `PERMUTES_BYTES`.
+
+    records: address of int64[64], the addresses of the records, of 64 bytes each; all are multiples of 64
+    tables:  address of int8[8 * n_words, 64]; only the lower six bits of a byte count
+    scratch: address of 4096 bytes, a multiple of 64
+    sums:    address of int16[64]
+    """
+    if not PERMUTES_BYTES:
+        return
+    longs, of_bytes, halves = (ir.VectorType(of, 512 // of.width) for of in (_I64, _I8, _I16))
+    name, eight = "llvm.x86.avx512.permvar.qi.512", ir.Constant(halves, [8] * 32)
+    # The bytes of 64 records become vectors of one byte of each: words of 8 records are transposed, then the bytes
+    # within each vector, then the words of the eight groups of records.
+    transposed = ir.Constant(of_bytes, [8 * (i % 8) + i // 8 for i in range(64)])
+    with cgutils.for_range(builder, _I64(8)) as loop:
+        addresses = builder.add(records, builder.shl(loop.index, _I64(6)))
+        rows = []
+        for i in range(8):
+            address = builder.load(_pointer(builder, builder.add(addresses, _I64(8 * i)), _I64), align=8)
+            rows.append(builder.load(_pointer(builder, address, longs), align=64))
+        for word, row in enumerate(_transpose(builder, rows)):
+            row = _call(builder, name, of_bytes, builder.bitcast(row, of_bytes), transposed)
+            address = builder.add(scratch, builder.add(builder.shl(loop.index, _I64(6)), _I64(512 * word)))
+            builder.store(row, _pointer(builder, address, of_bytes), align=64)
+    zeros, allocate = ir.Constant(halves, [0] * 32), cgutils.alloca_once_value
+    totals = [allocate(builder, zeros) for _parity in range(2)]  # type: ignore[no-untyped-call]
+    with cgutils.for_range(builder, n_words) as loop:
+        word, table = (builder.add(start, builder.shl(loop.index, _I64(9))) for start in (scratch, tables))
+        rows = [
+            builder.load(_pointer(builder, builder.add(word, _I64(64 * group)), longs), align=64) for group in range(8)
+        ]
+        even, odd = (builder.load(total) for total in totals)
+        for i, row in enumerate(_transpose(builder, rows)):
+            entries = builder.load(_pointer(builder, builder.add(table, _I64(64 * i)), of_bytes), align=1)
+            chosen = _call(builder, name, of_bytes, entries, builder.bitcast(row, of_bytes))
+            pairs = builder.bitcast(chosen, halves)
+            even = builder.add(even, builder.ashr(builder.shl(pairs, eight), eight))
+            odd = builder.add(odd, builder.ashr(pairs, eight))
+        for total, value in zip(totals, (even, odd), strict=True):
+            builder.store(value, total)
+    even, odd = (builder.load(total) for total in totals)
+    for half in range(2):
+        order = [16 * half + i // 2 + 32 * (i % 2) for i in range(32)]
+        ordered = builder.shuffle_vector(even, odd, ir.Constant(ir.VectorType(_I32, 32), order))
+        builder.store(ordered, _pointer(builder, builder.add(sums, _I64(64 * half)), halves), align=2)
+
+
+def _transpose(builder: Any, rows: list[Any]) -> list[Any]:
+    """Return the columns of eight vectors of eight lanes."""
+    rows = list(rows)
+    for step in (1, 2, 4):
+        low = [i if not i & step else 8 + i - step for i in range(8)]
+        high = [i + step if not i & step else 8 + i for i in range(8)]
+        for i in range(8):
+            if not i & step:
+                pair = rows[i], rows[i + step]
+                rows[i], rows[i + step] = (
+                    builder.shuffle_vector(*pair, ir.Constant(ir.VectorType(_I32, 8), order)) for order in (low, high)
+                )
+    return rows

@@ -7,6 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 LANES = 16
+PERMUTES_BYTES = True
 
 Vector = npt.NDArray[Any]
 
@@ -146,3 +147,12 @@ def compress(vector: Vector, mask: Vector, permutations: int) -> Vector:  # noqa
     kept = vector[mask]
     result[: len(kept)] = kept
     return result
+
+
+def sum_of_bytes(records: int, tables: int, n_words: int, scratch: int, sums: int) -> None:  # noqa: ARG001
+    """Write for each of 64 records the sum of tables[c, byte c] over its first 8 * `n_words` bytes."""
+    n = 8 * int(n_words)
+    of_cells = _at(tables, np.int8, n * 64).reshape(n, 64)
+    totals = _at(sums, np.int16, 64)
+    for i, record in enumerate(_at(records, np.int64, 64).tolist()):
+        totals[i] = of_cells[np.arange(n), _at(record, np.uint8, n) & 63].sum()

@@ -3,9 +3,11 @@
 import json
 import math
 import time
+from itertools import combinations
 from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 from hypothesis import given, settings, strategies as st
 
@@ -17,10 +19,18 @@ from solver import find_suboptimal_solution, replay
 from solver.approximate.lower_bound import linear_conflict_bound, manhattan_distance
 from solver.approximate.suboptimal import find_from_both_ends
 from solver.beams.beam_search import new_beam
-from solver.beams.beam_search_kernels import Beam
-from solver.beams.fitted_values import changes_of, embedding, pair_values
+from solver.beams.beam_search_kernels import (
+    LEAST_SUMMED,
+    NOT_FOUND,
+    Beam,
+    grow_beam,
+    list_children,
+    start_beam,
+)
+from solver.beams.fitted_values import MOVE_UNITS, changes_of, embedding, pair_values
 from solver.beams.pieces import geometry, in_pieces
 from solver.beams.solutions import fitted_aim
+from solver.board_arrays import cell_distances
 from tests.command_line import pdb, records, started_pdb
 from tests.naive import boards_and_tables as naive
 from tests.naive.heuristics import naive_linear_conflict
@@ -148,6 +158,35 @@ def test_narrow_beams_find_short_solutions(side: int, lengths: str) -> None:
         found.append(len(path))
     # Any other value of a piece or a pair leads to other lengths.
     assert found == list(map(int, lengths.split()))
+
+
+@pytest.mark.tiny
+@pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning")  # of the hashes, with the JIT off
+@pytest.mark.parametrize("side", [6, 7, 8])
+def test_scores_are_changes_of_the_estimate(side: int) -> None:
+    """Whether the values of pairs are added together or one by one."""
+    size, n = BoardSize(side, side), side * side
+    pieces = in_pieces(board_of(size, 3), blank_last(size))
+    aim, beam = fitted_aim(embedding(size, range(side), range(side))), new_beam(n, 100, 9)
+    start_beam(beam, pieces.cells, pieces.blank_cell)
+    sizes = []
+    for depth in range(1, 9):
+        sizes += np.diff(list_children(beam, aim), prepend=0).tolist()
+        assert grow_beam(beam, aim, 100, depth) == NOT_FOUND
+    assert min(sizes) == 0 < LEAST_SUMMED <= max(sizes)
+    assert sum(0 < n_children < LEAST_SUMMED for n_children in sizes) > 0
+    values, tiles = pair_values(side), [piece for piece in range(n) if piece != pieces.blank]
+    alone = np.einsum("pcpc->pc", values) + MOVE_UNITS * cell_distances(size)
+
+    def estimate(cells: npt.NDArray[np.int64]) -> int:
+        place = np.argsort(cells)
+        pairs = sum(int(values[p, place[p], q, place[q]]) for p, q in combinations(tiles, 2))
+        return int(alone[tiles, place[tiles]].sum()) + pairs
+
+    first = estimate(pieces.cells.astype(np.int64))
+    assert beam.state[0] == 100
+    for board, numbers in zip(beam.boards[0, :, :n], beam.numbers[0], strict=True):
+        assert numbers[-3] == estimate(board.astype(np.int64)) - first
 
 
 def test_values_that_do_not_fit_are_refused() -> None:
