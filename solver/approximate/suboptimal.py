@@ -43,7 +43,9 @@ _PART_WEIGHT, _LINE_WEIGHT, _WEIGHT_DROP = 32, 16, 8
 _PULL = 32
 # Estimated moves per cell of Manhattan distance, to compare paths that end at different boards.
 _MOVES_A_CELL = 2.0
-_FIRST_WIDTH, _MAX_WIDTH = 24, 200_000
+_FIRST_WIDTH = 24
+# Most bytes of a beam, and the bytes of each board of its width beside four for each move of the limit.
+_BEAM_BYTES, _BOARD_BYTES = 10**9, 300
 # Width of the beams for a rest, for each board of the beams for parts.
 _REST_FACTOR = 4
 # Longer paths for a rest are not searched for.
@@ -149,6 +151,7 @@ def find_suboptimal_solution(
 def _shortened(pieces: Pieces, size: BoardSize, path: list[int], bound: int, end: float) -> list[int]:
     """Return a path, or a shorter one that beams of growing width find until `end`; none is shorter than `bound`."""
     width, next_width = 0, _FIRST_WIDTH
+    widest = _BEAM_BYTES // (_REST_FACTOR * (4 * min(len(path), _REST_MOVES) + _BOARD_BYTES))
     # Beams of the same width find the same path.
     while len(path) > bound and next_width != width and (begun := time.perf_counter()) < end:
         width = next_width
@@ -161,7 +164,7 @@ def _shortened(pieces: Pieces, size: BoardSize, path: list[int], bound: int, end
         now = time.perf_counter()
         # Eight times as wide, or as wide as the time allows if wider ones would not fit after that.
         growth = (end - now) / (now - begun)
-        next_width = max(1, min(_MAX_WIDTH, int(width * (growth if growth < 20 else 8))))
+        next_width = max(1, min(widest, int(width * (growth if growth < 20 else 8))))
     return path
 
 
