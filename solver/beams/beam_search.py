@@ -5,7 +5,7 @@ import time
 import numpy as np
 
 from pdb_core.types import N_MOVES
-from solver.beams.beam_search_kernels import Aim, Beam, grow_beam, start_beam
+from solver.beams.beam_search_kernels import BATCH, Aim, Beam, grow_beam, start_beam
 from solver.beams.pieces import Pieces
 from solver.progress import Iteration, Report
 
@@ -62,7 +62,7 @@ def new_beam(n_cells: int, width: int, limit: int) -> Beam:
         seen=np.zeros(1 << max(_SEEN_BITS, (_SEEN_PER_BOARD * width).bit_length()), dtype=np.uint64),
         state=np.zeros(2, dtype=np.int64),
         child_ranks=np.empty(N_MOVES * width, dtype=np.int32),
-        child_links=np.empty(N_MOVES * width, dtype=np.int32),
+        child_links=np.empty(N_MOVES * width + BATCH, dtype=np.int32),
         child_words=np.empty((N_MOVES * width, 2), dtype=np.uint64),
     )
 

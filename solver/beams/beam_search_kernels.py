@@ -39,7 +39,7 @@ class Aim(NamedTuple):
     weights   int32[n]  cost of each cell between a piece and its goal cell, without fitted values
     fitted    changes of the fitted values
     focus     int32[k]  the pieces that must reach their goal cells
-    pull      cost of each cell between the blank and the nearest misplaced piece of the focus
+    pull      cost of each cell between the blank and the nearest misplaced piece of the focus; 0 with fitted values
     """
 
     geometry: Geometry
@@ -65,7 +65,7 @@ class Beam(NamedTuple):
     seen        uint64[2**k]       keys of recent boards
     state       int64[2]           the boards of the last layer, its depth
     child_ranks int32[4 * b]
-    child_links int32[4 * b]       as `parents`, by the piece and edge of the move if there are fitted values
+    child_links int32[4 * b + BATCH]   as `parents`, by the piece and edge of the move if there are fitted values
     child_words uint64[4 * b, 2]   key; score in the upper half, link in the lower one
     """
 
@@ -138,77 +138,94 @@ def list_children(beam: Beam, aim: Aim) -> Int32s:
 
 
 @inlined_kernel
-def record_of_parent(beam: Beam, link: Any) -> np.int64:
-    """Return the address of the record of a child's parent."""
-    _, width, n_words = beam.words.shape
-    return np.int64(beam.words.ctypes.data + ((beam.state[1] & 1) * width + np.int64(link >> 2)) * n_words * 8)
-
-
-@inlined_kernel
 def prefetch_parent(beam: Beam, link: Any) -> None:
     """Prefetch the ends of the record of a child's parent."""
-    record = record_of_parent(beam, link)
+    _, width, n_words = beam.words.shape
+    record = beam.words.ctypes.data + ((beam.state[1] & 1) * width + np.int64(link >> 2)) * n_words * 8
     prefetch(record)
     if beam.words.shape[2] > 8:
         prefetch(record + beam.words.shape[2] * 8 - 1)
 
 
 @kernel
-def rate_children(beam: Beam, aim: Aim, ends: Int32s) -> None:
-    """Compute the scores, keys and ranks of the listed children. Only the piece that moves changes the score."""
-    # Views of arrays inside the loop would double its time.
-    boards, halves, numbers, words, now = beam.boards, beam.halves, beam.numbers, beam.words, beam.state[1] & 1
-    fitted, n, end, n_children = aim.fitted, len(aim.geometry.rows), words.shape[2], np.int64(ends[-1])
-    n_edges, n_words = fitted.singles.shape[1], fitted.pairs.shape[2] // 8
-    records, sums = np.empty(BATCH, dtype=np.int64), np.zeros(BATCH, dtype=np.int16)
+def rate_by_values(beam: Beam, aim: Aim, ends: Int32s) -> None:
+    """Compute the scores, keys and ranks of the listed children by fitted values. A group shares a row of them."""
+    # Views of arrays inside the loop would double its time, as would indices that can be negative.
+    boards, now, end = beam.boards, beam.state[1] & 1, beam.words.shape[2]
+    numbers, words = beam.numbers[now].reshape(-1), beam.words[now].reshape(-1)
+    score_at, key_at, n_words = np.uint64(2 * end - 3), np.uint64(end - 1), np.uint64(end)
+    fitted, n, n_children = aim.fitted, len(aim.geometry.rows), np.int64(ends[-1])
+    n_edges, n_table_words = fitted.singles.shape[1], fitted.pairs.shape[2] // 8
+    blank = boards[now, 0, beam.halves[now, 0, 4 * end - 7]]
+    # The blank's cell before a move along an edge up or to the left, and before the opposite move.
+    cells_before = np.zeros((n_edges, 2), dtype=np.int64)
+    for cell in range(n):
+        for move in range(N_MOVES):
+            if fitted.edge_of[cell, move] >= 0:
+                cells_before[fitted.edge_of[cell, move], move // 2] = cell
+    sums = np.zeros(BATCH, dtype=np.int16)
     memory = np.empty(BATCH * BYTE_VALUES + 63, dtype=np.uint8)
+    scratch, links, records = (memory.ctypes.data + 63) & -64, beam.child_links, beam.words[now].ctypes.data
+    links[n_children : n_children + BATCH] = 0
     first = n_prefetched = np.int64(0)
     for group in range(len(ends)):
+        if first == ends[group]:
+            continue
+        piece, edge = group // n_edges, group % n_edges
+        one, other = cells_before[edge]
+        key_change = mixed(piece * n + one) ^ mixed(piece * n + other)
+        # The pair with the blank has no value. The opposite move starts where the piece arrives.
+        change = np.int64(fitted.singles[piece, edge]) - np.int64(fitted.pairs[piece, edge, one, blank])
+        opposite_change = np.int64(fitted.pairs[piece, edge, other, blank]) - np.int64(fitted.singles[piece, edge])
         while first < ends[group]:
             n_here = min(np.int64(BATCH), ends[group] - first)
             while n_prefetched < min(first + 2 * BATCH, n_children):
-                prefetch_parent(beam, beam.child_links[n_prefetched])
+                prefetch_parent(beam, links[np.uint64(n_prefetched)])
                 n_prefetched += 1
-            piece, edge = (group // n_edges, group % n_edges) if n_edges > 0 else (0, 0)
-            if n_edges > 0 and PERMUTES_BYTES and n_here >= LEAST_SUMMED:
-                for q in range(BATCH):
-                    records[q] = record_of_parent(beam, beam.child_links[min(first + q, n_children - 1)])
-                tables = fitted.pairs.ctypes.data + group * n_words * 8 * BYTE_VALUES
-                scratch = (memory.ctypes.data + 63) & -64
-                sum_of_bytes(records.ctypes.data, tables, n_words, scratch, sums.ctypes.data)
-            elif n_edges > 0:
+            if PERMUTES_BYTES and n_here >= LEAST_SUMMED:
+                batch = int(links.ctypes.data + 4 * first)
+                tables = fitted.pairs.ctypes.data + group * n_table_words * 8 * BYTE_VALUES
+                sum_of_bytes(records, 8 * end, batch, tables, n_table_words, scratch, sums.ctypes.data)
+            else:
                 for q in range(n_here):
-                    i, total = beam.child_links[first + q] >> 2, np.int16(0)
+                    i, value = links[first + q] >> 2, np.int16(0)
                     for cell in range(n):
-                        total += np.int16(fitted.pairs[piece, edge, cell, boards[now, i, cell]])
-                    sums[q] = total
-            for q in range(n_here):
-                k = first + q
-                link = np.int64(beam.child_links[k])
-                i, move = link >> 2, link & 3
-                here = np.int64(halves[now, i, 4 * end - 7])
-                near = np.int64(aim.geometry.neighbours[here, move])
-                if n_edges > 0:
-                    # The pair with the blank has no value.
-                    blank = np.int32(fitted.pairs[piece, edge, here, boards[now, i, here]])
-                    change = np.int32(fitted.singles[piece, edge]) + np.int32(sums[q]) - blank
-                    # Moves of the blank to the right and down start at the first cell of the edge, where the piece
-                    # arrives.
-                    if move >= N_MOVES // 2:
-                        change = -change
-                else:
-                    piece = np.int64(boards[now, i, near])
-                    change = aim.weights[piece] * np.int32(
-                        distance(aim.geometry, piece, here) - distance(aim.geometry, piece, near)  # type: ignore[arg-type]
-                    )
-                score = numbers[now, i, 2 * end - 3] + change
-                key = words[now, i, end - 1] ^ mixed(piece * n + near) ^ mixed(piece * n + here)
-                rank = score + np.int32((key >> np.uint64(40)) % np.uint64(NOISE))
-                if aim.pull > 0:
-                    rank += np.int32(aim.pull * nearest_astray(aim, beam.places[now, i], near, here))
-                beam.child_words[k, 0], beam.child_ranks[k] = key, rank
-                beam.child_words[k, 1] = np.uint64(np.int64(score) << 32 | link)
+                        value += np.int16(fitted.pairs[piece, edge, cell, boards[now, i, cell]])
+                    sums[q] = value
+            for q in range(np.uint64(n_here)):
+                k = np.uint64(first) + q
+                link, total = np.int64(links[k]), np.int64(sums[q])
+                record = np.uint64(link >> 2) * n_words
+                score = numbers[2 * record + score_at] + (change + total if link & 3 < 2 else opposite_change - total)
+                keep_rating(beam, k, link, score, words[record + key_at] ^ key_change)
             first += n_here
+
+
+@kernel
+def rate_by_weights(beam: Beam, aim: Aim, n_children: Any) -> None:
+    """Compute the scores, keys and ranks of the listed children by weighted Manhattan distances."""
+    boards, now, n, end = beam.boards, beam.state[1] & 1, len(aim.geometry.rows), beam.words.shape[2]
+    for k in range(n_children):
+        if k + AHEAD < n_children:
+            prefetch_parent(beam, beam.child_links[k + AHEAD])
+        link = np.int64(beam.child_links[k])
+        i, move = link >> 2, link & 3
+        here = np.int64(beam.halves[now, i, 4 * end - 7])
+        near = np.int64(aim.geometry.neighbours[here, move])
+        piece = np.int64(boards[now, i, near])
+        cells = distance(aim.geometry, piece, here) - distance(aim.geometry, piece, near)  # type: ignore[arg-type]
+        score = np.int64(beam.numbers[now, i, 2 * end - 3]) + aim.weights[piece] * cells
+        key = beam.words[now, i, end - 1] ^ mixed(piece * n + near) ^ mixed(piece * n + here)
+        keep_rating(beam, k, link, score, key)
+        if aim.pull > 0:
+            beam.child_ranks[k] += np.int32(aim.pull * nearest_astray(aim, beam.places[now, i], near, here))
+
+
+@inlined_kernel
+def keep_rating(beam: Beam, k: Any, link: Any, score: Any, key: Any) -> None:
+    """Write the key, score and link of a child, and its rank without the pull."""
+    beam.child_words[k, 0], beam.child_words[k, 1] = key, np.uint64(score << 32 | link)
+    beam.child_ranks[k] = score + np.int64((key >> np.uint64(40)) % np.uint64(NOISE))
 
 
 @inlined_kernel
@@ -259,11 +276,14 @@ def grow_beam(beam: Beam, aim: Aim, width: int, to_depth: int) -> int:
     """
     boards, halves, numbers, words, places = beam.boards, beam.halves, beam.numbers, beam.words, beam.places
     n, end, mask = len(aim.geometry.rows), words.shape[2], np.uint64(len(beam.seen) - 1)
-    n_copied = (n * boards.itemsize + 7) // 8
+    n_copied, n_words, all_words = np.uint64((n * boards.itemsize + 7) // 8), np.uint64(end), words.reshape(-1)
     while beam.state[1] < to_depth and beam.state[0] > 0:
         ends = list_children(beam, aim)
-        rate_children(beam, aim, ends)
-        n_children = ends[-1]
+        n_children = np.int64(ends[-1])
+        if len(aim.fitted.edge_of) > 0:
+            rate_by_values(beam, aim, ends)
+        else:
+            rate_by_weights(beam, aim, n_children)
         now, depth = beam.state[1] & 1, beam.state[1] + 1
         after = 1 - now
         n_after = 0
@@ -282,8 +302,9 @@ def grow_beam(beam: Beam, aim: Aim, width: int, to_depth: int) -> int:
             i, move = link >> 2, link & 3
             here = np.int64(halves[now, i, 4 * end - 7])
             near = np.int64(aim.geometry.neighbours[here, move])
+            of_board, of_parent = np.uint64(after * len(words[0]) + n_after), np.uint64(now * len(words[0]) + i)
             for j in range(n_copied):
-                words[after, n_after, j] = words[now, i, j]
+                all_words[of_board * n_words + j] = all_words[of_parent * n_words + j]
             boards[after, n_after, here] = boards[now, i, near]
             boards[after, n_after, near] = boards[now, i, here]
             if aim.pull > 0:

@@ -311,12 +311,16 @@ def compress(builder: Any, vector: Any, mask: Any, permutations: Any) -> Any:
     return _permute(builder, vector, builder.zext(lanes, of))
 
 
-@_intrinsic(types.void, types.int64, types.int64, types.int64, types.int64, types.int64)
-def sum_of_bytes(builder: Any, records: Any, tables: Any, n_words: Any, scratch: Any, sums: Any) -> None:
-    """Write for each of 64 records the sum of tables[c, byte c] over its first 8 * `n_words` bytes. Only with
-    `PERMUTES_BYTES`.
+@_intrinsic(types.void, *[types.int64] * 7)
+def sum_of_bytes(
+    builder: Any, records: Any, n_bytes: Any, links: Any, tables: Any, n_words: Any, scratch: Any, sums: Any
+) -> None:
+    """Write for each of 64 records the sum of tables[c, byte c] over its first 8 * `n_words` bytes, at most 64. Only
+    with `PERMUTES_BYTES`.
 
-    records: address of int64[64], the addresses of the records, of 64 bytes each; all are multiples of 64
+    records: address of the first record, a multiple of 64
+    n_bytes: of a record, a multiple of 64
+    links:   address of int32[64], for each record 4 times its number, plus at most 3
     tables:  address of int8[8 * n_words, 64]; only the lower six bits of a byte count
     scratch: address of 4096 bytes, a multiple of 64
     sums:    address of int16[64]
@@ -329,10 +333,12 @@ def sum_of_bytes(builder: Any, records: Any, tables: Any, n_words: Any, scratch:
     # within each vector, then the words of the eight groups of records.
     transposed = ir.Constant(of_bytes, [8 * (i % 8) + i // 8 for i in range(64)])
     with cgutils.for_range(builder, _I64(8)) as loop:
-        addresses = builder.add(records, builder.shl(loop.index, _I64(6)))
+        of_group = builder.add(links, builder.shl(loop.index, _I64(5)))
         rows = []
         for i in range(8):
-            address = builder.load(_pointer(builder, builder.add(addresses, _I64(8 * i)), _I64), align=8)
+            link = builder.load(_pointer(builder, builder.add(of_group, _I64(4 * i)), _I32), align=4)
+            number = builder.zext(builder.lshr(link, _I32(2)), _I64)
+            address = builder.add(records, builder.mul(number, n_bytes))
             rows.append(builder.load(_pointer(builder, address, longs), align=64))
         for word, row in enumerate(_transpose(builder, rows)):
             row = _call(builder, name, of_bytes, builder.bitcast(row, of_bytes), transposed)

@@ -149,10 +149,11 @@ def compress(vector: Vector, mask: Vector, permutations: int) -> Vector:  # noqa
     return result
 
 
-def sum_of_bytes(records: int, tables: int, n_words: int, scratch: int, sums: int) -> None:  # noqa: ARG001
+def sum_of_bytes(records: int, n_bytes: int, links: int, tables: int, n_words: int, _scratch: int, sums: int) -> None:
     """Write for each of 64 records the sum of tables[c, byte c] over its first 8 * `n_words` bytes."""
     n = 8 * int(n_words)
     of_cells = _at(tables, np.int8, n * 64).reshape(n, 64)
     totals = _at(sums, np.int16, 64)
-    for i, record in enumerate(_at(records, np.int64, 64).tolist()):
-        totals[i] = of_cells[np.arange(n), _at(record, np.uint8, n) & 63].sum()
+    for i, link in enumerate(_at(links, np.int32, 64).tolist()):
+        record = _at(records + (link >> 2) * n_bytes, np.uint8, n)
+        totals[i] = of_cells[np.arange(n), record & 63].sum()
