@@ -196,7 +196,7 @@ def rate_by_values(beam: Beam, aim: Aim, ends: Int32s) -> None:
                 k = np.uint64(first) + q
                 link, total = np.int64(links[k]), np.int64(sums[q])
                 record = np.uint64(link >> 2) * n_words
-                score = numbers[2 * record + score_at] + (change + total if link & 3 < 2 else opposite_change - total)
+                score = numbers[np.uint64(2) * record + score_at] + (change + total if link & 3 < 2 else opposite_change - total)
                 keep_rating(beam, k, link, score, words[record + key_at] ^ key_change)
             first += n_here
 
