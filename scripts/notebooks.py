@@ -1,6 +1,6 @@
 """Run the notebooks of docs/notebooks, and keep their outputs in them.
 
-    .venv/bin/python -m scripts.notebooks
+.venv/bin/python -m scripts.notebooks
 """
 
 import sys
@@ -14,10 +14,17 @@ NOTEBOOKS = sorted((Path(__file__).parents[1] / "docs" / "notebooks").glob("*.ip
 
 
 def run_notebook(path: Path, folder: Path) -> nbformat.NotebookNode:
-    """Return the notebook at `path` with the outputs of a run in `folder`."""
+    """Return the notebook at `path` with the outputs of a run in `folder`, without messages about its progress."""
     notebook = nbformat.read(path, as_version=4)
     client = NotebookClient(notebook, timeout=300, record_timing=False, resources={"metadata": {"path": str(folder)}})
     client.execute()
+    for cell in notebook.cells:
+        if cell.cell_type == "code":
+            cell.outputs = [
+                output
+                for output in cell.outputs
+                if output.get("name") != "stderr" and "<progress" not in output.get("data", {}).get("text/html", "")
+            ]
     # The version of Python is that of whoever ran it last.
     notebook.metadata.pop("language_info", None)
     return notebook

@@ -18,11 +18,12 @@ def outputs(notebook: Any) -> list[tuple[str, str]]:
     """Return the kinds of the outputs; of texts also the text, without times."""
     found = []
     for cell in notebook.cells:
+        printed = "".join(output.text for output in cell.get("outputs", ()) if output.output_type == "stream")
+        found.append(("printed", printed))
         for output in cell.get("outputs", ()):
-            texts = {output.name: output.text} if output.output_type == "stream" else output.data
-            for kind, text in texts.items():
-                is_text = kind in ("stdout", "text/plain")
-                found.append((kind, re.sub(r"\b\d+\.\d+ s\b", "... s", text) if is_text else ""))
+            for kind, text in sorted(output.get("data", {}).items()):
+                untimed = re.sub(r"seconds=[\d.e-]+|\b\d+\.\d+ s\b", "...", text)
+                found.append((kind, untimed if kind == "text/plain" else ""))
     return found
 
 
