@@ -363,10 +363,11 @@ async function connect() {
     panel.showSizes(Object.keys(defaultGoals).filter(parseSize));
     showDatabases();
     if (isFirst) panel.showSets(sets.sets);
+    const isUntouched = line === firstLine && position.goal === firstGoal;
     const isDefault = sameBoard(position.goal, goalFor(position.size));
     const isServed = sizeText(position.size) in defaultGoals;
-    if (isFirst && isAddressed && !isDefault && !readAddress().goal) takeAddress();
-    else if (isFirst && !isAddressed && !(isServed && isDefault) && databases.length) start(parseSize(defaultGoals["4x4"] ? "4x4" : databases[0].size) ?? FIRST_SIZE);
+    if (isFirst && isUntouched && isAddressed && !isDefault && !readAddress().goal) takeAddress();
+    else if (isFirst && isUntouched && !isAddressed && !(isServed && isDefault) && databases.length) start(parseSize(defaultGoals["4x4"] ? "4x4" : databases[0].size) ?? FIRST_SIZE);
     else {
       writeAddress(forAddress());
       ask();
@@ -446,4 +447,5 @@ addEventListener("hashchange", takeAddress);
 
 isAddressed = takeAddress();
 if (!isAddressed) start(FIRST_SIZE);
+const [firstLine, firstGoal] = [line, position.goal];
 connect();

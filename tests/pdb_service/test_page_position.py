@@ -148,6 +148,22 @@ def test_goals_by_name_and_typed_are_shown(visit: Visit) -> None:
     visit.shows("#h", "0")
 
 
+def test_goal_that_is_chosen_before_the_databases_are_known_stays(visit: Visit) -> None:
+    visit.page.add_init_script(
+        """const now = fetch;
+        fetch = async (...asked) => {
+          if (String(asked[0]).includes("databases")) await new Promise((go) => setTimeout(go, 1000));
+          return now(...asked);
+        };"""
+    )
+    with visit.page.expect_response("**/v1/databases"):
+        visit.open(NEAR_ADDRESS)
+        visit.choose("#goal", "blank-first")
+        visit.click("#to-goal")
+    visit.shows("#h", "0")
+    visit.expect_board((0, 1, 2, 3, 4, 5, 6, 7, 8))
+
+
 def test_size_without_tables_has_solve_off_and_a_command_that_works(
     chromium: Browser, visit: Visit, tmp_path: Path
 ) -> None:
