@@ -124,7 +124,7 @@ def solve_strays(board: Pieces, aim: Aim, length: int, seed: int) -> list[Int32s
     for depth in sorted((int(rng.integers(1, length)), length - int(rng.integers(_LAST_LAYERS)))):
         if grow_beam(beam, aim, _STRAY_WIDTH, depth) != NOT_FOUND or beam.state[0] == 0:
             break
-        cells = beam.boards[depth & 1, int(rng.integers(beam.state[0]))].astype(np.int32)
+        cells = beam.boards[depth & 1, int(rng.integers(beam.state[0])), :_N].astype(np.int32)
         stray = Pieces(cells, board.blank)
         path = find_from_both_ends(stray, aim, _STRAY_WIDTH, _MOST_MOVES, math.inf)
         if path is not None and len(path) >= _LEAST_MOVES:

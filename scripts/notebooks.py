@@ -25,7 +25,7 @@ def run_notebook(path: Path, folder: Path) -> nbformat.NotebookNode:
                 for output in cell.outputs
                 if output.get("name") != "stderr" and "<progress" not in output.get("data", {}).get("text/html", "")
             ]
-    # The version of Python is that of whoever ran it last.
+    # It has the version of Python, which differs from machine to machine.
     notebook.metadata.pop("language_info", None)
     return notebook
 

@@ -28,6 +28,8 @@ NOISE = 16
 N_CLASSES = 4096
 # Children between a prefetch and the use of what it reads. Parents are in random order.
 AHEAD = 8
+# Where a record has the blank's cell and the score, in halves and in numbers from its end.
+BLANK_FROM_END, SCORE_FROM_END = 7, 3
 # Children that are rated together; of fewer than the second number, the values of pairs are added one by one.
 BATCH, LEAST_SUMMED = 64, 10
 
@@ -57,8 +59,8 @@ class Beam(NamedTuple):
     types on the same memory, and takes one cache line up to 7x7.
 
     boards      uint8[2, b, ...]   uint16 for more than 255 cells: the first n are the pieces on cells
-    halves      uint16[2, b, ...]  the 7th from the end is the blank's cell
-    numbers     int32[2, b, ...]   the 3rd from the end is the score
+    halves      uint16[2, b, ...]  the blank's cell is at BLANK_FROM_END
+    numbers     int32[2, b, ...]   the score is at SCORE_FROM_END
     words       uint64[2, b, ...]  the last is the key
     places      uint8[2, b, n]     cells of pieces, as `boards`; without a pull, those of the first board
     parents     int32[m, b]        by depth: 4 * (index in the layer before) + the move from there
@@ -102,7 +104,11 @@ def start_beam(beam: Beam, cells: Int32s, blank_cell: int) -> None:
         if cell != blank_cell:
             key ^= mixed(piece * n + cell)
     end = beam.words.shape[2]
-    beam.halves[0, 0, 4 * end - 7], beam.numbers[0, 0, 2 * end - 3], beam.words[0, 0, end - 1] = blank_cell, 0, key
+    (
+        beam.halves[0, 0, 4 * end - BLANK_FROM_END],
+        beam.numbers[0, 0, 2 * end - SCORE_FROM_END],
+        beam.words[0, 0, end - 1],
+    ) = blank_cell, 0, key
     beam.state[0], beam.state[1] = 1, 0
 
 
@@ -113,7 +119,7 @@ def list_children(beam: Beam, aim: Aim) -> Int32s:
     Returns the end of each group of children; the last one is the number of children.
     """
     now, depth = beam.state[1] & 1, beam.state[1]
-    # Indices that can be negative would take half of the time.
+    # Unsigned indices, because numba compares signed ones with zero.
     cells, halves = beam.boards[now].reshape(-1), beam.halves[now].reshape(-1)
     n_cells, n_halves = np.uint64(beam.boards.shape[2]), np.uint64(beam.halves.shape[2])
     neighbours, edge_of = aim.geometry.neighbours.reshape(-1), aim.fitted.edge_of.reshape(-1)
@@ -122,7 +128,7 @@ def list_children(beam: Beam, aim: Aim) -> Int32s:
     counts = np.zeros(len(aim.fitted.edge_of) * n_edges + 2, dtype=np.int32)
     n_children = group = np.uint64(0)
     for i in range(np.uint64(beam.state[0])):
-        here = np.uint64(halves[i * n_halves + n_halves - np.uint64(7)])
+        here = np.uint64(halves[i * n_halves + n_halves - np.uint64(BLANK_FROM_END)])
         undoing = N_MOVES - 1 - (parents[i] & 3) if depth > 0 else -1
         for move in range(N_MOVES):
             step = here * np.uint64(N_MOVES) + np.uint64(move)
@@ -156,13 +162,13 @@ def prefetch_parent(beam: Beam, link: Any) -> None:
 @kernel
 def rate_by_values(beam: Beam, aim: Aim, ends: Int32s) -> None:
     """Compute the scores, keys and ranks of the listed children by fitted values. A group shares a row of them."""
-    # Views of arrays inside the loop would double its time, as would indices that can be negative.
+    # No views of arrays inside the loop, which would double its time, and unsigned indices, as above.
     boards, now, end = beam.boards, beam.state[1] & 1, beam.words.shape[2]
     numbers, words = beam.numbers[now].reshape(-1), beam.words[now].reshape(-1)
-    score_at, key_at, n_words = np.uint64(2 * end - 3), np.uint64(end - 1), np.uint64(end)
+    score_at, key_at, n_words = np.uint64(2 * end - SCORE_FROM_END), np.uint64(end - 1), np.uint64(end)
     fitted, n, n_children = aim.fitted, len(aim.geometry.rows), np.int64(ends[-1])
     n_edges, n_table_words = fitted.singles.shape[1], fitted.pairs.shape[2] // 8
-    blank = boards[now, 0, beam.halves[now, 0, 4 * end - 7]]
+    blank = boards[now, 0, beam.halves[now, 0, 4 * end - BLANK_FROM_END]]
     # The blank's cell before a move along an edge up or to the left, and before the opposite move.
     cells_before = np.zeros((n_edges, 2), dtype=np.int64)
     for cell in range(n):
@@ -218,11 +224,11 @@ def rate_by_weights(beam: Beam, aim: Aim, n_children: Any) -> None:
             prefetch_parent(beam, beam.child_links[k + AHEAD])
         link = np.int64(beam.child_links[k])
         i, move = link >> 2, link & 3
-        here = np.int64(beam.halves[now, i, 4 * end - 7])
+        here = np.int64(beam.halves[now, i, 4 * end - BLANK_FROM_END])
         near = np.int64(aim.geometry.neighbours[here, move])
         piece = np.int64(boards[now, i, near])
         cells = distance(aim.geometry, piece, here) - distance(aim.geometry, piece, near)  # type: ignore[arg-type]
-        score = np.int64(beam.numbers[now, i, 2 * end - 3]) + aim.weights[piece] * cells
+        score = np.int64(beam.numbers[now, i, 2 * end - SCORE_FROM_END]) + aim.weights[piece] * cells
         key = beam.words[now, i, end - 1] ^ mixed(piece * n + near) ^ mixed(piece * n + here)
         keep_rating(beam, k, link, score, key)
         if aim.pull > 0:
@@ -308,7 +314,7 @@ def grow_beam(beam: Beam, aim: Aim, width: int, to_depth: int) -> int:
             beam.seen[key & mask] = key
             link = score_and_link & 0xFFFFFFFF
             i, move = link >> 2, link & 3
-            here = np.int64(halves[now, i, 4 * end - 7])
+            here = np.int64(halves[now, i, 4 * end - BLANK_FROM_END])
             near = np.int64(aim.geometry.neighbours[here, move])
             of_board, of_parent = np.uint64(after * len(words[0]) + n_after), np.uint64(now * len(words[0]) + i)
             for j in range(n_copied):
@@ -320,8 +326,8 @@ def grow_beam(beam: Beam, aim: Aim, width: int, to_depth: int) -> int:
                     places[after, n_after, piece] = places[now, i, piece]
                 places[after, n_after, boards[now, i, near]] = here
                 places[after, n_after, boards[now, i, here]] = near
-            halves[after, n_after, 4 * end - 7], words[after, n_after, end - 1] = near, key
-            numbers[after, n_after, 2 * end - 3] = score_and_link >> 32
+            halves[after, n_after, 4 * end - BLANK_FROM_END], words[after, n_after, end - 1] = near, key
+            numbers[after, n_after, 2 * end - SCORE_FROM_END] = score_and_link >> 32
             beam.parents[depth, n_after] = link
             n_after += 1
             if is_goal(aim, boards, after, n_after - 1):

@@ -164,7 +164,7 @@ def test_narrow_beams_find_short_solutions(side: int, lengths: str) -> None:
 @pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning")  # of the hashes, with the JIT off
 @pytest.mark.parametrize("side", [6, 7, 8])
 def test_scores_are_changes_of_the_estimate(side: int) -> None:
-    """Whether the values of pairs are added together or one by one."""
+    """The values of pairs are added for many children at a time, or for one; both kinds occur."""
     size, n = BoardSize(side, side), side * side
     pieces = in_pieces(board_of(size, 3), blank_last(size))
     aim, beam = fitted_aim(embedding(size, range(side), range(side))), new_beam(n, 100, 9)
