@@ -6,7 +6,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from pdb_core.board_size import BoardSize
+from pdb_core.puzzle import blank_last
 from scripts import fit_values
+from solver.beams.fitted_values import embedding
+from solver.beams.pieces import in_pieces
+from solver.beams.solutions import fitted_aim
+from tests.solving import solvable_boards
 
 
 @pytest.mark.slow
@@ -18,3 +24,13 @@ def test_two_small_rounds_make_the_same_values(tmp_path: Path, monkeypatch: pyte
     with np.load(out) as file:
         values = b"".join(file[name].tobytes() for name in ("singles", "classes"))
     assert hashlib.sha256(values).hexdigest() == "8fa27b19ad216aae00b035532cb94718001725e8f8a4eac34cb4f302d8630b2c"
+
+
+def test_strays_are_boards_with_solutions(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fit_values, "_STRAY_WIDTH", 100)
+    size = BoardSize(6, 6)
+    board = in_pieces(solvable_boards(size, 1, 2)[0], blank_last(size))
+    strays = fit_values.solve_strays(board, fitted_aim(embedding(size, range(6), range(6))), 100, 1)
+    assert strays
+    for path in strays:
+        assert sorted(path[0]) == path[-1].tolist() == list(range(36))
