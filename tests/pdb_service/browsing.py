@@ -17,10 +17,11 @@ NEAR: Tiles = (1, 2, 3, 4, 5, 6, 0, 7, 8)  # 7 and 8 slide left
 NEAR_ADDRESS = "#board=1,2,3/4,5,6/0,7,8"
 HOSTILE = "<img src=x onerror=document.title='taken'>"
 _NAMES = ("chromium", "chromium-browser", "google-chrome")
-# No sandbox, because tests may run as root in a container; no requests to other hosts.
+# No sandbox, because tests may run as root in a container, whose /dev/shm may be too small for several browsers; no
+# requests to other hosts.
 _OPTIONS = """
---no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking --disable-component-update
---disable-sync
+--no-sandbox --disable-dev-shm-usage --disable-gpu --disable-quic --no-first-run --disable-background-networking
+--disable-component-update --disable-sync
 """
 _RULES = {
     "runOnly": {"type": "tag", "values": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"]},
