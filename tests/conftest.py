@@ -6,12 +6,10 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from threading import Thread
-from typing import Any
 from unittest.mock import patch
 
 import pytest
 from hypothesis import HealthCheck, settings
-from xdist.scheduler.loadgroup import LoadGroupScheduling
 
 from pdb_build import BuildPlan
 from pdb_core.jit import cache_home
@@ -20,6 +18,7 @@ from tests.tables import small_plan, table_file
 # The same examples in every run, and no deadline: the first call of a kernel compiles it.
 settings.register_profile("suite", deadline=None, derandomize=True, print_blob=True)
 settings.load_profile("suite")
+_TESTS = Path(__file__).parent
 # Number of parameter sets of each test with the JIT off, when kernels take a hundred times as long.
 _MOST_SETS = 2
 
@@ -69,29 +68,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     config.hook.pytest_deselected(items=left_out)
     if twice := [nodeid for nodeid, n in Counter(item.nodeid for item in kept).items() if n > 1]:
         raise pytest.UsageError(f"several tests have one name, so some would not run: {', '.join(twice)}")
-    # Tests of the solver compile most kernels. Groups, which come next, start servers and clusters, which would all
-    # compile them again, and wait for them while other tests run. Tests of the project start the most processes.
-    items[:] = sorted(
-        kept,
-        key=lambda item: (
-            "solver" not in item.path.parts,
-            item.get_closest_marker("xdist_group") is None,
-            "project" in item.path.parts,
-        ),
-    )
-
-
-class _FilesAndGroups(LoadGroupScheduling):  # type: ignore[misc]
-    """Runs the tests of a file, or of a group, in one process: they need the same kernels and fixtures."""
-
-    def _split_scope(self, nodeid: str) -> str:
-        return str(super()._split_scope(nodeid)).partition("::")[0]
-
-
-@pytest.hookimpl(optionalhook=True)
-def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> _FilesAndGroups:
-    """Distribute the tests of files and groups."""
-    return _FilesAndGroups(config, log)
+    # Tests of the solver compile most kernels. Servers and clusters, which come next, would compile them again, and
+    # wait while other tests run. Tests of the project start the most processes.
+    first, last = ["solver", "pdb_service", "pdb_cluster"], ["project"]
+    order = {folder: place for place, folder in enumerate([*first, "", *last])}
+    items[:] = sorted(kept, key=lambda item: order.get(item.path.relative_to(_TESTS).parts[0], order[""]))
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -20,7 +20,6 @@ from tests.command_line import pdb
 from tests.pdb_cluster.two_workers import N_WORKERS, fail, kill, worker_pids
 from tests.tables import SMALL, interrupt_at, small_plan, table_file
 
-pytestmark = pytest.mark.xdist_group("clusters")
 LARGE = "1,2,3,4,5/6,7,8"
 
 

@@ -18,8 +18,6 @@ from tests.pdb_cluster.two_workers import started_cluster, worker_without_packag
 from tests.tables import small_plan
 from tilepdb.commands.progress import ClusterDisplay
 
-pytestmark = pytest.mark.xdist_group("clusters")
-
 
 @pytest.mark.parametrize(
     "address", ["tcp://127.0.0.1:9", "http://127.0.0.1:8787", "tcp://host:x", "", "tcp://a..b:8786"]

@@ -80,7 +80,6 @@ def test_planned_memory_covers_the_shards(encoding: Encoding, n_shards: int) -> 
         assert held + layout + halo * 4 <= 1.05 * planned
 
 
-@pytest.mark.xdist_group("clusters")
 def test_memory_of_a_worker_is_what_dask_leaves_to_results(client: Client) -> None:
     def offered(dask_worker: Any) -> Any:
         """Runs on a worker."""

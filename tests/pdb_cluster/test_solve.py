@@ -40,8 +40,6 @@ from tests.pdb_cluster.two_workers import (
 from tests.solving import S3, S4, database_for, hard_board, node_counts, solvable_boards, walked
 from tests.tables import table_file
 
-pytestmark = pytest.mark.xdist_group("clusters")
-
 
 @pytest.fixture
 def small_tasks(monkeypatch: pytest.MonkeyPatch) -> None:

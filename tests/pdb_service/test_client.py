@@ -29,7 +29,6 @@ from tests.solving import HARDEST_8, S3, S4, UNSOLVABLE, hard_board
 from tests.tables import table_file
 from tilepdb import check_solution
 
-pytestmark = pytest.mark.xdist_group("servers")
 OTHER = "http://127.0.0.1"
 UNSERVED = (1, 2, 3, 4, 0, 5, 6, 7, 8)
 # With 663 a search of some seconds, which the tests do not wait for.

@@ -5,7 +5,6 @@ import re
 from pathlib import Path
 from typing import Any
 
-import pytest
 from playwright.sync_api import Browser, expect
 
 from pdb_service.app import create_app
@@ -16,7 +15,6 @@ from tests.pdb_service.browsing import FAR_ADDRESS, HOSTILE, NEAR, NEAR_ADDRESS,
 from tests.pdb_service.server import Server, serving
 from tests.tables import table_file
 
-pytestmark = pytest.mark.xdist_group("browser")
 WORST = "0 12 9 13/15 11 10 14/3 7 2 5/4 8 6 1"  # a search that outlasts a test
 
 

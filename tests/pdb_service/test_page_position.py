@@ -4,7 +4,6 @@ import re
 import shlex
 from pathlib import Path
 
-import pytest
 from playwright.sync_api import Browser, expect
 
 from pdb_core.puzzle import Board, format_board, is_solvable, parse_goal, random_boards
@@ -16,7 +15,6 @@ from tests.pdb_service.browsing import FAR_ADDRESS, HOSTILE, NEAR, NEAR_ADDRESS,
 from tests.pdb_service.server import Server, serving
 from tests.solving import HARDEST_8, SIZES
 
-pytestmark = pytest.mark.xdist_group("browser position")
 # Rows of a size that the page has not, and not of 4x4.
 EIGHT_WIDE = "0 2 3 4 5 6 7 8\n1 9 10 11 12 13 14 15"
 

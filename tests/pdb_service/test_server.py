@@ -32,7 +32,6 @@ from tests.pdb_service.hostile_requests import (
 from tests.pdb_service.server import Server, serving
 from tests.tables import table_file
 
-pytestmark = pytest.mark.xdist_group("servers")
 LOOKUP = "/v1/lookup?board=" + EASY.replace(" ", "+")
 # With these tables, searches of this board take longer than the tests.
 WORST = "/v1/solve?time_limit=60&board=0+12+9+13/15+11+10+14/3+7+2+5/4+8+6+1"

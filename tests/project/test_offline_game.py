@@ -25,7 +25,6 @@ _WAY = """
 """
 
 
-@pytest.mark.xdist_group("browser game")
 def test_files_of_an_offline_game_are_read_in_a_browser(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     section = text_of("docs/how-to/game.md").partition("## Offline game\n")[2].partition("\n## ")[0]
     python, script = (re.findall(rf"```{language}\n(.*?)```", section, re.DOTALL)[0] for language in ("python", "js"))
