@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from pdb_cluster.exchange_kernels import compress_rows, decompress_rows
+from pdb_cluster.build.exchange_kernels import compress_rows, decompress_rows
 
 
 class SentRows(NamedTuple):
