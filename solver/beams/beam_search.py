@@ -3,9 +3,11 @@
 import time
 
 import numpy as np
+import numpy.typing as npt
 
 from pdb_core.types import N_MOVES
 from solver.beams.beam_search_kernels import BATCH, Aim, Beam, grow_beam, start_beam
+from solver.beams.fitted_values_kernels import BYTE_VALUES
 from solver.beams.pieces import Pieces
 from solver.progress import Iteration, Report
 
@@ -50,8 +52,7 @@ def new_beam(n_cells: int, width: int, limit: int) -> Beam:
     cell = np.min_scalar_type(n_cells)
     # 14 bytes for the blank's cell, the score and the key. Records begin at the beginning of a cache line.
     n_bytes = -(-(n_cells * cell.itemsize + 14) // _LINE) * _LINE
-    memory = np.empty(2 * width * n_bytes + _LINE, dtype=np.uint8)
-    records = memory[-memory.ctypes.data % _LINE :][: 2 * width * n_bytes].reshape(2, width, n_bytes)
+    records = _on_lines(2 * width * n_bytes).reshape(2, width, n_bytes)
     return Beam(
         boards=records.view(cell),
         halves=records.view(np.uint16),
@@ -64,7 +65,15 @@ def new_beam(n_cells: int, width: int, limit: int) -> Beam:
         child_ranks=np.empty(N_MOVES * width, dtype=np.int32),
         child_links=np.empty(N_MOVES * width + BATCH, dtype=np.int32),
         child_words=np.empty((N_MOVES * width, 2), dtype=np.uint64),
+        scratch=_on_lines(BATCH * BYTE_VALUES),
+        sums=np.empty(BATCH, dtype=np.int16),
     )
+
+
+def _on_lines(n_bytes: int) -> npt.NDArray[np.uint8]:
+    """Return memory from the beginning of a cache line."""
+    memory = np.empty(n_bytes + _LINE, dtype=np.uint8)
+    return memory[-memory.ctypes.data % _LINE :][:n_bytes]
 
 
 def _trace(beam: Beam, aim: Aim, here: int, depth: int, index: int) -> list[int]:

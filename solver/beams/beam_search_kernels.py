@@ -69,6 +69,8 @@ class Beam(NamedTuple):
     child_ranks int32[4 * b]
     child_links int32[4 * b + BATCH]   as `parents`, by the piece and edge of the move if there are fitted values
     child_words uint64[4 * b, 2]   key; score in the upper half, link in the lower one
+    scratch     uint8[BATCH * BYTE_VALUES]   from the beginning of a cache line, for `sum_of_bytes`
+    sums        int16[BATCH]
     """
 
     boards: npt.NDArray[Any]
@@ -82,6 +84,8 @@ class Beam(NamedTuple):
     child_ranks: Int32s
     child_links: Int32s
     child_words: UInt64s
+    scratch: npt.NDArray[np.uint8]
+    sums: npt.NDArray[np.int16]
 
 
 @kernel
@@ -175,9 +179,7 @@ def rate_by_values(beam: Beam, aim: Aim, ends: Int32s) -> None:
         for move in range(N_MOVES):
             if fitted.edge_of[cell, move] >= 0:
                 cells_before[fitted.edge_of[cell, move], move // 2] = cell
-    sums = np.zeros(BATCH, dtype=np.int16)
-    memory = np.empty(BATCH * BYTE_VALUES + 63, dtype=np.uint8)
-    scratch, links, records = (memory.ctypes.data + 63) & -64, beam.child_links, beam.words[now].ctypes.data
+    sums, links, records = beam.sums, beam.child_links, beam.words[now].ctypes.data
     links[n_children : n_children + BATCH] = 0
     first = n_prefetched = np.int64(0)
     for group in range(len(ends)):
@@ -197,7 +199,7 @@ def rate_by_values(beam: Beam, aim: Aim, ends: Int32s) -> None:
             if PERMUTES_BYTES and n_here >= LEAST_SUMMED:
                 batch = int(links.ctypes.data + 4 * first)
                 tables = fitted.pairs.ctypes.data + group * n_table_words * 8 * BYTE_VALUES
-                sum_of_bytes(records, 8 * end, batch, tables, n_table_words, scratch, sums.ctypes.data)
+                sum_of_bytes(records, 8 * end, batch, tables, n_table_words, beam.scratch.ctypes.data, sums.ctypes.data)
             else:
                 for q in range(n_here):
                     i, value = links[first + q] >> 2, np.int16(0)

@@ -47,6 +47,25 @@ def test_kernels_are_in_files_of_their_own() -> None:
     assert not inlined & imported
 
 
+def test_kernels_use_addresses_only_of_arrays_that_their_caller_holds() -> None:
+    """numba frees an array that a kernel made after its last use by name, even if its address is still used."""
+    found = []
+    for path in source_files():
+        functions = [node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.FunctionDef)]
+        for function in functions if path.stem.endswith("_kernels") else []:
+            assigned = [node for node in ast.walk(function) if isinstance(node, ast.Assign)]
+            made = {
+                name.id
+                for node in assigned
+                if "np.empty" in (made_by := ast.unparse(node.value)) or "np.zeros" in made_by
+                for name in ast.walk(node.targets[0])
+                if isinstance(name, ast.Name)
+            }
+            used = [ast.unparse(node) for node in ast.walk(function) if isinstance(node, ast.Attribute)]
+            found += [f"{path.name}: {function.name}: {name}" for name in made if f"{name}.ctypes" in used]
+    assert found == []
+
+
 def test_import_pdb_is_the_debugger() -> None:
     assert Path(python("import pdb; print(pdb.__file__)").stdout.strip()).parent == Path(sysconfig.get_path("stdlib"))
 
