@@ -26,8 +26,8 @@ STANDARD_INPUT = "-"
 
 # Returns the number of a tile that is written as a word. Raises `BoardError`.
 TileNumber = Callable[[str], str]
-# Takes the error of a row of CSV.
-Refused = Callable[[InputError], None]
+# Takes the id of a row of CSV and what is wrong with it.
+Refused = Callable[[str, InputError], None]
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,8 @@ class Instance:
     goal              the text in the file, a name or a board; None if the file has none
     optimal_length    the optimal number of moves; None if the file has none
     published_length  the number of moves of a known solution, which need not be optimal; None if the file has none
-    moves             the text of a solution to be checked, or its published length; None if the file has none
+    moves             the text of a solution to be checked, or its published length; None if the file has neither
+                      column
     """
 
     id: str
@@ -51,6 +52,13 @@ class Instance:
     @property
     def size(self) -> BoardSize:
         return self.board.size
+
+
+class _InvalidRow(NamedTuple):
+    """Id of a row of CSV, and what is wrong with it."""
+
+    id: str
+    error: InputError
 
 
 class _Line(NamedTuple):
@@ -91,7 +99,8 @@ def read_instances(
     tile_number
         Replaces each word of a board before it is read, for tiles that are not numbers.
     refused
-        Is called with the error of each invalid row of CSV, and the rows after it are read. By default it is raised.
+        Is called with the id and the error of each invalid row of CSV, and the rows after it are read. By default the
+        error is raised.
     stdin
         Replaces standard input.
 
@@ -122,20 +131,20 @@ def read_instances(
         found = _read_file(path, str(source), size, tile_number)
     is_empty = source != STANDARD_INPUT
     for instance in found:
+        is_empty = False
         if isinstance(instance, Instance):
-            is_empty = False
             yield instance
         elif refused is None:
-            raise instance
+            raise instance.error
         else:
-            refused(instance)
+            refused(*instance)
     if is_empty:
         raise InstanceError(f"{as_typed(str(source))} holds no board; name a file or a set that does")
 
 
 def _read_file(
     path: Path, source: str, size: BoardSize | None, tile_number: TileNumber | None
-) -> Iterator[Instance | InputError]:
+) -> Iterator[Instance | _InvalidRow]:
     shown = as_typed(source)
     try:
         with path.open("rb") as file:
@@ -190,7 +199,7 @@ def _lines(file: BinaryIO, name: str) -> Iterator[_Line]:
 
 def _parse(
     lines: Iterator[_Line], size: BoardSize | None, tile_number: TileNumber | None, *, waits: bool = False
-) -> Iterator[Instance | InputError]:
+) -> Iterator[Instance | _InvalidRow]:
     for first in lines:
         if first.text and not first.text.startswith("#"):
             columns = _parse_header(first, tile_number)
@@ -229,10 +238,11 @@ def _parse_header(line: _Line, tile_number: TileNumber | None) -> list[str] | No
 
 def _parse_rows(
     lines: Iterator[_Line], columns: list[str], size: BoardSize | None, tile_number: TileNumber | None
-) -> Iterator[Instance | InputError]:
+) -> Iterator[Instance | _InvalidRow]:
     """Yield the board of each row, or what is wrong with it."""
     rows = (line for line in lines if line.text and not line.text.startswith("#"))
     for number, line in enumerate(rows, start=1):
+        row = {}
         try:
             row = _row(line, columns)
             text = _numbered(_Line(line.where, row["board"]), tile_number)
@@ -242,7 +252,7 @@ def _parse_rows(
                     parse_goal(row["goal"], board.size)
             yield _instance(row, str(number), board, line.where)
         except InputError as error:
-            yield error
+            yield _InvalidRow(row.get("id") or str(number), error)
 
 
 def _row(line: _Line, columns: list[str]) -> dict[str, str]:
@@ -269,9 +279,8 @@ def _length(row: dict[str, str], column: str, where: str) -> int | None:
 
 def _instance(row: dict[str, str], number: str, board: Board, where: str) -> Instance:
     optimal, published = (_length(row, column, where) for column in ("optimal_length", "published_length"))
-    return Instance(
-        row.get("id") or number, board, row.get("goal") or None, optimal, published, row.get("moves") or published
-    )
+    moves = row.get("moves") or (row.get("moves") if published is None else published)
+    return Instance(row.get("id") or number, board, row.get("goal") or None, optimal, published, moves)
 
 
 def _numbered(line: _Line, tile_number: TileNumber | None) -> str:

@@ -332,7 +332,7 @@ class CheckAnswer(Answer):
     """What is right and wrong about a solution. Moves are numbered from 1 on."""
 
     verdict: str
-    """`optimal`, `too long`, `illegal`, `no solution` (legal, but not to the goal), `too short` (of a length) or
+    """`optimal`, `too long`, `illegal`, `goal not reached` (legal, but not to the goal), `too short` (of a length) or
     `unknown` (a limit was reached)"""
     length: int
     """number of the moves"""

@@ -21,7 +21,7 @@ class SolutionCheck:
     Attributes
     ----------
     verdict
-        "optimal", "too long", "illegal" (a move), "no solution" (legal moves that do not reach the goal), "too short"
+        "optimal", "too long", "illegal" (a move), "goal not reached" (legal moves that do not reach the goal), "too short"
         (a mere length), or "unknown" (a limit was reached first).
     length
         Number of moves.
@@ -60,7 +60,7 @@ def check_moves(
         if len(boards) <= length:
             verdict, first_illegal_move = "illegal", len(boards)
         elif boards[-1] != goal:
-            verdict = "no solution"
+            verdict = "goal not reached"
 
     def shortest_by(n_moves: int) -> int:
         """Return the length of the shortest solution that begins with the first moves."""

@@ -314,7 +314,7 @@ function showCheck({ verdict: its, length, optimal_length: optimal, first_illega
   if (optimal !== null) boards.slice(0, nKnown).forEach((board, step) => distances.set(String(board), optimal - step));
   if (mistake) distances.set(String(boards[mistake]), optimal - mistake + 2);
   if (line.step === tiles.length) goToStep(mistake ? mistake - 1 : tiles.length);
-  const isSolved = !illegal && its !== "no solution";
+  const isSolved = !illegal && its !== "goal not reached";
   isChecked = true; // an analysis that comes later says no less
   const words = [illegal ? `Move ${illegal} is illegal` : `${isSolved ? "Solved" : "Not solved"} in ${movesText(length)}`];
   words.push(optimal === null ? "optimum not known" : `optimum ${optimal}`);

@@ -23,13 +23,13 @@ CHECKS = (
     ((5, 8), "tiles", ("optimal", 2, None, 2, 0, None)),
     ("DR", "blank", ("optimal", 2, None, 2, 0, None)),
     ("up, left", "tile-directions", ("optimal", 2, None, 2, 0, None)),
-    ("DR", "tile-directions", ("no solution", 2, None, 2, None, 1)),
+    ("DR", "tile-directions", ("goal not reached", 2, None, 2, None, 1)),
     ("5 5 5 8", "tiles", ("too long", 4, None, 2, 2, 2)),
-    ("5 8 8", "tiles", ("no solution", 3, None, 2, None, 3)),
-    ("5", "tiles", ("no solution", 1, None, 2, None, None)),
+    ("5 8 8", "tiles", ("goal not reached", 3, None, 2, None, 3)),
+    ("5", "tiles", ("goal not reached", 1, None, 2, None, None)),
     ("5 9 8", "tiles", ("illegal", 3, 2, 2, None, None)),
     ("U2", "blank", ("illegal", 2, 2, 2, None, 1)),
-    ("", "tiles", ("no solution", 0, None, 2, None, None)),
+    ("", "tiles", ("goal not reached", 0, None, 2, None, None)),
     (4, "tiles", ("too long", 4, None, 2, 2, None)),
     (1, "tiles", ("too short", 1, None, 2, -1, None)),
 )
@@ -44,7 +44,7 @@ def test_limits_leave_open_what_they_prevent() -> None:
     solver = HeuristicSolver(4)
     board = "15 14 13 12/11 10 9 8/7 6 5 4/3 1 2 0"
     check = tilepdb.check_solution(board, "2 2", solve=lambda *of: solver.solve(*of, limits=0))
-    assert check == SolutionCheck("no solution", 2, None, None, None, None)
+    assert check == SolutionCheck("goal not reached", 2, None, None, None, None)
     assert tilepdb.check_solution(board, 80, solve=lambda *of: solver.solve(*of, limits=0)).verdict == "unknown"
 
 
@@ -71,7 +71,7 @@ def test_checks_agree_with_brute_force_on_all_boards(size: BoardSize) -> None:
         first_suboptimal_move = next((number for number, length in enumerate(lengths) if length > optimum), None)
         verdict, difference = "optimal" if first_suboptimal_move is None else "too long", len(moves) - optimum
         if illegal is not None or at != goal:
-            verdict, difference = "no solution" if illegal is None else "illegal", None
+            verdict, difference = "goal not reached" if illegal is None else "illegal", None
         first_illegal_move = None if illegal is None else len(moves)
         assert check == SolutionCheck(
             verdict, len(moves), first_illegal_move, optimum, difference, first_suboptimal_move

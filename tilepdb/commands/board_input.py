@@ -4,7 +4,8 @@ import re
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from itertools import chain, islice
+from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -68,7 +69,8 @@ def read_boards(
 
     Without any, they are read from standard input.
     The size of boards is that of --size, else that of the databases. Raises `InputError`; the iterator raises
-    `BoardError`, `InstanceError`, or calls `refused` with those of rows of CSV.
+    `BoardError`, `InstanceError`, or calls `refused` with those of rows of CSV. Among several files, ids begin with the
+    name of the file.
     """
     size = databases.size if options.size is None else parse_size(options.size)
     # Square boards imply their size. Without one, the message about a board of another size is clearer.
@@ -94,7 +96,11 @@ def _all_boards(
     tile_number = None if names is None else names.number
     for path in arguments:
         if isinstance(path, Path):
-            yield from _with_file_name(path, read_instances(path, size, tile_number=tile_number, refused=refused))
+            # Like grep, with the name of the file if there are several.
+            prefix = "" if len(arguments) == 1 and options.instances is None else f"{path.name}:"
+            refuse = None if refused is None else partial(_refuse, refused, prefix)
+            for instance in read_instances(path, size, tile_number=tile_number, refused=refuse):
+                yield replace(instance, id=prefix + instance.id)
     for number, board in enumerate(boards, start=1):
         yield Instance(str(number), board)
     if options.instances is not None or not arguments:
@@ -102,14 +108,8 @@ def _all_boards(
         yield from read_instances(source, size, tile_number=tile_number, refused=refused)
 
 
-def _with_file_name(path: Path, instances: "Iterator[Instance]") -> "Iterator[Instance]":
-    """Yield boards whose ids are the name of their file; if it has several boards, with their own id."""
-    first, second = next(instances), next(instances, None)
-    if second is None:
-        yield replace(first, id=path.name)
-        return
-    for instance in chain((first, second), instances):
-        yield replace(instance, id=f"{path.name}:{instance.id}")
+def _refuse(refused: "Refused", prefix: str, row: str, error: InputError) -> None:
+    refused(prefix + row, error)
 
 
 def parse_shard(shard: str) -> tuple[int, int]:

@@ -45,12 +45,22 @@ def check(
     with OpenDatabases(tables) as databases, SearchDisplay() as display, WorkerPool(available_cores() - 1) as pool:
         solver_for = solvers(Method(), databases, n_at_a_time=1)
 
-        def refuse(error: InputError) -> None:
+        invalid: list[Record] = []
+
+        def refuse(row: str, error: InputError) -> None:
             counts["invalid"] += 1
             message(str(error))
+            invalid.append({"id": row, "verdict": "invalid", "problem": str(error)})
 
         def records() -> Iterator[Record]:
             for instance in read_boards(boards, databases, refused=refuse):
+                yield from invalid
+                invalid.clear()
+                if moves is None and instance.moves is None:
+                    raise InputError(
+                        f"board {instance.id} comes without moves; give them after the board, or a file of CSV with "
+                        "the column moves or published_length"
+                    )
                 request = databases.request(instance, boards.goal)
                 solve = partial(
                     solver_for(request.size, request.goal).solve,
@@ -60,16 +70,17 @@ def check(
                 )
                 found: dict[str, Any] = {"verdict": "invalid"}
                 try:
-                    found = vars(
-                        check_moves(request.board, moves or instance.moves or "", request.goal, notation, solve)
-                    )
+                    given: Any = instance.moves if moves is None else moves
+                    found = vars(check_moves(request.board, given, request.goal, notation, solve))
                 except (MovesError, UnsolvableError) as error:
+                    found["problem"] = str(error)
                     message(f"board {request.id}: {error}")
                 counts[found["verdict"]] += 1
                 display.clear()
-                yield {"id": request.id, "board": list(request.board), **found}
+                yield {"id": request.id, "board": list(request.board), "problem": None, **found}
+            yield from invalid
 
-        write_records(records(), output, columns=("id", "board", "verdict", *_FACTS), text=_text)
+        write_records(records(), output, columns=("id", "board", "verdict", *_FACTS, "problem"), text=_text)
     summary = f"{plural(counts.total(), 'solution')}: {', '.join(f'{n:,} {verdict}' for verdict, n in counts.items())}"
     if bad := counts.keys() - {"optimal"}:
         raise (LimitReachedError if bad == {"unknown"} else PdbError)(summary)

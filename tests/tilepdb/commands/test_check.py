@@ -15,9 +15,9 @@ ROWS = (
     ("optimal", NEAR, "5 8", "", "optimal"),
     ("long", NEAR, "5 5 5 8", "", "too long"),
     ("illegal", NEAR, "5 9", "", "illegal"),
-    ("elsewhere", NEAR, "5", "", "no solution"),
+    ("elsewhere", NEAR, "5", "", "goal not reached"),
     ("word", NEAR, "north", "", "invalid"),
-    ("nothing", NEAR, "", "", "no solution"),
+    ("nothing", NEAR, "", "", "goal not reached"),
     ("unsolvable", "1 2 3/4 5 6/8 7 0", "8", "", "invalid"),
     ("wrong length", BOARD, "", "29", "too short"),
     ("length", BOARD, "", "33", "too long"),
@@ -31,17 +31,20 @@ def test_file_of_solutions_is_checked(small_table: str) -> None:
     file = "".join(f"{','.join(row)}\n" for row in rows)
     command = ("check", "--db", small_table)
     found = records(*command, code=1, stdin=file)
-    assert [(record["id"], record["verdict"]) for record in found] == [(row[0], row[-1]) for row in ROWS]
-    long, illegal, length = found[1], found[2], found[8]
+    verdicts = [(row[0], row[-1]) for row in ROWS]
+    verdicts[1:1] = [("2", "invalid"), ("not a board", "invalid")]
+    assert [(record["id"], record["verdict"]) for record in found] == verdicts
+    assert [record["problem"] is None for record in found] == [verdict != "invalid" for _, verdict in verdicts]
+    long, illegal, length = found[3], found[4], found[10]
     assert (long["difference"], long["first_suboptimal_move"], long["first_illegal_move"]) == (2, 2, None)
     assert (illegal["optimal_length"], illegal["difference"], illegal["first_illegal_move"]) == (2, None, 2)
     assert (length["length"], length["optimal_length"], length["first_suboptimal_move"]) == (33, 31, None)
     text, as_csv = (pdb(*command, "--format", name, code=1, stdin=file) for name in ("text", "csv"))
-    assert [row["verdict"] for row in csv.DictReader(as_csv.stdout.splitlines())] == [row[-1] for row in ROWS]
+    assert [row["verdict"] for row in csv.DictReader(as_csv.stdout.splitlines())] == [verdict for _, verdict in verdicts]
     assert "long: too long, length 4, optimal length 2, difference 2, first suboptimal move 2\n" in text.stdout
     assert "board word: moves 'north'" in text.stderr
     assert "line 3 has 1 fields where" in text.stderr
-    assert "12 solutions: 2 optimal, 4 invalid, 2 too long, 1 illegal, 2 no solution, 1 too short" in text.stderr
+    assert "12 solutions: 2 optimal, 4 invalid, 2 too long, 1 illegal, 2 goal not reached, 1 too short" in text.stderr
 
 
 @pytest.mark.parametrize(
@@ -52,7 +55,7 @@ def test_file_of_solutions_is_checked(small_table: str) -> None:
         (("--notation", "tile-directions", NEAR, "UL"), 0, "1 optimal"),
         (("--goal", "blank-first", "1 0 2/3 4 5/6 7 8", "1"), 0, "1 optimal"),
         (("--goal", "1 2 3/4 6 0/7 5 8", NEAR, "6"), 2, "cannot serve the goal"),
-        (("--boards", "2", "--instances", "classic"), 1, "2 solutions: 2 no solution"),
+        (("--boards", "2", "--instances", "classic"), 2, "comes without moves"),
         ((NEAR,), 2, "the moves after the board"),
         ((*NEAR.split(), "5 8"), 0, "1 optimal"),
     ],

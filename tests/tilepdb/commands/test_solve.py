@@ -133,8 +133,8 @@ def test_log_continues_a_count_that_a_limit_ended(tmp_path: Path) -> None:
 def test_published_solutions_that_are_longer_are_named(small_table: str, tmp_path: Path) -> None:
     hardest, near = (list(map(int, text.replace("/", " ").split())) for text in (BOARD, NEAR))
     for solutions, code, told in (
-        ([["U"] * 33, ["R"]], 0, "board data_0.pkl:1: the published solution is longer, 33 moves instead of 31"),
-        ([["U"] * 31, []], 1, "board data_0.pkl:2: the optimal solution has 1 moves, the instance file says 0"),
+        ([["U"] * 33, ["R"]], 0, "board 1: the published solution is longer, 33 moves instead of 31"),
+        ([["U"] * 31, []], 1, "board 2: the optimal solution has 1 moves, the instance file says 0"),
     ):
         (tmp_path / "data_0.pkl").write_bytes(pickled([hardest, near], solutions=solutions))
         result = pdb("solve", "--db", small_table, str(tmp_path / "data_0.pkl"), code=code)
