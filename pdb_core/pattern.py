@@ -240,8 +240,7 @@ def parse_partition(
     text
         Several partitions joined by `+` make a catalogue. `auto` is a partition for any `size`, which must be given.
     size
-        By default the size of the name, or the square board with this number of tiles; if every move counts, the
-        smallest square board with the largest tile.
+        By default the size of the name, or of the smallest square board with the largest tile.
     goal
         By default blank-last.
     cost
@@ -282,17 +281,15 @@ def parse_partition(
     patterns = tuple(
         Pattern(tuple(sorted(int(tile.strip()[:20]) for tile in part.split(",")))) for part in text.split("/")
     )
-    return Partition("/".join(map(str, patterns)), patterns, size or _square_size(patterns, cost), cost)
+    return Partition("/".join(map(str, patterns)), patterns, size or _square_size(patterns), cost)
 
 
-def _square_size(patterns: Sequence[Pattern], cost: Cost) -> BoardSize:
-    """Return the square board of additive patterns; if every move counts, the smallest one with the largest tile."""
-    is_additive = cost == "additive"
-    n_tiles = sum(pattern.n_tiles for pattern in patterns) if is_additive else max(p.tiles[-1] for p in patterns)
-    side = max(MIN_SIDE, math.isqrt(n_tiles) + 1)
-    if side > MAX_TABLE_SIDE or (is_additive and side * side != n_tiles + 1):
-        shown = shorten("/".join(map(str, patterns)))
-        raise PartitionError(f"partition {shown} fits no square board up to 6x6; check its tiles, or give a size")
+def _square_size(patterns: Sequence[Pattern]) -> BoardSize:
+    """Return the smallest square board with the largest tile."""
+    largest = max(pattern.tiles[-1] for pattern in patterns)
+    side = max(MIN_SIDE, math.isqrt(largest) + 1)
+    if side > MAX_TABLE_SIDE:
+        raise PartitionError(f"tile {largest} is on no board up to 6x6; check the tiles of the partition")
     return BoardSize(side, side)
 
 

@@ -191,7 +191,7 @@ def _lines(file: BinaryIO, name: str) -> Iterator[_Line]:
             # Of UTF-16, the second byte of a line's end may come with the next line.
             text = decoder.decode(line)
         except UnicodeDecodeError:
-            raise InstanceError(f"{where} is not text in UTF-8; name a text file of boards") from None
+            raise InstanceError(f"{where} is not text in UTF-8; save the file as text in UTF-8") from None
         if len(line.rstrip(b"\r\n")) > _MAX_LINE:
             raise InstanceError(f"{where} is longer than {_MAX_LINE} bytes; is this a file of boards?")
         yield _Line(where, text.strip())

@@ -135,6 +135,17 @@ class Comparison:
         axes.margins(x=0.15, y=0.15)
         axes.grid(axis="x", alpha=0.3)
 
+    def draw_by_length(self, axes: Any) -> None:
+        """Draw the mean nodes by the length of the solution, of the rows that solved all boards."""
+        for row in self.whole_rows:
+            lengths = [means.length for means in row.by_length]
+            label = f"{row.heuristic or 'no heuristic'}, {row.algorithm}"
+            axes.plot(lengths, [means.mean_generated for means in row.by_length], "o-", markersize=3, label=label)
+        axes.set(yscale="log", xlabel="length of the solution (moves)", ylabel="mean nodes generated")
+        axes.set_title("Mean nodes by length")
+        axes.grid(alpha=0.3)
+        axes.legend()
+
 
 class BoardSolver(Protocol):
     """Interface of the solvers that `compare` accepts: all solvers of this project."""

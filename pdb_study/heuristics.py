@@ -101,7 +101,7 @@ class HeuristicStudy(ShortRepr):
         return plots.html(self.draw, ("distance", "boards", *(f"mean h: {name}" for name in self.names)), cells)
 
     def draw(self, axes: Any) -> None:
-        """Draw the mean of each heuristic by distance; with few heuristics also a band of one standard deviation."""
+        """Draw the mean of each heuristic by distance; with few heuristics also a band from minimum to maximum."""
         if not self.rows:
             return
         shades = len(self.names) <= _MOST_SHADED
@@ -110,15 +110,13 @@ class HeuristicStudy(ShortRepr):
         # By decreasing mean, so that the legend has the order of the lines.
         for i in sorted(range(len(self.names)), key=lambda i: -self.overall[i].mean):
             means = np.array([row.spreads[i].mean for row in self.rows])
-            deviations = np.array([row.spreads[i].standard_deviation for row in self.rows])
             (line,) = axes.plot(distances, means, marker="o", markersize=3, label=self.names[i])
             if shades:
-                axes.fill_between(
-                    distances, means - deviations, means + deviations, color=line.get_color(), alpha=0.12, linewidth=0
-                )
+                lows, highs = zip(*((row.spreads[i].minimum, row.spreads[i].maximum) for row in self.rows), strict=True)
+                axes.fill_between(distances, lows, highs, color=line.get_color(), alpha=0.12, linewidth=0)
         axes.set(
             xlabel="distance from the goal (moves)",
-            ylabel="h: mean and standard deviation" if shades else "mean h",
+            ylabel="h: mean, minimum and maximum" if shades else "mean h",
             title=f"Heuristics on {self.boards_text}",
             xlim=(0, None),
             ylim=(0, None),

@@ -21,8 +21,8 @@ class SolutionCheck:
     Attributes
     ----------
     verdict
-        "optimal", "too long", "illegal" (a move), "goal not reached" (legal moves that do not reach the goal), "too short"
-        (a mere length), or "unknown" (a limit was reached first).
+        "optimal", "too long", "illegal" (a move), "goal not reached" (by legal moves), "too short" (a mere length), or
+        "unknown" (a limit was reached first).
     length
         Number of moves.
     first_illegal_move

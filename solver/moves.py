@@ -57,7 +57,8 @@ def parse_moves(moves: str, notation: Notation = "tiles") -> list[int | str]:
     """
     as_choice(notation, "notation", NOTATIONS)
     pattern = _TILE if notation == "tiles" else _DIRECTION
-    if odd := pattern.sub("", moves):
+    if pattern.sub("", moves):
+        odd = next((word for word in re.split(r"[\s,;|]+", moves) if pattern.sub("", word)), moves)
         raise MovesError(
             f"moves {as_typed(moves)!r}: {as_typed(odd, 40)!r} is no move in the notation {notation}; the "
             "notations are tiles (12 11), blank (R U: the blank moves) and tile-directions (R U: the tile moves)"

@@ -1,6 +1,7 @@
 """`pdb study compare`: heuristics and searches on the same boards."""
 
 import csv
+import re
 import statistics
 from pathlib import Path
 
@@ -30,6 +31,24 @@ def test_every_pair_has_a_row_and_optimal_lengths_agree(tmp_path: Path) -> None:
     # The complete table of 3x2 knows every distance.
     assert rows["db", "a-star"]["mean_h"] == min(optimal)
     assert "<svg" in plot.read_text()
+
+
+def test_means_by_length_are_drawn(tmp_path: Path) -> None:
+    plot = tmp_path / "a.svg"
+    pdb(*MANHATTAN, "--algorithm", "a-star", "--size", "2x2", "--boards", "9", "--by-length", "--plot", str(plot))
+    labels = re.findall("<!-- (.*) -->", plot.read_text())
+    assert {"manhattan, a-star", "length of the solution (moves)", "mean nodes generated"} <= set(labels)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "match"),
+    [
+        (("--heuristic", "manhattan"), "no heuristic uses the tables of --db"),
+        (("--size", "4x4"), "holds tables for 3x3 boards, this board is 4x4"),
+    ],
+)
+def test_tables_must_fit_before_the_search_begins(small_table: str, arguments: tuple[str, ...], match: str) -> None:
+    refused(pdb("study", "compare", "--db", small_table, *arguments), 2 if "no " in match else 4, match)
 
 
 def test_boards_without_a_solution_are_counted(tmp_path: Path) -> None:

@@ -31,7 +31,7 @@ READ = (
 REFUSED = (
     ("tiles", "12 R", "'R' is no move in the notation tiles; .* blank .R U: the blank moves. and tile-d"),
     ("tiles", "12345", "'12345' is no"),
-    ("tiles", "3 -1", "'-' is no"),
+    ("tiles", "3 -1", "'-1' is no"),
     ("tiles", 1.5, "moves is 1.5; give a text"),
     ("blank", "R 3 U", "'3' is no move in the notation blank"),
     ("blank", "R100", "'R100' is no move"),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Option
 
-from pdb_core.errors import InstanceError
+from pdb_core.errors import InputError, InstanceError
 from pdb_core.messages import shorten
 from solver.algorithms import ALGORITHMS, IDA_STAR, WEIGHTED_A_STAR
 from tilepdb.commands import completion
@@ -121,7 +121,7 @@ def compare(
 ) -> None:
     """Compare heuristics and algorithms on the same boards.
 
-    Print mean h, nodes, seconds and length. Without --instances, random boards of --size are solved, of 3x3 by default.
+    Print mean h, nodes, seconds and length. Without --instances, random boards are solved, of the size of --db or 3x3.
     Means are over the boards that a row solved, without those that it gave up at a limit. With several --db, the
     heuristic db is a row for each, and one for their maximum.
     """
@@ -136,6 +136,8 @@ def compare(
         instances = _boards(sample, databases)
         if not instances:
             raise InstanceError(f"{shorten(str(sample.instances))} holds no board; name a set or a file that does")
+        for size in {instance.size for instance in instances} if databases.given else ():
+            databases.given[0].check_size(size)
         if output == "text" and not by_length:
             print_line(_HEADER)
 
@@ -172,7 +174,9 @@ def compare(
         message("boards were given up at a limit; rows that solved fewer have means over fewer, easier boards")
     if plot is not None and n_drawn < len(rows):
         message("not drawn: rows that did not solve all boards")
-    if n_drawn:
+    if n_drawn and by_length:
+        write_plot(plot, comparison.draw_by_length)
+    elif n_drawn:
         write_plot(plot, comparison.draw, width=9, height=1.5 + 0.4 * n_drawn)
 
 
@@ -191,6 +195,8 @@ def _methods(options: MethodOptions, db: "list[Path] | None") -> list[Method]:
             )
             uses_db = heuristic is not None and DATABASES in heuristic
             methods.append(parse_method(of_method, db if uses_db else None, IdaStarOptions()))
+    if db and not any(method.uses_databases for method in methods):
+        raise InputError(f"no heuristic uses the tables of --db; give --heuristic {DATABASES}, too, or leave out --db")
     return methods
 
 
@@ -199,13 +205,13 @@ def _boards(sample: SampleOptions, databases: OpenDatabases) -> "list[Instance]"
     if sample.instances is not None:
         options = BoardOptions(instances=sample.instances, n_boards=sample.boards, size=sample.size)
         return list(read_boards(options, databases))
-    from pdb_core.board_size import check_table_size, parse_size
+    from pdb_core.board_size import BoardSize, check_table_size, parse_size
     from pdb_core.puzzle import Board, random_boards
     from pdb_query import Instance
 
-    size = parse_size(sample.size or "3x3")
+    size = parse_size(sample.size) if sample.size else databases.size or BoardSize(3, 3)
     check_table_size(size, what="heuristics and optimal solutions", instead="choose a smaller size")
-    rows = random_boards(size, sample.goal or "blank-last", sample.boards or _DEFAULT_BOARDS, sample.seed)
+    rows = random_boards(size, databases.goal_of(size, sample.goal), sample.boards or _DEFAULT_BOARDS, sample.seed)
     return [Instance(str(i), Board(row, size)) for i, row in enumerate(rows, start=1)]
 
 

@@ -5,7 +5,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Option
 
+from pdb_core.errors import InputError
 from tilepdb.commands import completion
+from tilepdb.commands.method import DATABASES
 from tilepdb.commands.opened_tables import OpenDatabases
 from tilepdb.commands.options import FormatOption, GoalOption, SeedOption, SizeArgument, TableOptions, ThreadsOption
 from tilepdb.commands.output import message, prepare, write_records
@@ -57,10 +59,13 @@ def heuristics(
 
     board_size = parse_size(size)
     wanted = parse_goal(goal, board_size)
+    names = [name for name in heuristic or () if name != DATABASES]
+    if heuristic and not names and not tables.db:
+        raise InputError(f"--heuristic {DATABASES} needs a table file; give one with --db")
     with OpenDatabases(tables) as opened, ProgressLine(message) as line:
         study = study_heuristics(
             board_size,
-            heuristic or fitting_heuristics(board_size, wanted),
+            names if heuristic else fitting_heuristics(board_size, wanted),
             opened.given,
             goal=wanted,
             n_boards=boards,

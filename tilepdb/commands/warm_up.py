@@ -32,6 +32,7 @@ search --heuristic manhattan 4X4
 search --heuristic max(korf-taylor,walking-distance,triples) 3X3
 search --algorithm a-star --db FOLDER/bits.h5 4X4
 approximate --time-limit 0.1 5X5
+study space 3x3
 """
 _BOARDS = {
     "3X3": "1,2,3/4,5,6/0,7,8",

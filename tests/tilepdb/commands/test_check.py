@@ -40,7 +40,9 @@ def test_file_of_solutions_is_checked(small_table: str) -> None:
     assert (illegal["optimal_length"], illegal["difference"], illegal["first_illegal_move"]) == (2, None, 2)
     assert (length["length"], length["optimal_length"], length["first_suboptimal_move"]) == (33, 31, None)
     text, as_csv = (pdb(*command, "--format", name, code=1, stdin=file) for name in ("text", "csv"))
-    assert [row["verdict"] for row in csv.DictReader(as_csv.stdout.splitlines())] == [verdict for _, verdict in verdicts]
+    assert [row["verdict"] for row in csv.DictReader(as_csv.stdout.splitlines())] == [
+        verdict for _, verdict in verdicts
+    ]
     assert "long: too long, length 4, optimal length 2, difference 2, first suboptimal move 2\n" in text.stdout
     assert "board word: moves 'north'" in text.stderr
     assert "line 3 has 1 fields where" in text.stderr
