@@ -210,12 +210,12 @@ def labels(folder: Path) -> store.Row:
     return found
 
 
-def lookups_over_http(folder: Path) -> store.Row:
-    """Return the figures of `pdb serve`, and of its batches when the library looks them up."""
-    with opened("78 bytes", folder) as (database,):
+def lookups_over_http(name: str, folder: Path) -> store.Row:
+    """Return the figures of `pdb serve` with a table, and of its batches when the library looks them up."""
+    with opened(name, folder) as (database,):
         boards = random_boards(SIZE, GOAL, service.BATCH, 4)
         seconds, _ = least_time(lambda: database.probe_batch(boards))
-    return service.measured(table_path("78 bytes", folder)) | {"in_process_per_s": round(service.BATCH / seconds)}
+    return service.measured(table_path(name, folder)) | {"in_process_per_s": round(service.BATCH / seconds)}
 
 
 def heuristic(name: str) -> store.Row:
@@ -280,7 +280,7 @@ SECTIONS: dict[str, Callable[[Settings], Rows]] = {
     "three24": lambda at: {"24-small": partial(instance_set, "korf50-24puzzle", THREE_24, "24-small", at.folder, 1)},
     "start": lambda at: {"all": partial(start_times, at.folder)},
     "labels": lambda at: {"78": partial(labels, at.folder)},
-    "service": lambda at: {"78 bytes": partial(lookups_over_http, at.folder)},
+    "service": lambda at: {name: partial(lookups_over_http, name, at.folder) for name in ("78", "78 bytes")},
     "heuristics": lambda _at: {name: partial(heuristic, name) for name in HEURISTICS},
     "approximate": lambda _at: {
         f"{side}x{side}": partial(approximate, side, 20 if side <= 6 else 10) for side in range(4, 11)

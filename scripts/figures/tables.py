@@ -116,12 +116,6 @@ _OTHER = {
     "second `pdb solve`, s": "start;all;second_solve_s",
     "distances, boards/s": "labels;78;distances_per_s",
     "distances and all moves, boards/s": "labels;78;boards_per_s",
-    "`pdb serve`, from start to ready, s": "service;78 bytes;ready_s",
-    "single lookups, requests/s": "service;78 bytes;single_per_s",
-    "single lookups, 99th percentile, ms": "service;78 bytes;single_p99_ms",
-    "lookups in batches of bytes, boards/s": "service;78 bytes;bytes_per_s",
-    "lookups in batches of JSON, boards/s": "service;78 bytes;json_per_s",
-    "lookups by the library, boards/s": "service;78 bytes;in_process_per_s",
 }
 
 
@@ -195,6 +189,19 @@ TABLES: dict[str, tuple[str | Callable[[Figures], Mapping[str, Row]], dict[str, 
     "other": (
         lambda _figures: {label: {} for label in _OTHER},
         {"measure": _name, "value": lambda figures, label, _row: figure(figures, _OTHER[label])},
+    ),
+    # Lookups of random boards of the 15-puzzle.
+    "service": (
+        "service",
+        {
+            "table": _databases,
+            "start, s": "ready_s",
+            "single, requests/s": "single_per_s",
+            "99th percentile, ms": "single_p99_ms",
+            "batches of bytes, boards/s": "bytes_per_s",
+            "batches of JSON, boards/s": "json_per_s",
+            "in Python, boards/s": "in_process_per_s",
+        },
     ),
     "errors": (error_rows, {"code": _name, "exceptions": "exceptions"}),
     "measured": (measured_rows, {"sections": _name, "date": "date", "versions": "versions", "machine": "machine"}),
