@@ -44,6 +44,8 @@ def measure(options: argparse.Namespace) -> None:
     options.data.mkdir(parents=True, exist_ok=True)
     for section in options.sections:
         rows = SECTIONS[section](Settings(options.data, options.boards))
+        if unknown := set(options.rows or ()) - set(rows):
+            raise SystemExit(f"{section} has no row {', '.join(sorted(unknown))}; its rows are {', '.join(rows)}")
         for name, measured in rows.items():
             if options.rows is None or name in options.rows:
                 row = measured()

@@ -115,7 +115,8 @@ def _text(study: "HeuristicStudy") -> Iterator[str]:
     if len(study.names) > 1:
         yield ""
         yield "boards on which the heuristic of the row is larger than that of the column:"
-        labels = [f"{number} {name}" for number, name in enumerate(study.names, start=1)]
+        width = len(str(len(study.names)))
+        labels = [f"{number:{width}} {name}" for number, name in enumerate(study.names, start=1)]
         first = max(map(len, labels))
         yield " " * first + "".join(f"{number:>10}" for number in range(1, len(labels) + 1))
         for label, numbers in zip(labels, study.exceeds, strict=True):
