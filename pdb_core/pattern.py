@@ -121,7 +121,8 @@ class Partition:
                 raise PartitionError(
                     f"partition {shorten('/'.join(map(str, patterns)))} of a {self.size} board: "
                     f"tiles {listed(sorted(which))} are {problem}; "
-                    f"each of the tiles 1 to {self.size.n_cells - 1} belongs to {how_many}"
+                    f"each of the tiles 1 to {self.size.n_cells - 1} belongs to {how_many}; for another board give its "
+                    "size"
                 )
 
     def __str__(self) -> str:

@@ -36,7 +36,7 @@ REFUSED = """
 1,2,3,4/5,6,7 | 3x3 | tiles 8 are in no pattern
 1,2,3,4,5,6,7,8,9,10,11/12,13,14,15 | 4x4 | has 11 tiles
 663 | 5x5 | one of a 4x4 board
-1,2,3/4,5 | | of a 3x3 board: tiles 6, 7, 8 are in no pattern
+1,2,3/4,5 | | of a 3x3 board: tiles 6, 7, 8 are in no pattern; .* for another board give its size
 1,2,3,4/4,5,6,7,8 | | tiles 4 are in two patterns
 1,2/36 | | tile 36 is on no board up to 6x6
 2,     10/3 | 2x2 | tiles 10 are not on the board
