@@ -71,6 +71,11 @@ class ComparisonRow:
     by_length: tuple[LengthMeans, ...] = ()
 
     @property
+    def label(self) -> str:
+        """The heuristic and the algorithm, for plots."""
+        return f"{self.heuristic or 'no heuristic'}, {self.algorithm}"
+
+    @property
     def is_whole(self) -> bool:
         """Return True if every solvable board was solved."""
         return self.n_solved + self.n_unsolvable == self.n_boards
@@ -115,7 +120,7 @@ class Comparison:
         rows = self.whole_rows
         if not rows:
             return
-        labels = [f"{row.heuristic or 'no heuristic'}, {row.algorithm}" for row in rows]
+        labels = [row.label for row in rows]
         means = [row.mean_generated or 0.0 for row in rows]
         # Points, because the lengths of bars on a logarithmic scale mean nothing.
         axes.plot(means, labels, "o")
@@ -137,12 +142,18 @@ class Comparison:
 
     def draw_by_length(self, axes: Any) -> None:
         """Draw the mean nodes by the length of the solution, of the rows that solved all boards."""
+        if not self.whole_rows:
+            return
         for row in self.whole_rows:
             lengths = [means.length for means in row.by_length]
-            label = f"{row.heuristic or 'no heuristic'}, {row.algorithm}"
-            axes.plot(lengths, [means.mean_generated for means in row.by_length], "o-", markersize=3, label=label)
-        axes.set(yscale="log", xlabel="length of the solution (moves)", ylabel="mean nodes generated")
-        axes.set_title("Mean nodes by length")
+            means = [means.mean_generated for means in row.by_length]
+            axes.plot(lengths, means, "o-", markersize=3, label=row.label)
+        axes.set(
+            yscale="log",
+            xlabel="length of the solution (moves)",
+            ylabel="mean nodes generated",
+            title=f"Mean nodes to solve the same {self.whole_rows[0].n_solved:,} boards",
+        )
         axes.grid(alpha=0.3)
         axes.legend()
 
