@@ -144,6 +144,8 @@ class Comparison:
         """Draw the mean nodes by the length of the solution, of the rows that solved all boards."""
         if not self.whole_rows:
             return
+        from matplotlib.ticker import MaxNLocator
+
         for row in self.whole_rows:
             lengths = [means.length for means in row.by_length]
             means = [means.mean_generated for means in row.by_length]
@@ -154,6 +156,7 @@ class Comparison:
             ylabel="mean nodes generated",
             title=f"Mean nodes to solve the same {self.whole_rows[0].n_solved:,} boards",
         )
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
         axes.grid(alpha=0.3)
         axes.legend()
 
