@@ -140,7 +140,7 @@ class SumAnswer(Answer):
     values: tuple[int, ...]
     """distance of each pattern"""
     patterns: tuple[Tiles, ...]
-    """for each value, the tiles *of the given board* that its pattern represents, for example to colour them"""
+    """for each value, the tiles of the given board that its pattern represents, for example to colour them"""
 
 
 class BoardAnswer(Answer):

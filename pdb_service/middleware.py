@@ -146,10 +146,10 @@ class Gate:
         else:
             is_foreign = site not in _OWN_SITES
         if is_foreign:
-            refused = OriginError(
-                f"a web page of {as_typed(origin) or 'another site'} sent this request; allow its "
-                "origin with --cors-origin"
-            )
+            # Browsers write `null` for a page that was opened as a file.
+            page = "without an origin" if origin == "null" else f"of {as_typed(origin) or 'another site'}"
+            others = "all, or serve it over HTTP and allow its origin," if origin == "null" else "its origin"
+            refused = OriginError(f"a web page {page} sent this request; allow {others} with --cors-origin")
             # Once each: a page may send many requests.
             if origin not in self._told and len(self._told) < _MOST_TOLD:
                 self._told.add(origin)

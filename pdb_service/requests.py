@@ -2,12 +2,13 @@
 
 from collections import Counter
 from collections.abc import Sequence
+from functools import partial
 from itertools import chain
 from typing import Annotated, Any, TypeVar
 from urllib.parse import parse_qsl
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter, ValidationError, WithJsonSchema
-from pydantic_core import from_json
+from pydantic_core import PydanticCustomError, from_json
 
 from pdb_core.board_size import MAX_TABLE_SIDE
 from pdb_core.errors import ParameterError, RequestError, RequestTooLargeError
@@ -22,8 +23,8 @@ _MOST_QUERY_BYTES = 4_000
 HINT_S = 1.0
 # One for each field, and some in texts.
 _MOST_COLONS = 1000
-# Lists and texts of a body that are not boards: names of fields and their values.
-_MOST_OTHERS = 20
+# Lists and texts of a body that are not boards: names of fields and their values, and the numbers of a board as texts.
+_MOST_OTHERS = 100
 # Python shares the numbers of boards; any others take 32 bytes each. In a body up to this size they may be many.
 _MANY_NUMBERS_BYTES = 8_000_000
 # Makes "000" of each number of three characters.
@@ -37,11 +38,25 @@ _BoardText = Annotated[
     ),
 ]
 _Cells = Annotated[list[int | None], Field(max_length=MAX_NUMBERS)]
-# A list is read as its text.
+
+
+def _text(given: object, form: str) -> str:
+    """Return a text, or a list as its text. `form` says for an error what may be given."""
+    if isinstance(given, str | list):
+        return str(given)
+    raise PydanticCustomError("form", "{form}", {"form": f"give {form}"})
+
+
 _AnyBoard = Annotated[
     Text,
-    BeforeValidator(lambda given: str(given) if isinstance(given, list) else given),
+    BeforeValidator(partial(_text, form="a text, or a list of numbers or of rows")),
     WithJsonSchema(TypeAdapter(_BoardText | _Cells | list[_Cells]).json_schema()),
+]
+_Moves = Annotated[
+    str,
+    Field(max_length=40_000),
+    BeforeValidator(partial(_text, form="a text, a list of moves, or their number")),
+    WithJsonSchema(TypeAdapter(Annotated[str, Field(max_length=40_000)] | list[int | str]).json_schema()),
 ]
 _AnyGoal = Annotated[_AnyBoard | None, Field(description="the goal: `blank-last`, `blank-first`, `snail` or a board")]
 
@@ -72,7 +87,7 @@ class SearchLimits(Names):
             le=1e6,
             allow_inf_nan=False,
             description="time limit of the search in seconds, at most the server's; by default "
-            f"{HINT_S:g} in /v1/moves, which does not search with 0, and the server's in /v1/solve",
+            f"{HINT_S:g} in /v1/moves, which does not search with 0, and the server's in /v1/solve and /v1/check",
         ),
     ] = None
     max_nodes: Annotated[
@@ -98,8 +113,8 @@ class CheckBody(SolveBody):
     """The body of a check in JSON."""
 
     moves: Annotated[
-        Annotated[str, Field(max_length=4_000)] | int,
-        Field(description="the moves of the solution, as a text; or only their number", examples=["5 8"]),
+        _Moves | int,
+        Field(description="the moves of the solution, as a text or a list; or only their number", examples=["5 8"]),
     ]
     notation: Annotated[
         Notation,

@@ -48,7 +48,8 @@ def solve_routes(service: Service) -> Routes:
     together = Together(solve_easy, service.settings.n_solves)
 
     async def moves(request: Request) -> Response:
-        """List every legal move, best first: by the exact distance after it if found in time, else by h."""
+        """List every legal move, best first: by the exact distance after it if found in time, else first a move of a
+        short solution, then by h."""
         query = read_query(SearchQuery, request.scope["query_string"])
         board, served = service.databases.place(query.board, query)
         seconds = min(most_s, HINT_S if query.time_limit is None else query.time_limit)
@@ -187,6 +188,10 @@ def _list_moves(
     if solvable:
         # A child whose distance was not found is between those one nearer and those one farther.
         children.sort(key=lambda child: (distances.get(child, distance or 0), h_of[child]))
+        if distance is None and report is not None:
+            # By h, one hint after another may lead to and fro.
+            first = service.first_tile(board, served, report)
+            children.sort(key=lambda child: board[child.index(BLANK)] != first)
     moves = tuple(MoveAnswer.of(board, child, h_of.get(child), distances.get(child)) for child in children)
     about = MovesAnswer.about(board, served, solvable=solvable)
     return MovesAnswer(**about, h=h_of.get(board), distance=distance, moves=moves)

@@ -63,7 +63,9 @@ GET /v1/lookup?BOARD&db=../x | 404 | '../x'
 
 GET /v1/moves?BOARD&time_limit=nan | 422 | time_limit
 POST /v1/solve | 422 | 'True' is not a number | b'{"board": [true]}'
-POST /v1/solve | 422 | board: | b'{"board": 1}'
+POST /v1/solve | 422 | board: give a text, or a list | b'{"board": 1}'
+POST /v1/solve | 200 | | b'{"board": [["1", "2", "3"], ["4", "5", "6"], ["7", "", "8"]]}'
+POST /v1/solve | 404 | 4x4 | b'{"board": [%s]}' % b",".join([b'["0", "1", "2", "3"]'] * 4)
 POST /v1/solve | 422 | time_limit | b'{"board": %s, "time_limit": "5"}' % GOOD
 POST /v1/solve | 400 | JSON | b'{"board": %s' % GOOD
 
@@ -84,6 +86,8 @@ GET /v1/moves?BOARD&time_limit=1 | 413 | 64,000 bytes | | Content-Length: 64001
 POST /v1/solve?time_limit=5 | 422 | time_limit stands in the query | b'{"board": %s}' % GOOD
 
 POST /v1/check | 422 | moves | b'{"board": %s}' % GOOD
+POST /v1/check | 200 | | b'{"board": %s, "moves": [8, 7]}' % GOOD
+POST /v1/check | 422 | moves: give a text, a list of moves, or their number | b'{"board": %s, "moves": null}' % GOOD
 POST /v1/check | 422 | 'north' is no move | b'{"board": %s, "moves": "north"}' % GOOD
 POST /v1/check | 422 | tile-directions | b'{"board": %s, "moves": "R", "notation": "letters"}' % GOOD
 POST /v1/check | 422 | it can be solved for snail | b'{"board": [1,2,3,8,0,4,7,6,5], "moves": "8"}'
@@ -94,7 +98,7 @@ POST /v1/lookup | 400 | size | b'{"boards": []}'
 POST /v1/lookup?size=4x4 | 404 | 4x4 | b'{"boards": []}'
 POST /v1/lookup?size=x | 422 | 'x' | b'{"boards": []}'
 POST /v1/lookup?size=3x3 | 422 | boards.0: | b'{"boards": [1]}'
-POST /v1/lookup?size=3x3 | 413 | 50 | b'{"boards": [' + b"{}," * 100 + b"{}]}"
+POST /v1/lookup?size=3x3 | 413 | 50 | b'{"boards": [' + b"{}," * 200 + b"{}]}"
 POST /v1/lookup?size=3x3 | 413 | 36 numbers | b'{"boards": [[' + b"0," * 500 + b"0]]}"
 POST /v1/lookup?size=3x3 | 400 | 10 bytes | bytes(10) | Content-Type: application/octet-stream
 POST /v1/lookup?size=3x3 | 415 | 'text/xml' | b"<board/>" | Content-Type: text/xml

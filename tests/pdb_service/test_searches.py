@@ -155,7 +155,10 @@ async def test_time_limit_is_at_most_that_of_the_server(solvers: HeldSolvers) ->
 
 
 def test_hints_are_exact_and_come_best_first(database: Database) -> None:
-    """First the moves that begin an optimal solution, then those of unknown distance, then longer ones; else by h."""
+    """First the moves that begin an optimal solution, then those of unknown distance, then longer ones.
+
+    Without the distance of the board, first one that begins some solution, if there is a search, and then by h.
+    """
     app = ready_app(database)
     seen: set[tuple[bool, bool]] = set()
     with open_database(table_file("8", "3x3")) as exact:
@@ -167,6 +170,10 @@ def test_hints_are_exact_and_come_best_first(database: Database) -> None:
             assert all((board[at["cell"]], board[at["blank"]]) == (at["tile"], 0) for at in moves)
             # Without a distance of the board there is none of a move.
             keys = [(found if at["distance"] is None else at["distance"], at["h"]) for at in moves]
+            if limits == "&max_nodes=400" and found is None:
+                # Beams of this width find an optimal solution of these boards.
+                assert exact.probe(moves[0]["board"]).h == exact.probe(board).h - 1
+                keys = keys[1:]
             assert keys == sorted(keys, key=lambda key: (key[0] or 0, key[1]))
             seen.add((found is None, any(at["distance"] is None for at in moves)))
     assert seen == {(False, False), (False, True), (True, True)}

@@ -62,7 +62,8 @@ class NetworkOptions:
         list[str] | None,
         Option(
             metavar="ORIGIN",
-            help="Allow requests of web pages of this origin, such as https://example.org. Repeat the option for more.",
+            help="Allow requests of web pages of this origin, such as https://example.org, or * for all. "
+            "Repeat the option for more.",
         ),
     ] = None
     allowed_host: Annotated[
