@@ -32,7 +32,8 @@ _DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
 # Signs around numbers, and what is read instead, in this order.
 _SIGNS = (
     (r"#.*", ""),
-    (r'^[\s[]*\{(?!.*"board".*"board").*?"board"\s*:\s*("[^"]*"|[][\w\s,-]*\]).*', r"\1"),  # an object in JSON
+    (r"(?<=[\[(,])(\s*)([\"'])\2(?=\s*[],)])", r"\g<1>0"),  # an empty string in a list
+    (r'^[\s[]*\{(?!.*"board".*"board").*?"board"\s*:\s*("[^"]*"|[][\w\s,"-]*\]).*', r"\1"),  # an object in JSON
     ("[│┃║]", "|"),
     (r"^(?=.*([+=─-╿]|---))[-+=|\s─-╿]+$", ""),  # a border in a drawing
     (r"^\s*\||[|,;]\s*$", ""),
@@ -332,7 +333,8 @@ def size_of_rows(lengths: list[int], expected: BoardSize | None, rows: Sequence[
         )
         raise BoardError(
             f"board {quoted(rows)} is not square: it has {width} numbers, and a square board has 4, 9, 16, ... numbers"
-            f"{others and f'; it may be {others}'}; mark the rows with /, or name the size"
+            f"{others and f'; it may be {others}'}; give it in rows, as in 1 2 3/4 5 0, or as text after its "
+            "size, as in 3x2: 1 2 3 4 5 0"
         )
     return size
 

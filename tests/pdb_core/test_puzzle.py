@@ -85,7 +85,7 @@ def test_rows_give_the_size(given: Any) -> None:
 
 BAD_TEXTS = rows(r"""
 1 2 3/4 5 6/7 8 0/ | a number is missing
-1 2 3 | is not square: it has 3 numbers, and a square board has 4, 9, 16, ... numbers; mark
+1 2 3 | is not square: it has 3 numbers, and a square board has 4, 9, 16, ... numbers; give it in rows
 1 1 3 4 5 6 7 8 0 | 1 appears twice, missing 2
 1 2 3 4 5 6 7 8 9 | 9 is out of range, missing 0; if 9 is the blank, write 0 for it
 1 2 3 4 5 6 7 x -1 | 0 appears twice, missing 8
@@ -112,11 +112,15 @@ def test_bad_text_is_refused(text: str, message: str) -> None:
         ("1 2 3 4 5 6 7 8 0", S44, "9 numbers where a 4x4 board has 16"),
         ("1 2 3/4 5 0", S23, "is 3x2 by its rows, and a 2x3 board is expected"),
         ([[1, 2], [3]], None, "rows of different lengths"),
-        ([1.0, 2.0, 3.0, 0.0], S22, r"board \[1.0, 2.0, 3.0, 0.0\] must be 4 integers, 0 for the blank"),
-        (100, None, "board 100 must be integers, 0 for the blank"),
+        ([1.0, 2.0, 3.0, 0.0], S22, r"must be 4 integers, 0 or None for the blank, .*; it has 1.0"),
+        (100, None, "board 100 must be integers, .*; it is of another kind"),
+        ([[1, 2], ["", 3]], None, "must be integers, .*; it has ''"),
         ([1, 2, 3, -4], None, "-4 is out of range, missing 0"),
-        *((other, None, "must be integers, 0 for the blank, in a sequence or an array") for other in NO_SEQUENCES),
-        *((booleans, S22, "must be 4 integers") for booleans in BOOLEANS),
+        *(
+            (other, None, "must be integers, 0 or None for the blank, in a sequence or an array")
+            for other in NO_SEQUENCES
+        ),
+        *((booleans, S22, "must be 4 integers, .*; it has (True|np.False_)") for booleans in BOOLEANS),
     ],
 )
 def test_anything_else_is_refused(given: Any, size: BoardSize | None, message: str) -> None:

@@ -185,7 +185,7 @@ CONTRADICTIONS = r"""
 0 1 2 3\n4 5 6 7\n8 9 10 11\n12 13 14 15 | 4x2 | is 4x4 by its rows, and a 4x2 board is expected
 1 2 3 4 5 6\n7 8 0 | 3x3 | has rows of \[6, 3\] numbers where a 3x3 board is expected
 3 3\n1 2 3 4 5 6\n7 8 0 | | read as size 3x3: .*has rows of \[6, 3\] numbers where a 3x3 board is expected
-1 2 3 4 5 6 7 0 | | not square: it has 8 numbers, .*; it may be 4x2 or 2x4; mark the rows with /, or name the
+1 2 3 4 5 6 7 0 | | not square: it has 8 numbers, .*; it may be 4x2 or 2x4; give it in rows, as in
 1\n2\n3\n4\n5\n6\n7\n0 | | not square: it has 8 numbers, .*; it may be 4x2 or 2x4
 1\n2\n3\n4\n5\n6\n7\n8\n8 | | board size 1x1 is not supported: .*, and as a column the lines do not
 4\n3\n3\n0\n1 | | 4 numbers follow; a board of 4 rows and 4 columns has 16, and as a column the lines do not
