@@ -2,6 +2,7 @@
 
 import math
 import statistics
+import textwrap
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -14,6 +15,9 @@ from pdb_study import plots
 from solver.answers.requests import Result
 from solver.progress import Limits, LimitsLike, as_limits
 from solver.solution import Solution
+
+# Characters of a line of a label in a plot.
+_LABEL_WIDTH = 40
 
 
 @dataclass(frozen=True)
@@ -90,7 +94,7 @@ class Comparison:
     def __repr__(self) -> str:
         shown = [
             f"{row.heuristic}, {row.algorithm}: {row.n_solved:,} of {row.n_boards:,} solved, "
-            f"mean nodes {_number(row.mean_generated, ',.0f')}"
+            f"mean length {_number(row.mean_length, ',.2f')}, mean nodes {_number(row.mean_generated, ',.0f')}"
             for row in self.rows[:8]
         ]
         return "\n".join([f"Comparison of {len(self.rows)} searches", *shown])
@@ -114,19 +118,20 @@ class Comparison:
         return plots.html(self.draw, header, cells)
 
     def draw(self, axes: Any) -> None:
-        """Draw the mean nodes of the rows that solved all boards, on a logarithmic scale."""
+        """Draw the mean nodes of the rows that solved all boards, and their standard errors, on a logarithmic scale."""
         from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 
         rows = self.whole_rows
         if not rows:
             return
-        labels = [row.label for row in rows]
+        labels = [textwrap.fill(row.label.replace(",", ", ").replace("  ", " "), _LABEL_WIDTH) for row in rows]
         means = [row.mean_generated or 0.0 for row in rows]
+        errors = [row.mean_generated_error or 0.0 for row in rows]
         # Points, because the lengths of bars on a logarithmic scale mean nothing.
-        axes.plot(means, labels, "o")
+        axes.errorbar(means, labels, xerr=errors, fmt="o", capsize=3)
         for label, mean in zip(labels, means, strict=True):
             axes.annotate(
-                f"{mean:,.0f}", (mean, label), xytext=(7, 0), textcoords="offset points", va="center", fontsize=8
+                f"{mean:,.0f}", (mean, label), xytext=(0, 5), textcoords="offset points", ha="center", fontsize=8
             )
         axes.invert_yaxis()
         axes.set(
@@ -134,7 +139,7 @@ class Comparison:
             xlabel="mean nodes generated",
             title=f"Mean nodes to solve the same {rows[0].n_solved:,} boards",
         )
-        axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5) if max(means) < 50 * min(means) else (1,)))
         axes.xaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
         axes.xaxis.set_minor_formatter(NullFormatter())
         axes.margins(x=0.15, y=0.15)

@@ -118,8 +118,6 @@ class HeuristicStudy(ShortRepr):
             xlabel="distance from the goal (moves)",
             ylabel="h: mean, minimum and maximum" if shades else "mean h",
             title=f"Heuristics on {self.boards_text}",
-            xlim=(0, None),
-            ylim=(0, None),
         )
         axes.grid(alpha=0.3)
         axes.legend(loc="upper left" if shades else "center left", bbox_to_anchor=None if shades else (1.01, 0.5))

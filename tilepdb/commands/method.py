@@ -98,10 +98,7 @@ def parse_method(options: AlgorithmOptions, db: list[Path] | None, ida_star: Ida
     if db and DATABASES not in names:
         raise InputError(f"--heuristic {options.heuristic} does not use the tables of --db; leave out one of them")
     if is_ida_star and others and DATABASES in names:
-        raise InputError(
-            "IDA* uses either tables or other heuristics; additive tables are never below the Manhattan distance. For "
-            "the maximum of both give --algorithm a-star"
-        )
+        raise InputError("IDA* uses either tables or other heuristics; for the maximum of both give --algorithm a-star")
     return Method(
         algorithm=algorithm,
         uses_databases=DATABASES in names,

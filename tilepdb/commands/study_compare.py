@@ -183,7 +183,15 @@ def compare(
 def _methods(options: MethodOptions, db: "list[Path] | None") -> list[Method]:
     """Return the method of each heuristic with each algorithm. Raises `InputError`."""
     methods = []
-    for algorithm in dict.fromkeys(options.algorithm or (IDA_STAR,)):
+    algorithms = dict.fromkeys(options.algorithm or (IDA_STAR,))
+    for option, value, is_used in (
+        ("--weight", options.weight, WEIGHTED_A_STAR in algorithms),
+        ("--memory-limit", options.memory_limit, algorithms.keys() - {IDA_STAR}),
+        ("--plain", options.plain, IDA_STAR in algorithms),
+    ):
+        if value and not is_used:
+            raise InputError(f"{option} cannot be given here: no --algorithm uses it")
+    for algorithm in algorithms:
         uses_none = algorithm in ALGORITHMS and not ALGORITHMS[algorithm].uses_heuristic
         for heuristic in (None,) if uses_none else dict.fromkeys(options.heuristic or _DEFAULT_HEURISTICS):
             of_method = AlgorithmOptions(

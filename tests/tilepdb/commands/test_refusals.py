@@ -104,6 +104,7 @@ REFUSALS = rows("""
 
 2 | study compare --heuristic euclid | is not known
 2 | study compare --algorithm depth-first | give one of ida-star
+2 | study compare --weight 2 | no --algorithm uses it
 2 | study compare --size 7x7 | 6x6...smaller size
 2 | study compare --heuristic max(db,manhattan) | --algorithm a-star
 2 | study compare --heuristic manhattan --instances empty.csv | holds no board
