@@ -209,6 +209,7 @@ NOT_RUN = {
     "pip install ": "scripts/wheel installs the wheel in a clean environment",
     "openssl ": "makes certificates for a cluster of machines",
     "dask ": "a cluster of machines; tests/pdb_cluster starts clusters in the process",
+    "gunzip ": "the log is in a checkout; tests/project/test_records.py",
     "pdb solve --device cuda": "needs a graphics card; tests/solver/test_cuda.py",
     "pdb label --device cuda": "needs a graphics card; tests/solver/test_cuda.py",
     "pdb bench 78 --device cuda": "needs a graphics card; scripts/test-cuda",

@@ -36,7 +36,7 @@ def test_warm_up_compiles_what_the_first_solve_needs(tmp_path: Path) -> None:
     values = [record["value"] for record in records("doctor", "--warm-up") if record["check"] == "warm-up"]
     assert re.fullmatch(r"passed: kernels compiled in \d+\.\d\d s", values[-1])
     commands = {value.split()[3] for value in values[:-1]}
-    assert commands == {"solve", "label", "build", "query", "search", "approximate"}
+    assert commands == {"solve", "label", "build", "query", "search", "approximate", "study"}
     assert all(re.match(r" *\d+\.\d\d s  pdb ", value) for value in values[:-1])
     # A new process, whose tables are those of the warm-up.
     for command in (["solve"], ["build", "663", "--out", str(tmp_path / "a.h5")], ["search", "--algorithm", "a-star"]):
