@@ -23,7 +23,7 @@ _MOST_QUERY_BYTES = 4_000
 HINT_S = 1.0
 # One for each field, and some in texts.
 _MOST_COLONS = 1000
-# Lists and texts of a body that are not boards: names of fields and their values, and the numbers of a board as texts.
+# Lists and texts of a body that are not boards: names and values of fields, and the numbers of one board as texts.
 _MOST_OTHERS = 100
 # Python shares the numbers of boards; any others take 32 bytes each. In a body up to this size they may be many.
 _MANY_NUMBERS_BYTES = 8_000_000
