@@ -31,7 +31,7 @@ def test_boards_of_the_8_puzzle_keep_their_lengths(name: str, n_boards: int) -> 
     assert [solver.solve(board).length for board in own_images] == [distances[board] for board in own_images]
 
 
-def random_own_images(size: BoardSize, n: int, orbits: slice = slice(None)) -> list[Tiles]:
+def random_own_images(size: BoardSize, n: int, orbits: slice) -> list[Tiles]:
     """Return random boards that are their own image at the diagonal.
 
     Only the tiles of some `orbits` move, the blank and tiles on the diagonal not counted.
