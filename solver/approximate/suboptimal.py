@@ -21,7 +21,7 @@ import numpy as np
 from pdb_core.arguments import FilePath, as_number
 from pdb_core.board_size import BoardSize, SizeLike
 from pdb_core.puzzle import Board, BoardLike, as_goal, blank_last
-from pdb_core.resources import available_cores
+from pdb_core.resources import available_cores, available_memory
 from pdb_query import Database
 from pdb_query.database import as_databases
 from solver.approximate.line_by_line import Part, Plan, path_of_part, plan_lines, solve_rest
@@ -44,7 +44,8 @@ _PULL = 32
 # Estimated moves per cell of Manhattan distance, to compare paths that end at different boards.
 _MOVES_A_CELL = 2.0
 _FIRST_WIDTH = 24
-# Most bytes of a beam, and the bytes of each board of its width beside four for each move of the limit.
+# Most bytes of a beam, unless more than eight times as many are available; and the bytes of each board of its width,
+# beside four for each move of the limit.
 _BEAM_BYTES, _BOARD_BYTES = 10**9, 300
 # Width of the beams for a rest, for each board of the beams for parts.
 _REST_FACTOR = 4
@@ -151,7 +152,6 @@ def find_suboptimal_solution(
 def _shortened(pieces: Pieces, size: BoardSize, path: list[int], bound: int, end: float) -> list[int]:
     """Return a path, or a shorter one that beams of growing width find until `end`; none is shorter than `bound`."""
     width, next_width = 0, _FIRST_WIDTH
-    widest = _BEAM_BYTES // (_REST_FACTOR * (4 * min(len(path), _REST_MOVES) + _BOARD_BYTES))
     # Beams of the same width find the same path.
     while len(path) > bound and next_width != width and (begun := time.perf_counter()) < end:
         width = next_width
@@ -164,8 +164,14 @@ def _shortened(pieces: Pieces, size: BoardSize, path: list[int], bound: int, end
         now = time.perf_counter()
         # Eight times as wide, or as wide as the time allows if wider ones would not fit after that.
         growth = (end - now) / (now - begun)
-        next_width = max(1, min(widest, int(width * (growth if growth < 20 else 8))))
+        next_width = max(1, min(_widest(len(path)), int(width * (growth if growth < 20 else 8))))
     return path
+
+
+def _widest(limit: int) -> int:
+    """Return the width of beams for parts with which beams for a rest of at most `limit` moves take the most memory."""
+    n_bytes = max(_BEAM_BYTES, (available_memory() or 0) // 8)
+    return n_bytes // (_REST_FACTOR * (4 * min(limit, _REST_MOVES) + _BOARD_BYTES))
 
 
 @lru_cache(maxsize=2)

@@ -74,7 +74,7 @@ class HeuristicEngine(Engine):
             return super().wrong_end()
         return InputError(
             "a function that was given as a heuristic exceeds the moves left on some board; give a lower bound, or "
-            "search with a_star or ida_star"
+            "search with GraphSolver, a_star or ida_star"
         )
 
 
