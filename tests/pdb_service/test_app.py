@@ -65,7 +65,7 @@ GET /v1/moves?BOARD&time_limit=nan | 422 | time_limit
 POST /v1/solve | 422 | 'True' is not a number | b'{"board": [true]}'
 POST /v1/solve | 422 | board: give a text, or a list | b'{"board": 1}'
 POST /v1/solve | 200 | | b'{"board": [["1", "2", "3"], ["4", "5", "6"], ["7", "", "8"]]}'
-POST /v1/solve | 404 | 4x4 | b'{"board": [%s]}' % b",".join([b'["0", "1", "2", "3"]'] * 4)
+POST /v1/solve | 404 | 5x5 | b'{"board": ["%s"]}' % b'","'.join(b"%d" % n for n in range(25))
 POST /v1/solve | 422 | time_limit | b'{"board": %s, "time_limit": "5"}' % GOOD
 POST /v1/solve | 400 | JSON | b'{"board": %s' % GOOD
 
