@@ -40,23 +40,19 @@ _BoardText = Annotated[
 _Cells = Annotated[list[int | None], Field(max_length=MAX_NUMBERS)]
 
 
-def _text(given: object, form: str) -> str:
-    """Return a text, or a list as its text. `form` says for an error what may be given."""
-    if isinstance(given, str | list):
-        return str(given)
+def _checked(given: object, kinds: Any, form: str) -> object:
+    """Return what is of these kinds. `form` says for an error what may be given."""
+    if isinstance(given, kinds):
+        return given
     raise PydanticCustomError("form", "{form}", {"form": f"give {form}"})
 
 
+# A list is read as its text.
 _AnyBoard = Annotated[
     Text,
-    BeforeValidator(partial(_text, form="a text, or a list of numbers or of rows")),
+    BeforeValidator(str),
+    BeforeValidator(partial(_checked, kinds=str | list, form="a text, or a list of numbers or of rows")),
     WithJsonSchema(TypeAdapter(_BoardText | _Cells | list[_Cells]).json_schema()),
-]
-_Moves = Annotated[
-    str,
-    Field(max_length=40_000),
-    BeforeValidator(partial(_text, form="a text, a list of moves, or their number")),
-    WithJsonSchema(TypeAdapter(Annotated[str, Field(max_length=40_000)] | list[int | str]).json_schema()),
 ]
 _AnyGoal = Annotated[_AnyBoard | None, Field(description="the goal: `blank-last`, `blank-first`, `snail` or a board")]
 
@@ -113,8 +109,9 @@ class CheckBody(SolveBody):
     """The body of a check in JSON."""
 
     moves: Annotated[
-        _Moves | int,
-        Field(description="the moves of the solution, as a text or a list; or only their number", examples=["5 8"]),
+        Annotated[str, Field(max_length=40_000)] | int,
+        BeforeValidator(partial(_checked, kinds=str | int, form="a text, such as 5 8, or only the number of moves")),
+        Field(description="the moves of the solution, as a text; or only their number", examples=["5 8"]),
     ]
     notation: Annotated[
         Notation,
