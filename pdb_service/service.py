@@ -91,9 +91,10 @@ class Service:
             database.probe(goal, goal)
             _announce_compilation("searches")
             self.solver(database)
-            self.first_tile(one_move_away(goal, database.size), Served(name, database, goal))
             self.databases.add(database)
             _log.info("serving %s", name)
+            # Only hints of boards that are too hard need it.
+            self.first_tile(one_move_away(goal, database.size), Served(name, database, goal))
         self.databases.is_complete = True
 
     def check_ready(self) -> None:
