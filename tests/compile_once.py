@@ -8,15 +8,17 @@ from typing import Any
 
 from filelock import FileLock, Timeout
 from numba.core.caching import FunctionCache
+from numba.core.dispatcher import CompilingCounter
 
-# A process that cannot compile a kernel, because a test lets it fail, keeps its lock.
+# A process that is stopped while it compiles a kernel keeps its lock.
 _MOST_S = 60
 
 
 def compile_once() -> None:
     """Let this process wait for others that compile the kernel it needs, if they do the same."""
-    load, save = FunctionCache._load_overload, FunctionCache._save_overload
-    locks: dict[tuple[FunctionCache, Any], FileLock] = {}
+    load, enter, leave = FunctionCache._load_overload, CompilingCounter.__enter__, CompilingCounter.__exit__
+    # The locks of the kernels that are being loaded or compiled, each within the one before. One thread does so.
+    locks: list[FileLock | None] = []
 
     def load_overload(cache: FunctionCache, signature: Any, target: Any) -> Any:
         found = load(cache, signature, target)
@@ -24,22 +26,20 @@ def compile_once() -> None:
             return found
         name = re.sub(" at 0x[0-9a-f]+", "", f"{cache._name} {signature}")  # the addresses of functions
         path = Path(cache.cache_path) / f"{sha256(name.encode()).hexdigest()}.lock"
-        locks[cache, signature] = lock = FileLock(path, timeout=_MOST_S, thread_local=False)
+        locks[-1] = FileLock(path, timeout=_MOST_S, thread_local=False)
         with suppress(Timeout):
-            lock.acquire()
-        found = load(cache, signature, target)
-        if found is not None:
-            release(cache, signature)
-        return found
+            locks[-1].acquire()
+        return load(cache, signature, target)
 
-    def save_overload(cache: FunctionCache, signature: Any, compiled: Any) -> None:
-        try:
-            save(cache, signature, compiled)
-        finally:
-            release(cache, signature)
+    def begin(counter: CompilingCounter) -> None:
+        enter(counter)
+        locks.append(None)
 
-    def release(cache: FunctionCache, signature: Any) -> None:
-        if lock := locks.pop((cache, signature), None):
+    def end(counter: CompilingCounter, *error: Any) -> None:
+        """Release the lock, also if the kernel was not compiled."""
+        lock = locks.pop()
+        if lock is not None:
             lock.release()
+        leave(counter, *error)
 
-    FunctionCache._load_overload, FunctionCache._save_overload = load_overload, save_overload
+    FunctionCache._load_overload, CompilingCounter.__enter__, CompilingCounter.__exit__ = load_overload, begin, end

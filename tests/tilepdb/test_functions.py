@@ -4,12 +4,10 @@ import multiprocessing
 import os
 import pickle
 import re
-import signal
 import subprocess
 import sys
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
-from threading import Timer
 
 import numpy as np
 import pytest
@@ -121,13 +119,22 @@ def test_heuristics_are_evaluated_and_searched_with() -> None:
 
 
 def test_time_limit_and_ctrl_c_end_a_search() -> None:
-    board = tilepdb.random_boards(6, n_boards=1)[0].tolist()
-    assert tilepdb.solve(board, heuristic="manhattan", time_limit=0.2).length is None
-    for algorithm in ("ida-star", "a-star"):
-        ctrl_c = Timer(1, os.kill, (os.getpid(), signal.SIGINT))
-        ctrl_c.start()
-        with pytest.raises(KeyboardInterrupt):
-            tilepdb.solve(board, algorithm=algorithm, heuristic="manhattan")
+    program = """
+import faulthandler, os, signal, sys, threading, tilepdb
+
+signal.signal(signal.SIGINT, signal.default_int_handler)
+faulthandler.dump_traceback_later(240, exit=True)
+board = tilepdb.random_boards(6, n_boards=1)[0].tolist()
+print(tilepdb.solve(board, heuristic="manhattan", time_limit=0.2).length)
+for algorithm in sys.argv[1:]:
+    threading.Timer(1, os.kill, (os.getpid(), signal.SIGINT)).start()
+    try:
+        tilepdb.solve(board, algorithm=algorithm, heuristic="manhattan")
+    except KeyboardInterrupt:
+        print(algorithm)
+"""
+    result = python(program, "ida-star", "a-star")
+    assert result.stdout.split() == ["None", "ida-star", "a-star"], result.stderr
 
 
 def test_solvers_and_databases_are_pickled() -> None:
