@@ -125,8 +125,13 @@ class Gate:
         needs_token = path.startswith("/v1/") or path == "/metrics"
         if token is not None and needs_token and method != "OPTIONS":
             expected = f"Bearer {token}".encode()
-            if not hmac.compare_digest(headers.get(b"authorization", b""), expected):
+            given = headers.get(b"authorization")
+            if given is None:
                 raise TokenError("this server requires a token; send it as Authorization: Bearer TOKEN")
+            if not hmac.compare_digest(given, expected):
+                raise TokenError(
+                    "this is not the token of this server; send the right one as Authorization: Bearer TOKEN"
+                )
 
     def _check_origin(self, headers: Mapping[bytes, bytes]) -> None:
         """Raise `OriginError` for a request of a page of another origin that is not allowed.

@@ -14,6 +14,7 @@ from pdb_core.messages import how_to_install
 from pdb_core.puzzle import Board
 from pdb_core.types import BLANK, N_MOVES
 from pdb_study.labels import RandomWalks
+from pdb_study.labels.sources import MAX_WALK
 from solver.board_arrays import neighbours_by_move
 from solver.solution import check_solvable
 from solver.solve import Solver as DatabaseSolver
@@ -43,7 +44,7 @@ class SlidingTiles(gymnasium.Env[Observation, np.int64]):
     solver
         Another solver, whose boards and goal are used instead.
     max_walk
-        Most moves of a random walk.
+        Most moves of a random walk, at most a million.
     render_mode
         "ansi" for a drawing as text.
 
@@ -67,7 +68,7 @@ class SlidingTiles(gymnasium.Env[Observation, np.int64]):
     ) -> None:
         check_kind(solver, DatabaseSolver | None, "solver", "a Solver, or None")
         self.solver = Solver.standard(size) if solver is None else solver
-        self.max_walk = as_count(max_walk, "max_walk", 1)
+        self.max_walk = as_count(max_walk, "max_walk", 1, MAX_WALK)
         self.render_mode = None if render_mode is None else as_choice(render_mode, "render_mode", ["ansi"])
         self.board = self.goal = self.solver.goal
         self._cells = neighbours_by_move(self.goal.size)

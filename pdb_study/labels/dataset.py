@@ -105,6 +105,7 @@ def write_labels(
     check_format(out)
     for database in opened:
         database.check_size(source.size)
+    solver = Solver(*opened, device=device)
     partial_path = out.with_name(f"{out.name}.partial")
     header = describe(source, opened, content, command)
     with Journal(partial_path, _KIND, header, advice=_ADVICE, free=("command",), fresh=fresh) as journal:
@@ -113,7 +114,7 @@ def write_labels(
         n_done = sum(map(len, rows.blocks()))
         labels = label(
             source,
-            Solver(*opened, device=device),
+            solver,
             first=n_done,
             chunk=chunk,
             content=content,

@@ -65,5 +65,6 @@ def test_invalid_arguments_are_refused(env: Env) -> None:
         env.reset(options={"board": UNSOLVABLE})
     with pytest.raises(BoardError):
         env.reset(options={"board": "1 2 3 0"})
-    with pytest.raises(InputError, match="max_walk is 0"):
-        tilepdb.gym.SlidingTiles(3, max_walk=0)
+    for max_walk in (0, 1_000_001):
+        with pytest.raises(InputError, match=f"max_walk is {max_walk}; give a whole number from 1 to 1,000,000"):
+            tilepdb.gym.SlidingTiles(3, max_walk=max_walk)

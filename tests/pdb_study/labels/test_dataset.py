@@ -223,4 +223,6 @@ def test_missing_package_is_reported_before_the_search(
     monkeypatch.setattr("importlib.util.find_spec", lambda _name: None)
     with pytest.raises(InputError, match=r"pip install '\.\[parquet\]'"):
         write(tmp_path / "a.parquet", database)
+    with pytest.raises(InputError, match=r"pip install '\.\[cuda\]'"):
+        write(tmp_path / "a.csv", database, device="cuda")
     assert not list(tmp_path.iterdir())
