@@ -105,13 +105,15 @@ def test_shuffle_goal_and_paste_are_undone_by_undo_and_by_back(visit: Visit) -> 
     visit.tile(7).click()
     visit.click("#shuffle")
     visit.has_address("#board=(?!1,2,3/4,5,6/0,7,8)")
+    shuffled = visit.page.url
     visit.click("#to-goal")
     visit.type_board(BOARD)
     visit.expect_board(HARDEST_8)
     visit.page.go_back()
     visit.expect_board(GOAL)
-    for _ in range(2):
-        visit.click("#undo")
+    visit.click("#undo")
+    expect(visit.page).to_have_url(shuffled)
+    visit.click("#undo")
     visit.shows("#step", "1 / 1")
     visit.click("#undo")
     visit.expect_board(NEAR)
