@@ -32,7 +32,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
     --slow tries sixty times as many inputs, different ones in each run.
     """
-    if hasattr(config, "workerinput"):
+    if "PYTEST_XDIST_WORKER" in os.environ:  # also in a process of a test that runs pytest
         from tests.compile_once import compile_once  # not on Windows
 
         compile_once()

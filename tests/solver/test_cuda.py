@@ -15,10 +15,9 @@ from tests.command_line import pdb, refused
 from tests.solving import database_for
 
 
-@pytest.mark.parametrize("share", ["together", "not together"])
-def test_search_in_the_simulator_has_the_counts_of_the_processor(share: str) -> None:
+def test_search_in_the_simulator_has_the_counts_of_the_processor() -> None:
     """In a process of its own: the simulator takes the place of numba's CUDA when that is imported."""
-    program = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/solver/on_card.py", "-k", share]
+    program = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/solver/on_card.py"]
     # Unsigned numbers wrap around on a card; there Python warns.
     program += ["-W", "ignore:overflow encountered:RuntimeWarning"]
     ended = subprocess.run(
