@@ -2,6 +2,7 @@
 
 import contextlib
 import itertools
+import os
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -160,6 +161,8 @@ def serve(tables: ServedTableOptions, network: NetworkOptions, searches: SearchQ
 
         run(create_app(databases, settings), listener, on_ready)
         message("stopped")
+    # Python is not taken down: threads of granian that still call it would abort the process.
+    os._exit(0)
 
 
 def _read_token(path: Path) -> str:
