@@ -31,7 +31,11 @@ def test_every_notebook_is_listed() -> None:
     assert {path.stem for path in NOTEBOOKS} == PICTURES.keys()
 
 
-@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+# The longest one runs with --slow.
+@pytest.mark.parametrize(
+    "path",
+    [pytest.param(path, marks=[pytest.mark.slow] * (path.stem == "research"), id=path.stem) for path in NOTEBOOKS],
+)
 def test_notebook_has_the_outputs_that_it_keeps(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """To write them, run `python -m scripts.notebooks`."""
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
