@@ -17,7 +17,7 @@ _MOST_S = 60
 def compile_once() -> None:
     """Let this process wait for others that compile the kernel it needs, if they do the same."""
     load, enter, leave = FunctionCache._load_overload, CompilingCounter.__enter__, CompilingCounter.__exit__
-    # The locks of the kernels that are being loaded or compiled, each within the one before. One thread does so.
+    # One for each kernel that is being loaded or compiled, each within the one before: numba lets one thread do so.
     locks: list[FileLock | None] = []
 
     def load_overload(cache: FunctionCache, signature: Any, target: Any) -> Any:
