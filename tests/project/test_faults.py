@@ -10,9 +10,9 @@ from tests import ROOT, marked_rows
 
 # Program and its options | the fewest trials.
 PROGRAMS = """
-failing_builds --every 151 | 45 |
-failing_search --tried 10 --interrupts 5 --offers 10 | 25 |
-damaged_tables --tried 4 --samples 4 | 40 |
+failing_builds --every 101 | 45 |
+failing_search --tried 16 --interrupts 8 --offers 20 | 44 |
+damaged_tables --tried 8 --samples 4 | 80 |
 failing_builds | 2500 | slow
 failing_search --tried 2000 --interrupts 1000 --offers 1000 --seed 2 | 4000 | slow
 damaged_tables --tried 2000 --seed 2 | 20000 | slow
