@@ -18,10 +18,10 @@ NEAR_ADDRESS = "#board=1,2,3/4,5,6/0,7,8"
 HOSTILE = "<img src=x onerror=document.title='taken'>"
 _NAMES = ("chromium", "chromium-browser", "google-chrome")
 # No sandbox, because tests may run as root in a container, whose /dev/shm may be too small for several browsers; no
-# requests to other hosts.
+# requests to other hosts; no process in reserve for the next page.
 _OPTIONS = """
 --no-sandbox --disable-dev-shm-usage --disable-gpu --disable-quic --no-first-run --disable-background-networking
---disable-component-update --disable-sync
+--disable-component-update --disable-sync --renderer-process-limit=1
 """
 _RULES = {
     "runOnly": {"type": "tag", "values": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"]},
