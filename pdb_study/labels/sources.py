@@ -52,7 +52,8 @@ class BoardSource(ABC):
         """Return the different boards of this source, in the order in which they come first."""
         boards = np.concatenate([np.empty((0, self.size.n_cells), dtype=np.uint8), *self.blocks()])
         first = np.unique(boards, axis=0, return_index=True)[1]
-        return GivenBoards(self.size, self.goal, boards[np.sort(first)], f"distinct {self.describe()['kind']}")
+        origin = ", ".join(f"{name} {value}" for name, value in self.describe().items())
+        return GivenBoards(self.size, self.goal, boards[np.sort(first)], f"distinct boards of {origin}")
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.size}, {self.describe()})"

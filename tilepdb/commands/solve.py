@@ -49,7 +49,6 @@ def solve(
     ends in .dat or .pkl, or names a file, is a file of boards. Without boards, the command reads them from standard
     input; at a terminal, it solves the 17 hardest boards of the 15-puzzle (hardest80).
     """
-    cluster.check(limits.threads)
     if cluster.scheduler is None and cluster.worker_db is not None:
         raise InputError("--worker-db needs --scheduler; give its address, or leave out --worker-db")
     if cluster.scheduler is not None and ida_star.all_solutions:
@@ -59,6 +58,7 @@ def solve(
         )
     if cluster.scheduler is not None and device != "cpu":
         raise InputError("the workers of a cluster search on processors; leave out --device or --scheduler")
+    cluster.check(limits.threads)
     method = Method(all_solutions=ida_star.all_solutions, device=device)
     _answer_boards(method, boards, tables, limits, output, ida_star, cluster)
 

@@ -46,7 +46,8 @@ def test_other_given_boards_have_another_description() -> None:
     assert one != two
 
 
-def test_distinct_boards_keep_their_order() -> None:
-    walks = RandomWalks("2x2", n_boards=60, lengths=(3, 0, 5))
+def test_distinct_boards_keep_their_order_and_name_their_origin() -> None:
+    walks = RandomWalks("2x2", n_boards=60, lengths=(3, 0, 5), seed=7)
+    assert walks.distinct().describe()["name"] == "distinct boards of kind walks, n_boards 60, seed 7, lengths 3,0,5"
     (rows,), (distinct,) = (list(source.blocks()) for source in (walks, walks.distinct()))
     assert list(map(tuple, distinct.tolist())) == list(dict.fromkeys(map(tuple, rows.tolist())))
