@@ -69,10 +69,15 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if twice := [nodeid for nodeid, n in Counter(item.nodeid for item in kept).items() if n > 1]:
         raise pytest.UsageError(f"several tests have one name, so some would not run: {', '.join(twice)}")
     # Tests of the solver compile most kernels. Servers and clusters, which come next, would compile them again, and
-    # wait while other tests run. Tests of the project start the most processes.
-    first, last = ["solver", "pdb_service", "pdb_cluster"], ["project"]
-    order = {folder: place for place, folder in enumerate([*first, "", *last])}
-    items[:] = sorted(kept, key=lambda item: order.get(item.path.relative_to(_TESTS).parts[0], order[""]))
+    # wait while other tests run. Tests of the project start the most processes; the longest file comes first, so that
+    # all processes end at the same time.
+    places = {"solver/": 0, "pdb_service/": 1, "pdb_cluster/": 2, "project/test_pages": 4, "project/": 5}
+
+    def place(item: pytest.Item) -> int:
+        path = item.path.relative_to(_TESTS).as_posix()
+        return next((number for beginning, number in places.items() if path.startswith(beginning)), 3)
+
+    items[:] = sorted(kept, key=place)
 
 
 @pytest.fixture(scope="module", autouse=True)
