@@ -333,8 +333,8 @@ def size_of_rows(lengths: list[int], expected: BoardSize | None, rows: Sequence[
         )
         raise BoardError(
             f"board {quoted(rows)} is not square: it has {width} numbers, and a square board has 4, 9, 16, ... numbers"
-            f"{others and f'; it may be {others}'}; give it in rows, as in 1 2 3/4 5 0, or as text after its "
-            "size, as in 3x2: 1 2 3 4 5 0"
+            f"{others and f'; it may be {others}'}; give it in rows, as in 1 2 3/4 5 0, or with its size, "
+            "as in 3x2: 1 2 3 4 5 0"
         )
     return size
 

@@ -62,13 +62,17 @@ def listed(numbers: Sequence[int]) -> str:
 
 
 def did_you_mean(name: object, known: Iterable[str]) -> str:
-    """Return a question with the nearest known name, to follow a message; nothing if none is near.
+    """Return a question with the nearest known name, to follow a message; nothing if none is near, or several begin so.
 
     >>> did_you_mean("snial", ["blank-last", "snail"])
     '; did you mean snail?'
+    >>> did_you_mean("tile", ["tiles", "tile-directions"])
+    ''
     """
+    known = list(known)
     near = difflib.get_close_matches(name[:40], known, n=1) if isinstance(name, str) else []
-    return f"; did you mean {near[0]}?" if near else ""
+    is_clear = sum(other.startswith(str(name)) for other in known) <= 1
+    return f"; did you mean {near[0]}?" if near and is_clear else ""
 
 
 def how_to_install(extra: str) -> str:

@@ -122,7 +122,11 @@ class Board(tuple[int, ...]):
         return tuple(self[cell] for cell in self.size.neighbours[self.index(BLANK)])
 
     def move(self, tile: int) -> "Board":
-        """Return the board after `tile` has moved to the blank. Raises `BoardError` if it is not next to the blank."""
+        """Return the board after `tile` has moved to the blank.
+
+        Raises `BoardError` if it is not next to the blank, and `InputError` if it is not a whole number.
+        """
+        tile = as_count(tile, "tile")
         if tile not in self.moves():
             raise BoardError(
                 f"tile {shown(tile)} is not next to the blank; tiles that can move: {listed(self.moves())}"
@@ -212,7 +216,7 @@ def _read_sequence(board: BoardLike, size: BoardSize | None) -> tuple[Tiles, Boa
 
 def _oddity(board: object) -> str:
     """Return, for a message, why something is no board of integers."""
-    if not isinstance(board, Sequence):
+    if not isinstance(board, Sequence) or isinstance(board, bytes):
         return "it is of another kind"
     cells = chain.from_iterable(
         row if isinstance(row, Sequence) and not isinstance(row, str) else [row] for row in board

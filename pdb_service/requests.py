@@ -54,6 +54,7 @@ _AnyBoard = Annotated[
     BeforeValidator(partial(_checked, kinds=str | list, form="a text, or a list of numbers or of rows")),
     WithJsonSchema(TypeAdapter(_BoardText | _Cells | list[_Cells]).json_schema()),
 ]
+_MovesText = Annotated[str, Field(max_length=40_000)]
 _AnyGoal = Annotated[_AnyBoard | None, Field(description="the goal: `blank-last`, `blank-first`, `snail` or a board")]
 
 
@@ -109,9 +110,14 @@ class CheckBody(SolveBody):
     """The body of a check in JSON."""
 
     moves: Annotated[
-        Annotated[str, Field(max_length=40_000)] | int,
-        BeforeValidator(partial(_checked, kinds=str | int, form="a text, such as 5 8, or only the number of moves")),
-        Field(description="the moves of the solution, as a text; or only their number", examples=["5 8"]),
+        _MovesText | int,
+        # A list is read as its text.
+        BeforeValidator(lambda given: str(given) if isinstance(given, list) else given),
+        BeforeValidator(
+            partial(_checked, kinds=str | int | list, form="a text or a list, such as 5 8, or only the number of moves")
+        ),
+        WithJsonSchema(TypeAdapter(_MovesText | list[int] | int).json_schema()),
+        Field(description="the moves of the solution, as a text or a list; or only their number", examples=["5 8"]),
     ]
     notation: Annotated[
         Notation,

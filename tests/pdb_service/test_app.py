@@ -86,7 +86,7 @@ GET /v1/moves?BOARD&time_limit=1 | 413 | 64,000 bytes | | Content-Length: 64001
 POST /v1/solve?time_limit=5 | 422 | time_limit stands in the query | b'{"board": %s}' % GOOD
 
 POST /v1/check | 422 | moves | b'{"board": %s}' % GOOD
-POST /v1/check | 422 | moves: give a text, such as 5 8, or | b'{"board": %s, "moves": [8, 7]}' % GOOD
+POST /v1/check | 422 | moves: give a text or a list, such as 5 8, or | b'{"board": %s, "moves": {}}' % GOOD
 POST /v1/check | 422 | 'north' is no move | b'{"board": %s, "moves": "north"}' % GOOD
 POST /v1/check | 422 | tile-directions | b'{"board": %s, "moves": "R", "notation": "letters"}' % GOOD
 POST /v1/check | 422 | it can be solved for snail | b'{"board": [1,2,3,8,0,4,7,6,5], "moves": "8"}'

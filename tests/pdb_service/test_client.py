@@ -113,6 +113,9 @@ def test_clients_check_solutions_as_the_library(server: Server) -> None:
             assert dict(found) == expected
     for board, moves, error in ((given, "north", errors.MovesError), (UNSOLVABLE, "8", errors.UnsolvableError)):
         assert [kind for kind, _ in outcomes(server, "check_solution", board, moves)] == [error, error]
+    # The moves of an answer are a list.
+    body = b'{"board": "1 2 3/4 0 6/7 5 8", "moves": [5, 8]}'
+    assert server.ask("/v1/check", body, content_type="application/json").json["verdict"] == "optimal"
 
 
 @pytest.mark.parametrize("method", ["probe", "moves", "solve"])
