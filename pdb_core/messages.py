@@ -70,9 +70,10 @@ def did_you_mean(name: object, known: Iterable[str]) -> str:
     ''
     """
     known = list(known)
-    near = difflib.get_close_matches(name[:40], known, n=1) if isinstance(name, str) else []
-    is_clear = sum(other.startswith(str(name)) for other in known) <= 1
-    return f"; did you mean {near[0]}?" if near and is_clear else ""
+    if not isinstance(name, str) or sum(other.startswith(name) for other in known) > 1:
+        return ""
+    near = difflib.get_close_matches(name[:40], known, n=1)
+    return f"; did you mean {near[0]}?" if near else ""
 
 
 def how_to_install(extra: str) -> str:
