@@ -62,18 +62,21 @@ def listed(numbers: Sequence[int]) -> str:
 
 
 def did_you_mean(name: object, known: Iterable[str]) -> str:
-    """Return a question with the nearest known name, to follow a message; nothing if none is near, or several begin so.
+    """Return a question with the nearest known names, to follow a message; nothing if none is near.
+
+    Those that begin with the name are near; otherwise one that is spelled much like it.
 
     >>> did_you_mean("snial", ["blank-last", "snail"])
     '; did you mean snail?'
-    >>> did_you_mean("tile", ["tiles", "tile-directions"])
-    ''
+    >>> did_you_mean("tile", ["tiles", "blank", "tile-directions"])
+    '; did you mean tiles or tile-directions?'
     """
-    known = list(known)
-    if not isinstance(name, str) or sum(other.startswith(name) for other in known) > 1:
+    if not name or not isinstance(name, str):
         return ""
-    near = difflib.get_close_matches(name[:40], known, n=1)
-    return f"; did you mean {near[0]}?" if near else ""
+    known = list(known)
+    begun = [other for other in known if other.startswith(name)]
+    near = begun[:3] if len(begun) > 1 else difflib.get_close_matches(name[:40], known, n=1)
+    return f"; did you mean {' or '.join(near)}?" if near else ""
 
 
 def how_to_install(extra: str) -> str:
