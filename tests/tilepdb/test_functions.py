@@ -119,7 +119,7 @@ def test_heuristics_are_evaluated_and_searched_with() -> None:
 
 
 def test_time_limit_and_ctrl_c_end_a_search() -> None:
-    # In a process of its own: Python drops a Ctrl-C that comes while hypothesis counts a garbage collection.
+    # Not in this process: hypothesis has a callback at each garbage collection, and Python drops a Ctrl-C in it.
     program = """
 import faulthandler, os, signal, sys, threading, tilepdb
 
