@@ -13,13 +13,10 @@ from itertools import zip_longest
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 
 from pdb_core import system
 from pdb_core.durable_files import bytes_of, read_all, write_all, writing_errors
-
-Rows = npt.NDArray[np.uint64]
-Slab = npt.NDArray[np.int64]
+from pdb_core.types import Int64s, UInt64s
 
 # The system reads the rows of a slab from the disk while the slabs before it are searched. Every second slab counts.
 _SLABS_AHEAD = 16
@@ -42,7 +39,7 @@ class BitRows:
     Raises `DiskFullError` and `OutputError` if the file cannot be made.
     """
 
-    def __init__(self, slabs: list[list[Slab]], n_row: int, spill: Spill | None = None) -> None:
+    def __init__(self, slabs: list[list[Int64s]], n_row: int, spill: Spill | None = None) -> None:
         # In turns, so that all levels use the disk alike.
         self.slabs = [slab for in_turn in zip_longest(*slabs) for slab in in_turn if slab is not None]
         *starts, n_rows = np.cumsum([0, *map(len, self.slabs)]).tolist()
@@ -55,14 +52,14 @@ class BitRows:
         if spill is not None and self._n_held < n_rows:
             self._file = _RowFile(spill.folder, n_rows - self._n_held, n_row)
 
-    def read(self, slab: Slab) -> Rows:
+    def read(self, slab: Int64s) -> UInt64s:
         """Return the rows of a slab, uint64[len(slab), n_row]. Raises `OutputError`."""
         start = self._starts[int(slab[0])]
         if start < self._n_held:
             return self._held[start : start + len(slab)]
         return self._file.read(start - self._n_held, len(slab))
 
-    def write(self, slab: Slab, rows: Rows) -> None:
+    def write(self, slab: Int64s, rows: UInt64s) -> None:
         """Store the rows that `read` returned for this slab, after a change.
 
         Raises `DiskFullError` and `OutputError`.
@@ -71,7 +68,7 @@ class BitRows:
         if start >= self._n_held:
             self._file.write(start - self._n_held, rows)
 
-    def arrays(self) -> tuple[Rows, ...]:
+    def arrays(self) -> tuple[UInt64s, ...]:
         """Return all rows as views, in an order that does not depend on where they are."""
         return (self._held, self._file.view()) if hasattr(self, "_file") else (self._held,)
 
@@ -87,7 +84,7 @@ class _RowFile:
             system.reserve(self._file.fileno(), n_rows * n_row * 8)
         self._folder, self._n_row = folder, n_row
 
-    def read(self, start: int, n_rows: int) -> Rows:
+    def read(self, start: int, n_rows: int) -> UInt64s:
         """Read rows from `start` on."""
         rows = np.empty((n_rows, self._n_row), dtype=np.uint64)
         offset = start * self._n_row * 8
@@ -97,11 +94,11 @@ class _RowFile:
             read_all(self._file.fileno(), bytes_of(rows), offset)
         return rows
 
-    def write(self, start: int, rows: Rows) -> None:
+    def write(self, start: int, rows: UInt64s) -> None:
         """Write rows from `start` on."""
         with writing_errors(self._folder):
             write_all(self._file.fileno(), bytes_of(rows), start * self._n_row * 8)
 
-    def view(self) -> Rows:
+    def view(self) -> UInt64s:
         """Map all rows: a checkpoint reads them like arrays in memory."""
         return np.frombuffer(mmap.mmap(self._file.fileno(), 0), dtype=np.uint64).reshape(-1, self._n_row)

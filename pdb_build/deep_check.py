@@ -30,10 +30,9 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
 from pdb_build.deep_check_kernels import prove_blocks, take_minimum
-from pdb_build.deep_check_space import Bytes, StateSpace, permutation_type, state_space
+from pdb_build.deep_check_space import StateSpace, permutation_type, state_space
 from pdb_build.plan import layout_bytes
 from pdb_build.search import zero_aware_distances
 from pdb_build.word_layout import row_bytes
@@ -43,7 +42,7 @@ from pdb_core.layout import jump_positions
 from pdb_core.pattern import Pattern
 from pdb_core.table_spec import TableSpec
 from pdb_core.threads import thread_pool
-from pdb_core.types import BLANK
+from pdb_core.types import BLANK, Bytes, Int64s
 
 Progress = Callable[[str, float], None]
 Result = TypeVar("Result")
@@ -164,7 +163,7 @@ def prove_distances(
     n_zeros = n_reached = max_distance = 0
     fault = None
 
-    def prove(start: int, stop: int) -> tuple[int, npt.NDArray[np.int64]]:
+    def prove(start: int, stop: int) -> tuple[int, Int64s]:
         has_lower, gathered = np.empty((2, space.n_orders), dtype=np.uint8)
         counts = np.zeros(3, dtype=np.int64)
         return prove_blocks(start, stop, distances, space.moves, has_lower, gathered, counts), counts

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from pdb_core.encoding import UNREACHED
 from pdb_core.jit import kernel
-from pdb_core.types import Int64s
+from pdb_core.types import Int16s, Int32s, Int64s
 
 NO_JUMP = -1
 
@@ -26,8 +26,8 @@ class Moves(NamedTuple):
     """
 
     first: Int64s
-    targets: npt.NDArray[np.int32]
-    jumps: npt.NDArray[np.int16]
+    targets: Int32s
+    jumps: Int16s
     permutations: npt.NDArray[np.unsignedinteger]
 
 

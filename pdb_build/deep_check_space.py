@@ -16,9 +16,7 @@ from pdb_core.board_size import BoardSize
 from pdb_core.encoding import DEFAULT_COST, Cost
 from pdb_core.puzzle import Tiles
 from pdb_core.ranking import PatternIndex, lexicographic_arrangements, lexicographic_cell_sets
-from pdb_core.types import BLANK, Int64s
-
-Bytes = npt.NDArray[np.uint8]
+from pdb_core.types import BLANK, Bytes, Int16s, Int32s, Int64s
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,7 +117,7 @@ def _moves(
     first_block: Int64s,
     region_numbers: Bytes,
     cost: Cost,
-) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32], npt.NDArray[np.int16]]:
+) -> tuple[Int32s, Int32s, Int16s]:
     """Return every move that counts: the block it leaves, the block it leads to, and how the tiles' order changes.
 
     The last is (position before) * k + (position after) of the tile among the occupied cells, or NO_JUMP if they are

@@ -22,10 +22,9 @@ from pdb_core.encoding import UNREACHED, Encoding
 from pdb_core.layout import block_transitions, pattern_blocks
 from pdb_core.layout_kernels import Transitions
 from pdb_core.table_spec import TableSpec
+from pdb_core.types import Bytes, Int32s, Int64s, UInt64s
 
-Table = npt.NDArray[np.uint8]
 Arrays = Sequence[npt.NDArray[Any]]
-Items = npt.NDArray[np.int64]
 
 # States of a slab, the blocks or cell sets that a thread takes at a time. It takes a fraction of a second.
 _SLAB_STATES = 5_000_000
@@ -45,7 +44,7 @@ class SearchPart:
 
     words: WordLayout
     n_orders: int
-    first_block: npt.NDArray[np.int32]
+    first_block: Int32s
     transitions: Transitions
     groups: npt.NDArray[Any]
     n_groups: int
@@ -94,16 +93,16 @@ class _LevelSearch:
             for items in (np.flatnonzero(groups == group) for group in range(part.n_groups))
         ]
 
-    def slabs(self, depth: int, portion: int = 0) -> list[Items]:
+    def slabs(self, depth: int, portion: int = 0) -> list[Int64s]:
         """Return the blocks or cell sets that a portion has at a level, in slabs. Their order does not matter."""
         return self._slabs[2 * portion + depth % 2]
 
-    def _set_bit(self, row: npt.NDArray[np.uint64], rank: int) -> None:
+    def _set_bit(self, row: UInt64s, rank: int) -> None:
         """Set the bit of an arrangement rank in an empty row."""
         slot = int(self._part.words.slot_of_rank[rank])
         row[slot // 64] = np.uint64(1 << (slot % 64))
 
-    def _advance_blocks(self, slab: Items) -> int:
+    def _advance_blocks(self, slab: Int64s) -> int:
         """Advance the blocks of a slab by two levels. Return the number of states reached."""
         return advance_blocks(slab, self._part.transitions, self._part.words.jumps, self._level)
 
@@ -126,7 +125,7 @@ class MinimumSearch(_LevelSearch):
         """Return all arrays. Filled with their content after some level, the search continues from there."""
         return self.rows, self.n_active, self._seen, self._table
 
-    def advance(self, slab: Items, depth: int) -> Items:
+    def advance(self, slab: Int64s, depth: int) -> Int64s:
         """Advance a slab from depth-1 to `depth`. Return int64[2]: states reached, and entries written."""
         part, counts = self._part, np.zeros(2, dtype=np.int64)
         advance_minimum(
@@ -135,7 +134,7 @@ class MinimumSearch(_LevelSearch):
         )  # fmt: skip
         return counts
 
-    def finish(self, pool: ThreadPoolExecutor) -> Table:  # noqa: ARG002
+    def finish(self, pool: ThreadPoolExecutor) -> Bytes:  # noqa: ARG002
         """Return the table after the last level."""
         return self._table.reshape(-1)
 
@@ -154,7 +153,7 @@ class BitsSearch(_LevelSearch):
     def arrays(self) -> Arrays:
         return self.rows, self.n_active, *self._bits.arrays()
 
-    def advance(self, slab: Items, depth: int) -> Items:
+    def advance(self, slab: Int64s, depth: int) -> Int64s:
         n_reached = self._advance_blocks(slab)
         if depth & 2 and n_reached:
             rows = self._bits.read(slab)
@@ -162,13 +161,13 @@ class BitsSearch(_LevelSearch):
             self._bits.write(slab, rows)
         return np.array([n_reached, n_reached], dtype=np.int64)
 
-    def finish(self, pool: ThreadPoolExecutor) -> Table:
+    def finish(self, pool: ThreadPoolExecutor) -> Bytes:
         n_bytes = -(-self._part.n_orders // 8)
         n_blocks, slot_of_rank = self._part.n_blocks, self._part.words.slot_of_rank
         # The rows are not needed any more: their memory becomes the table's.
         table = self.rows.view(np.uint8).reshape(-1)[: n_blocks * n_bytes].reshape(-1, n_bytes)
 
-        def sort(slab: Items) -> None:
+        def sort(slab: Int64s) -> None:
             sort_bits(slab, self._bits.read(slab), slot_of_rank, table)
 
         list(pool.map(sort, self._bits.slabs))
@@ -187,13 +186,13 @@ class DistanceSearch(_LevelSearch):
     def arrays(self) -> Arrays:
         return self.rows, self.n_active, self._distances
 
-    def advance(self, slab: Items, depth: int) -> Items:
+    def advance(self, slab: Int64s, depth: int) -> Int64s:
         n_reached = self._advance_blocks(slab)
         if n_reached:
             write_distances(slab, depth, self._level, self._part.words.rank_of_slot, self._distances)
         return np.array([n_reached, n_reached], dtype=np.int64)
 
-    def finish(self, pool: ThreadPoolExecutor) -> Table:  # noqa: ARG002
+    def finish(self, pool: ThreadPoolExecutor) -> Bytes:  # noqa: ARG002
         return self._distances.reshape(-1)
 
 

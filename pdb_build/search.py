@@ -13,7 +13,6 @@ from pdb_build.level_search import (
     DistanceSearch,
     LevelSearch,
     SearchPart,
-    Table,
     level_search,
     whole_pattern,
 )
@@ -23,11 +22,12 @@ from pdb_core.errors import LimitReachedError
 from pdb_core.pattern import Pattern
 from pdb_core.table_spec import TableSpec
 from pdb_core.threads import thread_pool
+from pdb_core.types import Bytes
 
 # Called in the thread of the caller with (depth, states reached so far, all states).
 Progress = Callable[[int, int, int], None]
 
-NO_ENTRIES: Table = np.empty(0, dtype=np.uint8)
+NO_ENTRIES: Bytes = np.empty(0, dtype=np.uint8)
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class PatternTable:
     """
 
     spec: TableSpec
-    table: Table
+    table: Bytes
     histogram: tuple[int, ...]
     states_per_depth: tuple[int, ...]
     seconds: float

@@ -14,12 +14,11 @@ those that it holds. No other set of visited states is needed.
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from pdb_core.bit_kernels import popcount, trailing_zeros, transpose_bits
 from pdb_core.jit import kernel
 from pdb_core.layout_kernels import Transitions
-from pdb_core.types import Int64s
+from pdb_core.types import Int64s, UInt32s, UInt64s
 
 _ONE = np.uint64(1)
 _at = np.uint64
@@ -48,9 +47,9 @@ class WordJumps(NamedTuple):
     by_source  uint32[n_jumps, n_words]  digit and target of each source word
     """
 
-    by_digit: npt.NDArray[np.uint64]
+    by_digit: UInt64s
     first: Int64s
-    by_source: npt.NDArray[np.uint32]
+    by_source: UInt32s
 
 
 class LevelRows(NamedTuple):

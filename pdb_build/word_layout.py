@@ -15,11 +15,11 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-import numpy.typing as npt
 
 from pdb_build.search_kernels import SOURCE_BITS, TARGET_BITS, WordJumps
 from pdb_core.layout import jump_permutation, jump_positions
 from pdb_core.ranking import lexicographic_arrangements
+from pdb_core.types import UInt32s
 
 MAX_PAIRS = 4
 
@@ -36,8 +36,8 @@ class WordLayout:
 
     dtype: type[np.uint8] | type[np.uint16]
     row_bytes: int
-    slot_of_rank: npt.NDArray[np.uint32]
-    rank_of_slot: npt.NDArray[np.uint32]
+    slot_of_rank: UInt32s
+    rank_of_slot: UInt32s
     jumps: WordJumps
 
 

@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-import numpy.typing as npt
 
 from pdb_core.board_size import BoardSize
 from pdb_core.encoding import DEFAULT_COST, Cost
@@ -35,7 +34,7 @@ from pdb_core.ranking import (
     lexicographic_cell_sets,
     packed_labels,
 )
-from pdb_core.types import BLANK
+from pdb_core.types import BLANK, Bytes, Int32s, Int64s, UInt32s
 
 # Width of a row that takes every cell out of the mask, up or down.
 _NO_ROW = 63
@@ -49,10 +48,10 @@ class Blocks:
 
     size: BoardSize
     n_tiles: int
-    cell_sets: npt.NDArray[np.int64]
-    first_block: npt.NDArray[np.int32]
-    regions: npt.NDArray[np.int64]
-    region_numbers: npt.NDArray[np.uint8]
+    cell_sets: Int64s
+    first_block: Int32s
+    regions: Int64s
+    region_numbers: Bytes
     cost: Cost
 
     @property
@@ -73,14 +72,14 @@ class Blocks:
     def n_blocks(self) -> int:
         return len(self.regions)
 
-    def parities(self) -> npt.NDArray[np.uint8]:
+    def parities(self) -> Bytes:
         """Return the parity of each block, uint8[n_blocks]. Moves between blocks of equal parity are even in number.
 
         A move changes the colour of the tile's cell and of the blank's cell.
         """
         dark = sum(1 << cell for cell in range(self.size.n_cells) if self.size.is_dark(cell))
         moved = self.regions if self.cost == "every-move" else np.repeat(self.cell_sets, np.diff(self.first_block))
-        parities: npt.NDArray[np.uint8] = np.bitwise_count(moved & dark) & np.uint8(1)
+        parities: Bytes = np.bitwise_count(moved & dark) & np.uint8(1)
         return parities
 
     def state_of(self, board: Tiles, tiles: tuple[int, ...]) -> tuple[int, int]:
@@ -142,14 +141,12 @@ def block_transitions(blocks: Blocks, first_set: int, last_set: int) -> Transiti
     return found
 
 
-def jump_permutation(n_tiles: int, before: int, after: int) -> npt.NDArray[np.uint32]:
+def jump_permutation(n_tiles: int, before: int, after: int) -> UInt32s:
     """Return the rank of each arrangement after the label at position `before` moves to `after`; uint32[k!]."""
     ranks = arrangement_ranks(n_tiles)
     columns = list(range(n_tiles))
     columns.insert(after, columns.pop(before))
     labels = packed_labels(lexicographic_arrangements(n_tiles)[:, columns], ranks.label_bits)
     prefix = ranks.prefix[labels & ((1 << ranks.prefix_bits) - 1)].astype(np.uint32)
-    ranks_after: npt.NDArray[np.uint32] = (
-        prefix * np.uint32(ranks.n_suffixes) + ranks.suffix[labels >> ranks.prefix_bits]
-    )
+    ranks_after: UInt32s = prefix * np.uint32(ranks.n_suffixes) + ranks.suffix[labels >> ranks.prefix_bits]
     return ranks_after

@@ -3,11 +3,11 @@
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from pdb_core.bit_kernels import popcount, trailing_zeros
 from pdb_core.jit import kernel
 from pdb_core.ranking_kernels import CellSetRanks, rank_cell_set
+from pdb_core.types import Bytes, Int16s, Int32s, Int64s
 
 
 class CellMasks(NamedTuple):
@@ -25,18 +25,18 @@ class CellMasks(NamedTuple):
 class BlockArrays(NamedTuple):
     """Blocks of all patterns of some number of tiles, in the order of their cell sets."""
 
-    cell_sets: npt.NDArray[np.int64]  # [n_sets] masks, in lexicographic order
-    first_block: npt.NDArray[np.int32]  # [n_sets + 1] the blocks of cell set s are first_block[s] .. first_block[s+1]-1
-    regions: npt.NDArray[np.int64]  # [n_blocks] masks of the blank regions, those of a cell set by their lowest cells
-    region_numbers: npt.NDArray[np.uint8]  # [n_sets, n_cells] of each free cell within its cell set, or OCCUPIED
+    cell_sets: Int64s  # [n_sets] masks, in lexicographic order
+    first_block: Int32s  # [n_sets + 1] the blocks of cell set s are first_block[s] .. first_block[s+1]-1
+    regions: Int64s  # [n_blocks] masks of the blank regions, those of a cell set by their lowest cells
+    region_numbers: Bytes  # [n_sets, n_cells] of each free cell within its cell set, or OCCUPIED
 
 
 class Transitions(NamedTuple):
     """Transitions into the blocks of some consecutive cell sets, equal for all goals and tiles."""
 
-    first: npt.NDArray[np.int64]  # [n_blocks + 1] running counts of the transitions into these blocks
-    sources: npt.NDArray[np.int32]  # [n_transitions] the block a transition comes from
-    jumps: npt.NDArray[np.int16]  # [n_transitions] index into `layout.jump_positions`, or -1: ranks stay
+    first: Int64s  # [n_blocks + 1] running counts of the transitions into these blocks
+    sources: Int32s  # [n_transitions] the block a transition comes from
+    jumps: Int16s  # [n_transitions] index into `layout.jump_positions`, or -1: ranks stay
 
 
 @kernel

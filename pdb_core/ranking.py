@@ -26,12 +26,11 @@ import numpy.typing as npt
 
 from pdb_core.board_size import BoardSize, check_table_size
 from pdb_core.ranking_kernels import ArrangementRanks, CellSetRanks, rank_many
+from pdb_core.types import Bytes, Int32s, Int64s
 
 INDEX_FUNCTION = "lexicographic-cell-set-then-arrangement"
 # A search keeps the state of a pattern, its cell set and its packed labels, in a signed word of 64 bits.
 MAX_STATE_BITS = 63
-
-Cells = npt.NDArray[np.uint8]
 
 
 @lru_cache(maxsize=32)
@@ -44,7 +43,7 @@ def cell_set_ranks(n_cells: int, n_tiles: int) -> CellSetRanks:
     return CellSetRanks(low_bits, high_bits, low, np.concatenate(high))
 
 
-def _skipped_sets(cells: range, n_taken: int, n_cells: int, n_tiles: int) -> npt.NDArray[np.int32]:
+def _skipped_sets(cells: range, n_taken: int, n_cells: int, n_tiles: int) -> Int32s:
     """Return for each subset of `cells`, with `n_taken` occupied cells before, the sets that its free cells skip."""
     masks = np.arange(1 << len(cells), dtype=np.int64)
     total = np.zeros(len(masks), dtype=np.int64)
@@ -85,7 +84,7 @@ def arrangement_ranks(n_tiles: int) -> ArrangementRanks:
     return ArrangementRanks(label_bits, label_bits * n_first, n_suffixes, prefix, suffix)
 
 
-def packed_labels(orders: Cells, label_bits: int) -> npt.NDArray[np.int64]:
+def packed_labels(orders: Bytes, label_bits: int) -> Int64s:
     """Return orders of labels (uint8[m, k]) packed into words, the first label lowest; int64[m]."""
     labels = np.zeros(len(orders), dtype=np.int64)
     for position in range(orders.shape[1]):
@@ -94,7 +93,7 @@ def packed_labels(orders: Cells, label_bits: int) -> npt.NDArray[np.int64]:
 
 
 @lru_cache(maxsize=16)
-def lexicographic_arrangements(n_tiles: int) -> Cells:
+def lexicographic_arrangements(n_tiles: int) -> Bytes:
     """Return all orders of the labels 0 .. k-1, lexicographic: uint8[k!, k], read-only."""
     orders = np.zeros((1, 1), dtype=np.uint8)
     for k in range(2, n_tiles + 1):
@@ -110,7 +109,7 @@ def lexicographic_arrangements(n_tiles: int) -> Cells:
 
 
 @lru_cache(maxsize=16)
-def lexicographic_cell_sets(n_cells: int, n_tiles: int) -> npt.NDArray[np.int64]:
+def lexicographic_cell_sets(n_cells: int, n_tiles: int) -> Int64s:
     """Return all sets of k of n cells as masks, in lexicographic order of the ascending cells; int64, read-only."""
     # sets[j] holds, for the cells from `cell` on, the sets of j of them, in order: those with `cell` first.
     sets = [np.zeros(1, dtype=np.int64)] + [np.zeros(0, dtype=np.int64)] * n_tiles
@@ -143,7 +142,7 @@ class PatternIndex:
         self.n_tiles = n_tiles
         self.n_entries = math.perm(size.n_cells, n_tiles)
 
-    def rank(self, cells: npt.ArrayLike) -> npt.NDArray[np.int64]:
+    def rank(self, cells: npt.ArrayLike) -> Int64s:
         """Return the entries of placements, int64[m].
 
         Parameters
@@ -169,7 +168,7 @@ class PatternIndex:
         rank_many(placed, math.factorial(self.n_tiles), sets, orders, ranks)
         return ranks
 
-    def unrank(self, ranks: npt.ArrayLike) -> Cells:
+    def unrank(self, ranks: npt.ArrayLike) -> Bytes:
         """Return the placements of entries, the inverse of `rank`: int64[m] to uint8[m, k].
 
         Raises

@@ -6,10 +6,10 @@ Masks and packed labels are int64 throughout: masks have at most 36 bits, packed
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from pdb_core.bit_kernels import popcount
 from pdb_core.jit import kernel
+from pdb_core.types import Int32s, UInt16s
 
 
 class CellSetRanks(NamedTuple):
@@ -21,8 +21,8 @@ class CellSetRanks(NamedTuple):
 
     low_bits: int
     high_bits: int
-    low: npt.NDArray[np.int32]
-    high: npt.NDArray[np.int32]
+    low: Int32s
+    high: Int32s
 
 
 class ArrangementRanks(NamedTuple):
@@ -34,8 +34,8 @@ class ArrangementRanks(NamedTuple):
     label_bits: int
     prefix_bits: int
     n_suffixes: int
-    prefix: npt.NDArray[np.uint16]
-    suffix: npt.NDArray[np.uint16]
+    prefix: UInt16s
+    suffix: UInt16s
 
 
 @kernel

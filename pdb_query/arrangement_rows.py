@@ -9,14 +9,13 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from pdb_core.bit_kernels import transpose_rows
 from pdb_core.board_size import BoardSize
 from pdb_core.layout import pattern_blocks
 from pdb_core.resources import available_cores
 from pdb_core.threads import thread_pool
-from pdb_core.types import Int64s
+from pdb_core.types import Bytes, Int64s, UInt64s
 from pdb_query import records
 from pdb_query.lookup import LookupTables
 from pdb_query.private_memory import private_memory
@@ -32,7 +31,7 @@ class ArrangementRows(NamedTuple):
     first_bits, row_bits  int64[p]
     """
 
-    memory: npt.NDArray[np.uint8]
+    memory: Bytes
     first_bits: Int64s
     row_bits: Int64s
 
@@ -56,7 +55,7 @@ def arrangement_rows(size: BoardSize, tables: LookupTables) -> ArrangementRows:
             blocks = tables.memory[begin : begin + n * block_bytes].reshape(n, block_bytes)
             rows = words[start:end].reshape(-1, width)
 
-            def write(first: int, blocks: npt.NDArray[np.uint8] = blocks, rows: npt.NDArray[np.uint64] = rows) -> None:
+            def write(first: int, blocks: Bytes = blocks, rows: UInt64s = rows) -> None:
                 part = blocks[first : first + _GROUP]
                 group = np.zeros((_GROUP, -(-part.shape[1] // 8) * 8), dtype=np.uint8)
                 group[: len(part), : part.shape[1]] = part

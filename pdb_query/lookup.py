@@ -24,7 +24,7 @@ from pdb_core.shared_tables import TableUse, tiles_stood_for
 from pdb_core.symmetry import BoardMapping
 from pdb_core.table_spec import DatabaseSpec
 from pdb_core.threads import thread_pool
-from pdb_core.types import BLANK, Int64s
+from pdb_core.types import BLANK, Bytes, Int64s
 from pdb_query import records
 from pdb_query.descent_kernels import DESCENT_FIELDS, N_DESCENTS, probe_bits
 from pdb_query.lookup_kernels import probe_bytes
@@ -46,13 +46,13 @@ class LookupTables(NamedTuple):
     A pattern that uses the table of another has the same values as the other.
     """
 
-    memory: npt.NDArray[np.uint8]  # read-only; holds all tables
+    memory: Bytes  # read-only; holds all tables
     n_tiles: Int64s  # [p]
     records: Int64s  # [p * RECORD_FIELDS], see `records`
     moves: Int64s  # [moves * MOVE_FIELDS], see `records`
     toward: Int64s  # see `moves_toward_goal`
-    ranks: npt.NDArray[np.uint8]  # what the records refer to by address
-    goal: npt.NDArray[np.uint8]  # [n_cells] the goal of the tables
+    ranks: Bytes  # what the records refer to by address
+    goal: Bytes  # [n_cells] the goal of the tables
     n_cells: int
     n_words: int  # of a set of moves
     width: int
@@ -90,7 +90,7 @@ class SumViews(NamedTuple):
 
 
 def lookup_tables(
-    spec: DatabaseSpec, uses: Sequence[TableUse], memory: npt.NDArray[np.uint8], table_start: Sequence[int]
+    spec: DatabaseSpec, uses: Sequence[TableUse], memory: Bytes, table_start: Sequence[int]
 ) -> LookupTables:
     """Return what lookups need. `table_start` has the start of each pattern's table, also if it is of another.
 
@@ -141,9 +141,9 @@ def lookup_tables(
     )
 
 
-def _ranks(spec: DatabaseSpec, counts: Sequence[int]) -> tuple[npt.NDArray[np.uint8], dict[int, list[int]]]:
+def _ranks(spec: DatabaseSpec, counts: Sequence[int]) -> tuple[Bytes, dict[int, list[int]]]:
     """Return the arrays of ranks in one piece of memory, and for each number of tiles the first fields of a record."""
-    arrays: list[npt.NDArray[np.uint8]] = []
+    arrays: list[Bytes] = []
     for n_tiles in counts:
         sets, orders = cell_set_ranks(spec.size.n_cells, n_tiles), arrangement_ranks(n_tiles)
         found: list[npt.NDArray[Any]] = [sets.low, sets.high, orders.prefix, orders.suffix]
@@ -181,8 +181,8 @@ def sum_views(spec: DatabaseSpec, uses: Sequence[TableUse], mappings: Sequence[B
 
 
 def probe_boards(
-    boards: npt.NDArray[np.uint8], tables: LookupTables, views: SumViews, memo: Int64s | None = None
-) -> tuple[Int64s, npt.NDArray[np.uint8]]:
+    boards: Bytes, tables: LookupTables, views: SumViews, memo: Int64s | None = None
+) -> tuple[Int64s, Bytes]:
     """Look up every unit of every board (valid boards, contiguous, uint8[m, n_cells]).
 
     Return the states of the units, int64[m, s, p], and their distances, uint8[m, s, p]: UNREACHED for damaged tables or
@@ -201,9 +201,7 @@ def probe_boards(
     return states, values
 
 
-def probe_distances(
-    boards: npt.NDArray[np.uint8], tables: LookupTables, views: SumViews, n_threads: int | None = 1
-) -> npt.NDArray[np.uint8]:
+def probe_distances(boards: Bytes, tables: LookupTables, views: SumViews, n_threads: int | None = 1) -> Bytes:
     """Return the distances of `probe_boards` alone.
 
     Many boards are looked up in slices of some 0.1 s, by at most `n_threads` threads (None: one for each core). Only

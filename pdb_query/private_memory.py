@@ -5,12 +5,13 @@ import sys
 from contextlib import suppress
 
 import numpy as np
-import numpy.typing as npt
+
+from pdb_core.types import Bytes
 
 _HUGE_PAGE_BYTES = 1 << 21
 
 
-def private_memory(n_bytes: int, *, huge: bool) -> npt.NDArray[np.uint8]:
+def private_memory(n_bytes: int, *, huge: bool) -> Bytes:
     """Return uint8[n_bytes], all zeros. With `huge` it begins at a huge page, and has huge pages if the system grants
     them. (NumPy requests huge pages for all large arrays, and only for these.)
 

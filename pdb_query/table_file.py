@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Literal, get_args
 
 import numpy as np
-import numpy.typing as npt
 
 from pdb_core.arguments import as_choice
 from pdb_core.errors import MemoryLimitError, TableFileDamagedError, TableFileError, TableFileMissingError
 from pdb_core.messages import format_bytes
 from pdb_core.schema import Header, read_header
+from pdb_core.types import Bytes
 from pdb_query.private_memory import private_memory
 
 # Values of `load`, see `load_table_file`.
@@ -36,7 +36,7 @@ def read_table_header(path: Path) -> Header:
         return read_header(file, str(path))
 
 
-def load_table_file(path: Path, load: LoadMode) -> tuple[Header, npt.NDArray[np.uint8]]:
+def load_table_file(path: Path, load: LoadMode) -> tuple[Header, Bytes]:
     """Return the header of a table file and all its bytes, read-only uint8[file_bytes].
 
     `map` shares the pages with every process that maps the same file, and reads pages when they are used. `copy` reads

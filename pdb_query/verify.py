@@ -7,13 +7,12 @@ from typing import Any
 
 import h5py
 import numpy as np
-import numpy.typing as npt
 
 from pdb_core.encoding import UNREACHED, Encoding
 from pdb_core.errors import TableFileDamagedError, TableFileError
 from pdb_core.messages import as_typed
 from pdb_core.schema import HISTOGRAM_DATASET, TABLE_DATASET, Header, PatternHeader, hdf5_attributes, pattern_group
-from pdb_core.types import Int64s
+from pdb_core.types import Bytes, Int64s
 
 # Bytes digested between two calls of `progress`.
 _PIECE_BYTES = 4 * 1024 * 1024
@@ -24,7 +23,7 @@ _OPEN_AT = 20
 class _Content(io.RawIOBase):
     """Bytes of a table file, as a file for h5py."""
 
-    def __init__(self, memory: npt.NDArray[np.uint8]) -> None:
+    def __init__(self, memory: Bytes) -> None:
         self._memory, self._at = memory, 0
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
@@ -38,9 +37,7 @@ class _Content(io.RawIOBase):
         return len(piece)
 
 
-def verify_table_file(
-    memory: npt.NDArray[np.uint8], header: Header, source: str, progress: Callable[[int, int], None] | None
-) -> None:
+def verify_table_file(memory: Bytes, header: Header, source: str, progress: Callable[[int, int], None] | None) -> None:
     """Compare the bytes of a table file with its header, see `Database.verify`. `source` names the file.
 
     Raises `TableFileDamagedError`, and `TableFileError` for a file that another program has open for writing.
@@ -86,7 +83,7 @@ def verify_table_file(
         raise TableFileDamagedError(f"{source} is damaged: its HDF5 objects differ from its header; build it again")
 
 
-def _counts(piece: npt.NDArray[np.uint8], encoding: Encoding) -> Int64s:
+def _counts(piece: Bytes, encoding: Encoding) -> Int64s:
     """Count the ones of a piece of a table in bits, int64[1], or each value of a piece in bytes, int64[256]."""
     if encoding == "bits":
         n_whole = len(piece) // 8 * 8

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from pdb_core.arguments import FilePath, as_count, as_function, as_threads, check_functions
 from pdb_core.board_size import BoardSize, SizeLike, as_size, check_table_size
 from pdb_core.errors import InputError
 from pdb_core.messages import ShortRepr
 from pdb_core.puzzle import BoardLike, Boards, Tiles, as_goal, random_boards
+from pdb_core.types import Int64s
 from pdb_query import Database
 from pdb_query.database import as_databases
 from pdb_study import plots
@@ -23,7 +23,6 @@ from solver.heuristics import HEURISTICS, Heuristics, heuristic_tables
 from solver.heuristics.heuristic import Heuristic, given_heuristics, heuristic_name
 from solver.heuristics.values import evaluated
 
-Values = npt.NDArray[np.int64]
 _BOARDS_AT_A_TIME, _SOLVED_AT_A_TIME = 100_000, 2000
 # Random boards of the 15-puzzle are solved to know their distances; on larger boards that may take hours.
 _MAX_SOLVED_CELLS = 16
@@ -129,7 +128,7 @@ class HeuristicStudy(ShortRepr):
 
 def heuristic_values(
     boards: Boards, size: BoardSize, goal: Tiles, heuristics: Sequence[Heuristic], databases: Sequence[Database] = ()
-) -> Values:
+) -> Int64s:
     """Return h of each board by each heuristic, then the largest sum of each database: int64[m, heuristics].
 
     A heuristic is given as `parse_heuristic` reads it: a name, or `max(a,b)` of several.
@@ -219,7 +218,7 @@ def study_heuristics(
     size = as_size(size)
     check_table_size(size, what="heuristics and optimal solutions", instead="choose a smaller size")
     checked = as_goal(goal, size)
-    distances: npt.NDArray[np.int64] | None = None
+    distances: Int64s | None = None
     is_whole = size.n_cells <= MAX_CELLS
     if is_whole:
         boards, of_boards = all_boards(size, checked)
@@ -238,7 +237,7 @@ def study_heuristics(
 
 def _optimal_lengths(
     boards: Boards, goal: Tiles, databases: Sequence[Database], n_threads: int, progress: Callable[[int, int], None]
-) -> npt.NDArray[np.int64]:
+) -> Int64s:
     solver = Solver(*databases)
     lengths = []
     for first in range(0, len(boards), _SOLVED_AT_A_TIME):
@@ -250,8 +249,8 @@ def _optimal_lengths(
 def study_values(
     size: BoardSize,
     names: Sequence[str],
-    values: Values,
-    distances: npt.NDArray[np.int64] | None,
+    values: Int64s,
+    distances: Int64s | None,
     *,
     is_sample: bool = False,
 ) -> HeuristicStudy:
@@ -274,7 +273,7 @@ def study_values(
     )
 
 
-def _spreads(values: Values) -> tuple[Spread, ...]:
+def _spreads(values: Int64s) -> tuple[Spread, ...]:
     return tuple(
         Spread(float(column.mean()), float(column.std()), int(column.min()), int(column.max())) for column in values.T
     )

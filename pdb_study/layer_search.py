@@ -15,9 +15,8 @@ from pdb_core.board_size import BoardSize
 from pdb_core.errors import InputError
 from pdb_core.puzzle import Boards, Tiles
 from pdb_core.threads import thread_pool
-from pdb_core.types import BLANK
+from pdb_core.types import BLANK, Bytes
 
-Orders = npt.NDArray[np.uint8]
 Keys = npt.NDArray[Any]
 # The sorted keys for each cell of the blank.
 Layer = dict[int, Keys]
@@ -27,7 +26,7 @@ MAX_CELLS = 10
 _MOST_PACKED = 15
 
 
-def all_boards(size: BoardSize, goal: Tiles) -> tuple[Boards, npt.NDArray[np.uint8]]:
+def all_boards(size: BoardSize, goal: Tiles) -> tuple[Boards, Bytes]:
     """Return the solvable boards, nearest first, uint8[m, n_cells], and their distances, uint8[m]; m is n_cells! / 2.
 
     Raises `InputError` for boards of more than 10 cells.
@@ -98,7 +97,7 @@ def _next_bytes(size: BoardSize, previous: Layer, layer: Layer, n_threads: int) 
     return kept + sum(arriving) * key_bytes + sum(arriving[-n_threads:]) * (2 * size.n_cells + 3 * key_bytes)
 
 
-def _pack(orders: Orders) -> Keys:
+def _pack(orders: Bytes) -> Keys:
     """Return a key for each order, which sorts as the order: four bits per tile, or a string of one byte per tile."""
     n_tiles = orders.shape[1]
     if n_tiles > _MOST_PACKED:
@@ -109,7 +108,7 @@ def _pack(orders: Orders) -> Keys:
     return pairs.view(">u8")[:, 0].astype(np.uint64)
 
 
-def _unpack(keys: Keys, size: BoardSize) -> Orders:
+def _unpack(keys: Keys, size: BoardSize) -> Bytes:
     """Return the orders of keys, uint8[m, n_tiles]."""
     n_tiles = size.n_cells - 1
     if n_tiles > _MOST_PACKED:

@@ -25,11 +25,11 @@ from typing import Any, NamedTuple
 
 import numba
 import numpy as np
-import numpy.typing as npt
 
 from pdb_core.board_size import BoardSize
 from pdb_core.puzzle import blank_last, random_boards
 from pdb_core.resources import available_cores
+from pdb_core.types import Int16s, Int32s
 from solver.approximate.suboptimal import find_from_both_ends
 from solver.beams.beam_search import find_path, new_beam
 from solver.beams.beam_search_kernels import NOT_FOUND, Aim, grow_beam, start_beam
@@ -46,8 +46,6 @@ from solver.beams.pieces import Pieces, in_pieces
 from solver.beams.solutions import fitted_aim
 from solver.board_arrays import cell_distances
 from solver.engine.worker_pool import in_parallel
-
-Int32s = npt.NDArray[np.int32]
 
 _SIDE = FIRST_SIDE
 _N = _SIDE * _SIDE
@@ -90,7 +88,7 @@ class Solved(NamedTuple):
     of_strays: list[Int32s]
 
 
-def aim_of(singles: npt.NDArray[np.int16], classes: npt.NDArray[np.int16]) -> Aim:
+def aim_of(singles: Int16s, classes: Int16s) -> Aim:
     """Return the aim of beams with fitted values."""
     present = fitted_aim(embedding(_SIZE, range(_SIDE), range(_SIDE)))
     return present._replace(fitted=changes_of(values_of_classes(singles, classes), _SIDE))
@@ -228,7 +226,7 @@ def descend(
     return math.sqrt(squares / n_examples)
 
 
-def fit(solved: list[Solved], n_examples: int, first_rate: float, seed: int) -> list[npt.NDArray[np.int16]]:
+def fit(solved: list[Solved], n_examples: int, first_rate: float, seed: int) -> list[Int16s]:
     """Return the values of single pieces and of the classes of pairs that fit solutions, as `values_of_classes` takes
     them. The solutions of the last tenth of the boards are left out, and the error on them is printed."""
     images = images_of_cells(_SIDE)

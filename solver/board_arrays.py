@@ -1,17 +1,11 @@
-"""Types of arrays, and arrays about a board of some size: the moves of the blank by cell, and distances of cells."""
+"""Arrays about a board of some size: the moves of the blank by cell, and distances of cells."""
 
 import numpy as np
-import numpy.typing as npt
 
 from pdb_core.board_size import BoardSize
 from pdb_core.puzzle import Tiles
 from pdb_core.symmetry import BoardMapping
-from pdb_core.types import BLANK, DOWN, LEFT, N_MOVES, RIGHT, UP, Int64s
-
-Bytes = npt.NDArray[np.uint8]
-Int16s = npt.NDArray[np.int16]
-Uint32s = npt.NDArray[np.uint32]
-Uint64s = npt.NDArray[np.uint64]
+from pdb_core.types import BLANK, DOWN, LEFT, N_MOVES, RIGHT, UP, Bytes, Int64s
 
 
 def neighbours_by_move(size: BoardSize) -> Int64s:
@@ -31,7 +25,7 @@ def blank_moves(size: BoardSize) -> tuple[Int64s, Int64s]:
     return np.maximum(cells, 0), ((cells >= 0) << np.arange(N_MOVES)).sum(axis=1)
 
 
-def blank_moved(boards: npt.NDArray[np.uint8], cells: Int64s) -> npt.NDArray[np.uint8]:
+def blank_moved(boards: Bytes, cells: Int64s) -> Bytes:
     """Return boards, uint8[m, n_cells], after the blank of each has moved to the cell in `cells`, int64[m]."""
     rows, blanks, moved = np.arange(len(boards)), boards.argmin(axis=1), boards.copy()
     moved[rows, blanks], moved[rows, cells] = boards[rows, cells], BLANK

@@ -6,8 +6,8 @@ import numpy as np
 import numpy.typing as npt
 
 from pdb_core.messages import ShortRepr
-from pdb_core.types import N_MOVES
-from solver.board_arrays import Bytes, Int16s, blank_moved, neighbours_by_move
+from pdb_core.types import N_MOVES, Bytes, Int16s
+from solver.board_arrays import blank_moved, neighbours_by_move
 from solver.engine.engine import NO_LAST
 from solver.engine.search import IdaStar
 from solver.engine.worker_pool import WorkerPool

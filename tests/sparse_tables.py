@@ -12,7 +12,6 @@ from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 
 from pdb_core.board_size import BoardSize
 from pdb_core.encoding import Encoding, block_bytes
@@ -23,7 +22,7 @@ from pdb_core.ranking import PatternIndex
 from pdb_core.schema import PAGE_BYTES, Header, PatternHeader, user_block_bytes
 from pdb_core.symmetry import mappings_between
 from pdb_core.table_spec import DatabaseSpec, TableSpec
-from pdb_core.types import BLANK
+from pdb_core.types import BLANK, Bytes
 from tests.naive import boards_and_tables as naive
 
 
@@ -86,7 +85,7 @@ def _states(boards: Iterable[Tiles], spec: TableSpec) -> set[naive.PatternState]
     return states
 
 
-def _fill(table: npt.NDArray[np.uint8], spec: TableSpec, states: set[naive.PatternState]) -> None:
+def _fill(table: Bytes, spec: TableSpec, states: set[naive.PatternState]) -> None:
     values = np.array([_value(state, spec) for state in states], dtype=np.int64)
     ranks = PatternIndex(spec.size, spec.n_tiles).rank(np.array([cells for cells, _ in states], dtype=np.uint8))
     if spec.encoding == "bytes":

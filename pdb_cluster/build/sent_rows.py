@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pdb_cluster.build.exchange_kernels import compress_rows, decompress_rows
+from pdb_core.types import Int32s, Int64s, UInt64s
 
 
 class SentRows(NamedTuple):
@@ -16,8 +17,8 @@ class SentRows(NamedTuple):
     """
 
     source: int
-    n_active: npt.NDArray[np.int32]
-    masks: npt.NDArray[np.uint64]
+    n_active: Int32s
+    masks: UInt64s
     words: npt.NDArray[Any]
 
     @property
@@ -29,9 +30,7 @@ class SentRows(NamedTuple):
         decompress_rows(self.masks, self.words, first_row + np.flatnonzero(self.n_active), frontier_words)
 
 
-def sent_rows(
-    source: int, rows: npt.NDArray[np.int64], n_active: npt.NDArray[np.int32], frontier_words: npt.NDArray[Any]
-) -> SentRows:
+def sent_rows(source: int, rows: Int64s, n_active: Int32s, frontier_words: npt.NDArray[Any]) -> SentRows:
     """Return rows of the frontier of shard `source`, whose bits are counted in `n_active`."""
     nonempty, n_words = rows[n_active[rows] > 0], frontier_words.shape[1]
     masks = np.empty((len(nonempty), -(-n_words // 64)), dtype=np.uint64)

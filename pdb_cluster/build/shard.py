@@ -25,9 +25,8 @@ import time
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from pdb_build.level_search import SearchPart, Table, level_search, whole_pattern
+from pdb_build.level_search import SearchPart, level_search, whole_pattern
 from pdb_build.word_layout import word_layout
 from pdb_cluster.build.sent_rows import SentRows, sent_rows
 from pdb_core.encoding import UNREACHED
@@ -35,11 +34,12 @@ from pdb_core.layout import block_transitions, pattern_blocks
 from pdb_core.layout_kernels import Transitions
 from pdb_core.table_spec import TableSpec
 from pdb_core.threads import thread_pool
+from pdb_core.types import Bytes, Int32s, Int64s
 
 # The cell sets of each shard, see `divide`.
 Bounds = tuple[int, ...]
 # int64[3]: zero-aware states reached, entries written, bytes received from other shards.
-Counts = npt.NDArray[np.int64]
+Counts = Int64s
 
 
 class LostError(Exception):
@@ -61,14 +61,14 @@ def divide(spec: TableSpec, n_shards: int) -> Bounds:
 class _RowLists:
     """Ascending lists of blocks, one for each key, made from pairs (key, block) that may repeat."""
 
-    def __init__(self, keys: npt.NDArray[np.int64], blocks: npt.NDArray[np.int64], n_keys: int, n_blocks: int) -> None:
+    def __init__(self, keys: Int64s, blocks: Int64s, n_keys: int, n_blocks: int) -> None:
         found, self.places = np.unique(keys * n_blocks + blocks, return_inverse=True)
         self.starts = np.searchsorted(found, np.arange(n_keys + 1) * n_blocks)
         self.blocks = (found % n_blocks).astype(np.int32)
 
-    def of(self, key: int) -> npt.NDArray[np.int32]:
+    def of(self, key: int) -> Int32s:
         """Return the list of a key."""
-        blocks: npt.NDArray[np.int32] = self.blocks[self.starts[key] : self.starts[key + 1]]
+        blocks: Int32s = self.blocks[self.starts[key] : self.starts[key + 1]]
         return blocks
 
 
@@ -93,12 +93,12 @@ class PatternShard:
         self._pool = thread_pool(n_threads)
         # Portions of all levels that have advanced; -1 before `start` and after `finish`.
         self._n_portions, self._n_advanced = 0, -1
-        self._entries: Table = np.empty(0, dtype=np.uint8)
+        self._entries: Bytes = np.empty(0, dtype=np.uint8)
 
     def __reduce__(self) -> Any:
         raise TypeError("a shard stays with its worker")
 
-    def set_portions(self, n_portions: int) -> npt.NDArray[np.int64]:
+    def set_portions(self, n_portions: int) -> Int64s:
         """Divide the cell sets into portions.
 
         Return the number of rows that each other shard sends to each portion at even and odd levels:
@@ -120,10 +120,10 @@ class PatternShard:
         edges = (sets[:-1, None] + np.diff(sets)[:, None] * np.arange(n_portions) // n_portions).reshape(-1)
         first_blocks_of_portions = blocks.first_block[edges]
 
-        def keys_of(receivers: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        def keys_of(receivers: Int64s) -> Int64s:
             """Return (shard, portion, parity) of blocks that receive, as one number."""
             portions = np.searchsorted(first_blocks_of_portions, receivers, side="right") - 1
-            keys: npt.NDArray[np.int64] = portions * 2 + parities[receivers]
+            keys: Int64s = portions * 2 + parities[receivers]
             return keys
 
         # Step 1. The transitions that cross the border of the shard.
@@ -192,14 +192,14 @@ class PatternShard:
             levels.append(self.advance(level + len(levels), 0, []))
         return levels
 
-    def finish(self, level: int) -> Table:
+    def finish(self, level: int) -> Bytes:
         """Return the entries of its cell sets after the last level."""
         self._check(self._n_advanced == level * self._n_portions)
         self._n_advanced = -1
         self._entries = self._search.finish(self._pool)
         return self._entries
 
-    def piece(self, first: int, last: int) -> Table:
+    def piece(self, first: int, last: int) -> Bytes:
         """Return bytes `first` to `last`-1 of its entries, after `finish`. Raises `LostError` before."""
         self._check(first < len(self._entries))
         return self._entries[first:last]

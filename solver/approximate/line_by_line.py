@@ -9,7 +9,7 @@ from functools import lru_cache
 import numpy as np
 
 from pdb_core.board_size import BoardSize
-from pdb_core.types import BLANK
+from pdb_core.types import BLANK, Bytes, Int32s
 from solver.approximate.line_by_line_kernels import (
     CORNER_DEPTH,
     CORNER_WIDTH,
@@ -17,7 +17,6 @@ from solver.approximate.line_by_line_kernels import (
     solve_part,
 )
 from solver.beams.pieces import Pieces, geometry
-from solver.beams.pieces_kernels import Bytes, Int32s
 from solver.board_arrays import manhattan_distances
 from solver.textbook import a_star
 

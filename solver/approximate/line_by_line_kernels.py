@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pdb_core.jit import kernel
-from solver.beams.pieces_kernels import Bytes, Int32s
+from pdb_core.types import Bytes, Int32s
 
 UNSEEN = -1
 # The last two pieces of a line are placed within a corner of this size.

@@ -22,6 +22,7 @@ from pdb_core.arguments import FilePath, as_number
 from pdb_core.board_size import BoardSize, SizeLike
 from pdb_core.puzzle import Board, BoardLike, as_goal, blank_last
 from pdb_core.resources import available_cores, available_memory
+from pdb_core.types import Bytes
 from pdb_query import Database
 from pdb_query.database import as_databases
 from solver.approximate.line_by_line import Part, Plan, path_of_part, plan_lines, solve_rest
@@ -30,7 +31,6 @@ from solver.beams.beam_search import find_path
 from solver.beams.beam_search_kernels import Aim
 from solver.beams.fitted_values import LAST_SIDE, embedding, fitted_side, fitted_values, no_fitted_values
 from solver.beams.pieces import Pieces, geometry, geometry_within, in_pieces
-from solver.beams.pieces_kernels import Bytes
 from solver.beams.solutions import both_ends, fitted_aim, shorter, without_loops
 from solver.engine.worker_pool import in_parallel
 from solver.moves import tiles_on_path

@@ -3,9 +3,8 @@
 import time
 
 import numpy as np
-import numpy.typing as npt
 
-from pdb_core.types import N_MOVES
+from pdb_core.types import N_MOVES, Bytes
 from solver.beams.beam_search_kernels import BATCH, Aim, Beam, grow_beam, start_beam
 from solver.beams.fitted_values_kernels import BYTE_VALUES
 from solver.beams.pieces import Pieces
@@ -70,7 +69,7 @@ def new_beam(n_cells: int, width: int, limit: int) -> Beam:
     )
 
 
-def _on_lines(n_bytes: int) -> npt.NDArray[np.uint8]:
+def _on_lines(n_bytes: int) -> Bytes:
     """Return memory from the beginning of a cache line."""
     memory = np.empty(n_bytes + _LINE, dtype=np.uint8)
     return memory[-memory.ctypes.data % _LINE :][:n_bytes]

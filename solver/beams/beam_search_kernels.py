@@ -14,12 +14,10 @@ import numpy.typing as npt
 
 from pdb_core.bit_kernels import prefetch
 from pdb_core.jit import inlined_kernel, kernel
-from pdb_core.types import N_MOVES, Int64s
+from pdb_core.types import N_MOVES, Bytes, Int16s, Int32s, Int64s, UInt16s, UInt64s
 from solver.beams.fitted_values_kernels import BYTE_VALUES, FittedValues
-from solver.beams.pieces_kernels import Geometry, Int32s, distance
+from solver.beams.pieces_kernels import Geometry, distance
 from solver.vectors.vector_kernels import PERMUTES_BYTES, sum_of_bytes
-
-UInt64s = npt.NDArray[np.uint64]
 
 NOT_FOUND = -1
 # Upper bound of the random part of a rank.
@@ -74,7 +72,7 @@ class Beam(NamedTuple):
     """
 
     boards: npt.NDArray[Any]
-    halves: npt.NDArray[np.uint16]
+    halves: UInt16s
     numbers: Int32s
     words: UInt64s
     places: npt.NDArray[Any]
@@ -84,8 +82,8 @@ class Beam(NamedTuple):
     child_ranks: Int32s
     child_links: Int32s
     child_words: UInt64s
-    scratch: npt.NDArray[np.uint8]
-    sums: npt.NDArray[np.int16]
+    scratch: Bytes
+    sums: Int16s
 
 
 @kernel

@@ -3,13 +3,9 @@
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from pdb_core.jit import kernel
-from solver.beams.pieces_kernels import Int32s
-
-Int8s = npt.NDArray[np.int8]
-Int16s = npt.NDArray[np.int16]
+from pdb_core.types import Int8s, Int16s, Int32s
 
 # Length of the tables that bytes are looked up in.
 BYTE_VALUES = 64

@@ -7,8 +7,8 @@ import numpy as np
 
 from pdb_core.board_size import BoardSize
 from pdb_core.puzzle import Tiles
-from pdb_core.types import BLANK
-from solver.beams.pieces_kernels import Bytes, Geometry, Int32s
+from pdb_core.types import BLANK, Bytes, Int32s
+from solver.beams.pieces_kernels import Geometry
 from solver.board_arrays import neighbours_by_move
 
 

@@ -2,13 +2,8 @@
 
 from typing import NamedTuple
 
-import numpy as np
-import numpy.typing as npt
-
 from pdb_core.jit import kernel
-
-Int32s = npt.NDArray[np.int32]
-Bytes = npt.NDArray[np.uint8]
+from pdb_core.types import Int32s
 
 
 class Geometry(NamedTuple):

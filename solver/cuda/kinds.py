@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from pdb_core.board_size import BoardSize
-from pdb_core.types import Int64s
-from solver.board_arrays import Uint64s
+from pdb_core.types import Int64s, UInt64s
 from solver.cuda.device_search import Kind
 from solver.cuda.device_units import UnitTables
 from solver.engine.database_engine import DatabaseEngine
@@ -44,4 +43,4 @@ class CardKind:
     launch: Launch
     suits: Callable[[BoardSize, Sequence[Sum]], bool]
     arrange: Callable[[DatabaseEngine, UnitTables, int], tuple[Kind, Any]]
-    fill: Callable[[DatabaseEngine, Roots, Int64s, Uint64s], None]
+    fill: Callable[[DatabaseEngine, Roots, Int64s, UInt64s], None]

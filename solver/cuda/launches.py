@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pdb_core.types import Int64s
-from solver.board_arrays import Bytes, Uint64s
+from pdb_core.types import Bytes, Int64s, UInt64s
 from solver.cuda.device_search import FREE, MOVES_OF_WORD, N_CONTROLS, TAKEN, WRONG, search_kernel
 from solver.cuda.dialect import cuda
 from solver.cuda.tables import CardTables
@@ -24,7 +23,7 @@ _LAUNCH_S = 0.05
 class Launches:
     """The list of items of some jobs on the card, and what was searched of them. Not thread-safe.
 
-    A launch takes the newest items, so the list stays short. Uint64s that do not fit the card wait outside.
+    A launch takes the newest items, so the list stays short. Items that do not fit the card wait outside.
 
     n_path   words of the path of an item
     """
@@ -40,7 +39,7 @@ class Launches:
         # Each thread may write its whole stack after the list is full.
         self._room = 2 * self._n_threads * (depth + 1)
         self._items = card.list_of(self._room + self._n_threads * (depth + 1), n_words)
-        self._waiting: list[Uint64s] = []
+        self._waiting: list[UInt64s] = []
         self._n_on_card, self._n_take = 0, 2 * self._n_threads
         self._board_of = cuda.to_device(board_of.astype(np.int32))
         self._n_left, self._counts = cuda.to_device(np.ones(n_jobs, dtype=np.int32)), _zeros((n_jobs, 2), np.uint64)
@@ -52,7 +51,7 @@ class Launches:
         """Return the items of the list."""
         return self._n_on_card + sum(map(len, self._waiting))
 
-    def add(self, items: Uint64s) -> None:
+    def add(self, items: UInt64s) -> None:
         """Add the items of all jobs, one each. The first ones are searched first."""
         n_each = self._room // 4
         starts = range(0, len(items), n_each)
@@ -109,7 +108,7 @@ class Launches:
         """Return the moves of the solutions of boards, uint8[m, n]; what is behind their ends means nothing."""
         words = self._paths.copy_to_host()[boards]
         shifts = 2 * np.arange(MOVES_OF_WORD, dtype=np.uint64)
-        moves: Uint64s = words[:, :, None] >> shifts & np.uint64(3)
+        moves: UInt64s = words[:, :, None] >> shifts & np.uint64(3)
         return moves.astype(np.uint8).reshape(len(boards), MOVES_OF_WORD * self.n_path)
 
     def counts(self) -> tuple[Int64s, Int64s]:

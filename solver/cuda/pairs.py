@@ -6,12 +6,10 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from pdb_core.board_size import BoardSize
-from pdb_core.types import Int64s
+from pdb_core.types import Bytes, Int64s, UInt16s, UInt64s
 from pdb_query.records import RECORD_FIELDS, TABLE_BIT
-from solver.board_arrays import Bytes, Uint64s
 from solver.cuda import device_pairs as kernels
 from solver.cuda.device_search import HEAD, Kind
 from solver.cuda.device_units import UnitTables
@@ -64,7 +62,7 @@ def _arrange(engine: DatabaseEngine, units: UnitTables, _block: int) -> tuple[Ki
     return kernels.PAIR_KIND, kernels.PairTables._make([*map(cuda.to_device, on_host), units.table])
 
 
-def _ranks() -> npt.NDArray[np.uint16]:
+def _ranks() -> UInt16s:
     """Return `PairTables.ranks`: what the first four labels, and what those behind them add to a rank."""
     ranks = np.zeros((2, 2, 1 << kernels.PART_BITS), dtype=np.uint16)
     for k in (7, 8):
@@ -80,7 +78,7 @@ def _ranks() -> npt.NDArray[np.uint16]:
     return ranks.reshape(-1)
 
 
-def _words(engine: DatabaseEngine, boards: Bytes) -> Uint64s:
+def _words(engine: DatabaseEngine, boards: Bytes) -> UInt64s:
     """Return the words of boards and of their reflections, uint64[m, 2]."""
     words = np.zeros((len(boards), 2), dtype=np.uint64)
     for s, (heuristic, view, _) in enumerate(engine.sums):
@@ -97,7 +95,7 @@ def _words(engine: DatabaseEngine, boards: Bytes) -> Uint64s:
     return words
 
 
-def _fill(engine: DatabaseEngine, roots: Roots, left: Int64s, items: Uint64s) -> None:
+def _fill(engine: DatabaseEngine, roots: Roots, left: Int64s, items: UInt64s) -> None:
     items[:, HEAD : HEAD + 2] = _words(engine, roots.boards)
     planes, keys = roots.nodes[:, PLANES : PLANES + 2].astype(np.uint64), list(distinct_units(engine.sums))
     for s, (heuristic, view, _) in enumerate(engine.sums):

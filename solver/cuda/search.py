@@ -10,8 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pdb_core.puzzle import Tiles
-from pdb_core.types import Int64s
-from solver.board_arrays import Bytes
+from pdb_core.types import Bytes, Int64s
 from solver.cuda.kinds import CardRoots
 from solver.cuda.launches import Launches
 from solver.cuda.tables import CardTables, evaluated, items_of

@@ -7,8 +7,8 @@ import numpy.typing as npt
 
 from pdb_core.encoding import UNREACHED
 from pdb_core.errors import InputError
-from pdb_core.types import Int64s
-from solver.board_arrays import Bytes, Uint64s, blank_moves
+from pdb_core.types import Bytes, Int64s, UInt64s
+from solver.board_arrays import blank_moves
 from solver.cuda.device_search import (
     G_SHIFT,
     HEAD,
@@ -109,7 +109,7 @@ def items_of(
     n_path: int,
     moves: Int64s | None = None,
     lengths: Int64s | None = None,
-) -> Uint64s:
+) -> UInt64s:
     """Return the items of roots, each a job of its own, with the moves left to the threshold, int64[m].
 
     `moves`, int64[m, n], led to the roots, the first `lengths` of them, int64[m]; items have room for `n_path` words of

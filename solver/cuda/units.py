@@ -9,9 +9,8 @@ from pdb_core.board_size import BoardSize
 from pdb_core.encoding import block_bytes
 from pdb_core.layout import pattern_blocks
 from pdb_core.ranking import cell_set_ranks
-from pdb_core.types import Int64s
+from pdb_core.types import Int64s, UInt64s
 from pdb_query.records import RECORD_FIELDS, TABLE_BIT
-from solver.board_arrays import Uint64s
 from solver.cuda import device_units as kernels
 from solver.cuda.device_search import HEAD, JOB, Kind
 from solver.cuda.device_units import MAX_CELLS, MAX_TILES
@@ -102,7 +101,7 @@ def _arrange(engine: DatabaseEngine, tables: kernels.UnitTables, block: int) -> 
     return kernels.unit_kind(shape_of(engine, block)), tables
 
 
-def _fill(engine: DatabaseEngine, roots: Roots, left: Int64s, items: Uint64s) -> None:
+def _fill(engine: DatabaseEngine, roots: Roots, left: Int64s, items: UInt64s) -> None:
     # Step 1. The board.
     for c, tiles in enumerate(roots.boards.T.astype(np.uint64)):
         word, i = divmod(c, kernels.TILES_OF_WORD)

@@ -3,10 +3,9 @@
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from pdb_core.jit import inlined_kernel, kernel
-from pdb_core.types import BLANK, Int64s
+from pdb_core.types import BLANK, Bytes, Int16s, Int64s, UInt32s
 from solver.engine import layout as mem
 from solver.engine.layout import EngineTables, StackMemory
 from solver.engine.search_kernels import search
@@ -32,14 +31,14 @@ class BoardsMemory(NamedTuple):
     """
 
     place: Int64s
-    roots: npt.NDArray[np.uint32]
+    roots: UInt32s
     sums: Int64s
     thresholds: Int64s
     last: Int64s
-    boards: npt.NDArray[np.uint8]
+    boards: Bytes
     counts: Int64s
-    lengths: npt.NDArray[np.int16]
-    paths: npt.NDArray[np.uint8]
+    lengths: Int16s
+    paths: Bytes
 
 
 @kernel

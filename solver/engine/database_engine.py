@@ -8,9 +8,8 @@ import numpy as np
 from pdb_core.board_size import BoardSize
 from pdb_core.encoding import UNREACHED
 from pdb_core.errors import TableFileDamagedError
-from pdb_core.types import Int64s
+from pdb_core.types import Bytes, Int64s, UInt32s
 from pdb_query.lookup import probe_boards
-from solver.board_arrays import Bytes, Uint32s
 from solver.engine import layout as mem
 from solver.engine.engine import NO_LAST, Engine, KeptArrays, Roots, engine_tables
 from solver.engine.rounds.catalogue import CATALOGUE
@@ -40,7 +39,7 @@ class DatabaseEngine(Engine):
     def pace(self) -> float:
         return 10.0 if self.size.n_cells <= 16 else 1.0
 
-    def _evaluated(self, rows: Bytes, nodes: Uint32s) -> Roots:
+    def _evaluated(self, rows: Bytes, nodes: UInt32s) -> Roots:
         # The states and distances of each database's units.
         found = {id(each): probe_boards(rows, each.tables, each.views) for each in self.heuristics}
         if any((values == UNREACHED).any() for _, values in found.values()):

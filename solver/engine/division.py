@@ -12,11 +12,9 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from pdb_core.jit import NotCompiledError, compiling_until
-from pdb_core.types import N_MOVES, Int64s
-from solver.board_arrays import Uint32s
+from pdb_core.types import N_MOVES, Floats, Int64s, UInt32s
 from solver.engine import layout as mem
 from solver.engine.division_kernels import WAS_EXPANDED, expand_near_root
 from solver.engine.stack import Stack
@@ -40,9 +38,9 @@ class Items:
     digest  identifies the list
     """
 
-    nodes: Uint32s
-    links: Uint32s
-    shares: npt.NDArray[np.float64]
+    nodes: UInt32s
+    links: UInt32s
+    shares: Floats
     digest: str
 
 
@@ -112,7 +110,7 @@ def divide(stack: Stack, plan: Plan, max_nodes: int) -> tuple[Items, tuple[int, 
     return Items(nodes[roots], links.copy(), weights / weights.sum(), digest), (generated, expanded)
 
 
-def _log_shares(moves_left: Int64s, h: Int64s, growth: float) -> npt.NDArray[np.float64]:
+def _log_shares(moves_left: Int64s, h: Int64s, growth: float) -> Floats:
     """Estimate the logarithms of the numbers of nodes below some nodes, but for a constant."""
     # Two more moves above h multiply the nodes of a subtree as they do those of a threshold.
     slack = (moves_left - h) / 2

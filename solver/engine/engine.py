@@ -11,9 +11,9 @@ import numpy.typing as npt
 from pdb_core.board_size import BoardSize
 from pdb_core.errors import LimitReachedError, PdbError, WrongAnswerError
 from pdb_core.puzzle import Tiles
-from pdb_core.types import N_MOVES, Int64s
+from pdb_core.types import N_MOVES, Bytes, Int64s, UInt32s
 from pdb_query.private_memory import private_memory
-from solver.board_arrays import Bytes, Uint32s, blank_moves
+from solver.board_arrays import blank_moves
 from solver.engine import layout as mem
 from solver.engine.layout import EngineTables
 from solver.moves import blank_steps
@@ -49,7 +49,7 @@ class Roots:
     """
 
     boards: Bytes
-    nodes: Uint32s
+    nodes: UInt32s
     sums: Int64s
     h: Int64s
     thresholds: Int64s
@@ -127,10 +127,10 @@ class Engine(ABC):
         return self._evaluated(rows, nodes)
 
     @abstractmethod
-    def _evaluated(self, rows: Bytes, nodes: Uint32s) -> Roots:
+    def _evaluated(self, rows: Bytes, nodes: UInt32s) -> Roots:
         """Return the roots of boards; fill the columns of nodes that hold units."""
 
-    def with_slacks(self, nodes: Uint32s, sums: Int64s, moves_left: Int64s) -> Uint32s:
+    def with_slacks(self, nodes: UInt32s, sums: Int64s, moves_left: Int64s) -> UInt32s:
         """Return the nodes of roots (see `Roots`) with what `moves_left`, int64[m], leaves above their sums.
 
         Raises what `check_slacks` raises.
@@ -212,7 +212,7 @@ def engine_tables(
     )
 
 
-def successor_words(fsm: PruningFsm) -> Uint32s:
+def successor_words(fsm: PruningFsm) -> UInt32s:
     """Return the state after each state and move, with the moves it allows above; 0 for a pruned move.
 
     Raises `ValueError` if the FSM has more states than a node can name.

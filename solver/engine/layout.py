@@ -6,10 +6,7 @@ A node is one word in each of some columns. First come three columns that every 
 
 from typing import NamedTuple
 
-import numpy as np
-import numpy.typing as npt
-
-from pdb_core.types import Int64s
+from pdb_core.types import Bytes, Int64s
 
 # Most nodes of a round, and the bytes of a column of the batch.
 BATCH = 64
@@ -83,7 +80,7 @@ class EngineTables(NamedTuple):
     n_sums: int
     n_cells: int
     sums: Int64s
-    goal: npt.NDArray[np.uint8]
+    goal: Bytes
     legal: int
     steps: int
     successors: int

@@ -11,8 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pdb_core.puzzle import Tiles
-from pdb_core.types import BLANK, Int64s
-from solver.board_arrays import Bytes, Uint32s
+from pdb_core.types import BLANK, Bytes, Int64s, UInt32s
 from solver.engine import layout as mem
 from solver.engine.engine import Engine
 from solver.engine.frontier import Frontier
@@ -81,7 +80,7 @@ def paths_before(engine: Engine, board: Tiles, path: bytes) -> tuple[list[bytes]
     return paths, generated
 
 
-def nodes_below(engine: Engine, board: Tiles, paths: Sequence[bytes], threshold: int) -> tuple[Uint32s, Uint32s]:
+def nodes_below(engine: Engine, board: Tiles, paths: Sequence[bytes], threshold: int) -> tuple[UInt32s, UInt32s]:
     """Return the nodes at the ends of paths that do not exceed a threshold, and their links for `Stack.load`."""
     ends = boards_after(engine, board, paths)
     links, last = [0, 0], []

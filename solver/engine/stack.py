@@ -8,9 +8,8 @@ from contextlib import contextmanager
 import numpy as np
 
 from pdb_core.puzzle import Tiles
-from pdb_core.types import Int64s
+from pdb_core.types import Int64s, UInt32s
 from pdb_query.private_memory import private_memory
-from solver.board_arrays import Uint32s
 from solver.engine import layout as mem
 from solver.engine.board_kernels import N_PLACES, BoardsMemory, search_boards
 from solver.engine.engine import Engine, Roots
@@ -111,7 +110,7 @@ class Stack:
         nodes = self.engine.with_slacks(roots.nodes[one], roots.sums[one], np.array([threshold]))
         self.load(nodes, np.zeros(1, dtype=np.uint32))
 
-    def load(self, nodes: Uint32s, links: Uint32s) -> None:
+    def load(self, nodes: UInt32s, links: UInt32s) -> None:
         """Put nodes (uint32[n, n_columns]) on this stack, which is empty, the first one on top. Their LINK refers to
         `links`, uint32[m], the links of the nodes above them; index 0 refers to no node.
         """
@@ -173,7 +172,7 @@ class Stack:
         return [moves_by(self.links, link) for link in self.columns[mem.LINK, : self.n_nodes].tolist()]
 
 
-def moves_by(links: Uint32s, link: int) -> list[int]:
+def moves_by(links: UInt32s, link: int) -> list[int]:
     """Return the blank's moves that lead from a root to the node with this link."""
     moves = []
     while link >> 2:

@@ -11,11 +11,10 @@ it is marked as closed there, and a copy of it becomes the board's node. A close
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from pdb_core.bit_kernels import popcount, trailing_zeros
 from pdb_core.jit import inlined_kernel, kernel
-from pdb_core.types import N_MOVES, Int64s
+from pdb_core.types import N_MOVES, Bytes, Int32s, Int64s
 from pdb_query.lookup_kernels import find_tiles, move_state, place_unit, state_address
 from pdb_query.records import MOVE_FIELDS, RECORD_FIELDS, SOURCE
 from solver.engine.rounds.scalar_kernels import UnitTables, read_change
@@ -85,7 +84,7 @@ class OpenList(NamedTuple):
     filled  int64[buckets / FILLED_BITS]  a bit for each bucket, 0 if it is empty
     """
 
-    heads: npt.NDArray[np.int32]
+    heads: Int32s
     filled: Int64s
 
 
@@ -103,7 +102,7 @@ class BestFirst(NamedTuple):
     nodes: Nodes
     open_list: OpenList
     counters: Int64s
-    board: npt.NDArray[np.uint8]
+    board: Bytes
 
 
 @kernel

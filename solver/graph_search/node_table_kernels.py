@@ -13,11 +13,10 @@ node from the goal. Best-first search has one more word in each row, see `best_f
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from pdb_core.bit_kernels import prefetch, trailing_zeros
 from pdb_core.jit import borrowing_kernel, inlined_kernel, kernel
-from pdb_core.types import N_MOVES, Int64s
+from pdb_core.types import N_MOVES, Bytes, Int32s, Int64s
 
 # Bits of a word that hold the board: the same number for tiles of 4, 5 and 6 bits.
 KEY_BITS = 60
@@ -72,13 +71,13 @@ class Nodes(NamedTuple):
     """
 
     rows: Int64s
-    values: npt.NDArray[np.uint8]
-    slots: npt.NDArray[np.int32]
+    values: Bytes
+    slots: Int32s
     row_size: int
 
 
 @borrowing_kernel
-def unpack(packing: Packing, words: Int64s, start: int, board: npt.NDArray[np.uint8]) -> int:
+def unpack(packing: Packing, words: Int64s, start: int, board: Bytes) -> int:
     """Write the board packed at words[start] to `board`. Returns the blank's cell."""
     n_cells = packing.n_cells
     left = n_cells * (n_cells - 1) // 2
@@ -177,7 +176,7 @@ def list_children(
     nodes: Nodes,
     parent: int,
     n_roots: int,
-    board: npt.NDArray[np.uint8],
+    board: Bytes,
     children: Int64s,
     slots: Int64s,
 ) -> tuple[int, int]:

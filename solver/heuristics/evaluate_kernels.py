@@ -3,10 +3,10 @@
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from pdb_core.bit_kernels import popcount
 from pdb_core.jit import borrowing_kernel
+from pdb_core.types import Bytes, Int64s, UInt16s
 from solver.algorithms import HEURISTIC_NAMES
 from solver.heuristics.korf_taylor_kernels import (
     LastMoveTables,
@@ -19,8 +19,6 @@ from solver.heuristics.korf_taylor_kernels import (
 from solver.heuristics.mutual_cost_kernels import GroupTables, group_excess
 from solver.heuristics.own_kernels import own_value
 from solver.heuristics.walking_distance_kernels import WalkingTables, walking_distance
-
-Cells = npt.NDArray[np.uint8]
 
 _at = np.uint64
 
@@ -41,20 +39,20 @@ class HeuristicTables(NamedTuple):
     corner_pairs  see `korf_taylor.corner_pairs`
     """
 
-    codes: npt.NDArray[np.int64]
-    goal_cells: npt.NDArray[np.int64]
+    codes: Int64s
+    goal_cells: Int64s
     width: int
     height: int
-    manhattan: npt.NDArray[np.uint8]
+    manhattan: Bytes
     linear_conflict: LinearConflictTables
     last_move: LastMoveTables
-    corner_pairs: npt.NDArray[np.int64]
+    corner_pairs: Int64s
     walking: WalkingTables
     groups: GroupTables
 
 
 @borrowing_kernel
-def misplaced(distances: Cells, board: Cells) -> int:
+def misplaced(distances: Bytes, board: Bytes) -> int:
     """Return the number of tiles that are not on their goal cell.
 
     distances: `HeuristicTables.manhattan`; board: uint8[n_cells].
@@ -67,7 +65,7 @@ def misplaced(distances: Cells, board: Cells) -> int:
 
 
 @borrowing_kernel
-def manhattan(distances: Cells, board: Cells) -> int:
+def manhattan(distances: Bytes, board: Bytes) -> int:
     """Return the sum of the tiles' distances from their goal cells, in rows and columns.
 
     distances: `HeuristicTables.manhattan`; board: uint8[n_cells].
@@ -80,7 +78,7 @@ def manhattan(distances: Cells, board: Cells) -> int:
 
 
 @borrowing_kernel
-def evaluate_one(tables: HeuristicTables, code: int, board: Cells) -> int:
+def evaluate_one(tables: HeuristicTables, code: int, board: Bytes) -> int:
     """Return h of `board` by the heuristic with this code."""
     if code >= OWN:
         return int(own_value(code, board))
@@ -104,7 +102,7 @@ def evaluate_one(tables: HeuristicTables, code: int, board: Cells) -> int:
 
 
 @borrowing_kernel
-def evaluate(tables: HeuristicTables, board: Cells) -> int:
+def evaluate(tables: HeuristicTables, board: Bytes) -> int:
     """Return the largest h of `board` by the chosen heuristics."""
     h = 0
     for i in range(len(tables.codes)):
@@ -113,7 +111,7 @@ def evaluate(tables: HeuristicTables, board: Cells) -> int:
 
 
 @borrowing_kernel
-def evaluate_many(tables: HeuristicTables, boards: Cells, values: npt.NDArray[np.uint16]) -> None:
+def evaluate_many(tables: HeuristicTables, boards: Bytes, values: UInt16s) -> None:
     """Fill `values` (uint16[m, codes]) with h of each board (uint8[m, n_cells]) by each chosen heuristic."""
     for row in range(len(boards)):
         for i in range(len(tables.codes)):

@@ -7,8 +7,8 @@ import numpy as np
 from pdb_core.board_size import BoardSize
 from pdb_core.errors import InputError, PdbError
 from pdb_core.puzzle import Tiles, permutation_is_odd
-from pdb_core.types import N_MOVES
-from solver.board_arrays import Bytes, Uint32s, Uint64s, neighbours_by_move
+from pdb_core.types import N_MOVES, Bytes, UInt32s, UInt64s
+from solver.board_arrays import neighbours_by_move
 from solver.engine.engine import (
     NO_LAST,
     Engine,
@@ -51,7 +51,7 @@ class HeuristicEngine(Engine):
     heuristics: HeuristicTables
     tracked: HeuristicTables
 
-    def _evaluated(self, rows: Bytes, nodes: Uint32s) -> Roots:
+    def _evaluated(self, rows: Bytes, nodes: UInt32s) -> Roots:
         if isinstance(self.round_tables, PackedTables):
             for column, first in ((packed.LOWER_CELLS, 0), (packed.UPPER_CELLS, packed.HALF_BOARD)):
                 half = rows[:, first : first + packed.HALF_BOARD].astype(np.uint32)
@@ -113,7 +113,7 @@ def heuristic_engine(size: BoardSize, goal: Tiles, heuristics: HeuristicTables, 
 
 
 def _packed_tables(
-    heuristics: HeuristicTables, nearer: Uint64s, has_conflicts: bool, arrays: KeptArrays
+    heuristics: HeuristicTables, nearer: UInt64s, has_conflicts: bool, arrays: KeptArrays
 ) -> PackedTables:
     """Return the tables of a packed round."""
     conflicts = heuristics.linear_conflict
@@ -141,12 +141,12 @@ def _packed_tables(
     )
 
 
-def _nearer(size: BoardSize, heuristics: HeuristicTables) -> Uint64s:
+def _nearer(size: BoardSize, heuristics: HeuristicTables) -> UInt64s:
     """Return `HeuristicRoundTables.nearer`."""
     tiles, cells = np.arange(size.n_cells, dtype=np.uint64), neighbours_by_move(size)
     # At an edge the blank stays, and no tile comes nearer.
     cells = np.where(cells < 0, np.arange(size.n_cells)[:, np.newaxis], cells)
     distances = heuristics.manhattan.reshape(size.n_cells, size.n_cells)
     is_nearer = (distances[:, :, np.newaxis] < distances[:, cells]).reshape(size.n_cells, -1)
-    nearer: Uint64s = (is_nearer.T << tiles).sum(axis=1, dtype=np.uint64)
+    nearer: UInt64s = (is_nearer.T << tiles).sum(axis=1, dtype=np.uint64)
     return nearer

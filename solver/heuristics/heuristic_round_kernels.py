@@ -6,10 +6,9 @@ Manhattan distance and linear conflicts are updated with each move; the other he
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from pdb_core.jit import borrowing_kernel, kernel
-from pdb_core.types import BLANK, N_MOVES, Int64s
+from pdb_core.types import BLANK, N_MOVES, Int64s, UInt64s
 from solver.engine import layout as mem
 from solver.engine.layout import EngineTables, StackMemory
 from solver.engine.rounds.shared_kernels import take_nodes
@@ -33,7 +32,7 @@ class HeuristicRoundTables(NamedTuple):
     """
 
     heuristics: HeuristicTables
-    nearer: npt.NDArray[np.uint64]
+    nearer: UInt64s
     codes: Int64s
     uses_manhattan: int
     uses_conflicts: int

@@ -27,8 +27,8 @@ import numpy as np
 
 from pdb_core.board_size import BoardSize
 from pdb_core.puzzle import Tiles
-from pdb_core.types import BLANK, Int64s
-from solver.board_arrays import Bytes, cell_distances
+from pdb_core.types import BLANK, Bytes, Int64s
+from solver.board_arrays import cell_distances
 from solver.heuristics.korf_taylor_kernels import COLUMNS, ROWS, LastMoveTables, LinearConflictTables
 
 

@@ -6,13 +6,10 @@ Each function returns the moves beyond the Manhattan distance of `board`, uint8[
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from pdb_core.bit_kernels import popcount, trailing_zeros
 from pdb_core.jit import borrowing_kernel, inlined_kernel
-from pdb_core.types import Int64s
-
-Cells = npt.NDArray[np.uint8]
+from pdb_core.types import Bytes, Int32s, Int64s, UInt16s
 
 _at = np.uint64
 
@@ -34,12 +31,12 @@ class LinearConflictTables(NamedTuple):
     starts      int64[2]                     the index of the first cost of each axis
     """
 
-    parts: npt.NDArray[np.int32]
-    lines: npt.NDArray[np.int64]
-    goal_lines: npt.NDArray[np.int64]
-    costs: npt.NDArray[np.uint8]
-    in_conflict: npt.NDArray[np.uint8]
-    starts: npt.NDArray[np.int64]
+    parts: Int32s
+    lines: Int64s
+    goal_lines: Int64s
+    costs: Bytes
+    in_conflict: Bytes
+    starts: Int64s
     width: int
     height: int
 
@@ -54,13 +51,13 @@ class LastMoveTables(NamedTuple):
     all_endings                                the bits of all endings
     """
 
-    detours: npt.NDArray[np.uint16]
-    leaves: npt.NDArray[np.uint16]
+    detours: UInt16s
+    leaves: UInt16s
     all_endings: int
 
 
 @borrowing_kernel
-def line_code(tables: LinearConflictTables, board: Cells, axis: int, line: int) -> int:
+def line_code(tables: LinearConflictTables, board: Bytes, axis: int, line: int) -> int:
     """Return the index in `costs` of a row (axis 0) or column (axis 1)."""
     n_cells = len(board)
     code = tables.starts[_at(axis)]
@@ -72,7 +69,7 @@ def line_code(tables: LinearConflictTables, board: Cells, axis: int, line: int) 
 
 
 @borrowing_kernel
-def conflicts(tables: LinearConflictTables, board: Cells) -> int:
+def conflicts(tables: LinearConflictTables, board: Bytes) -> int:
     """Return the moves for linear conflicts."""
     cost = 0
     for row in range(tables.height):
@@ -83,7 +80,7 @@ def conflicts(tables: LinearConflictTables, board: Cells) -> int:
 
 
 @inlined_kernel
-def conflicts_after_move(tables: LinearConflictTables, board: Cells, from_cell: int, to_cell: int) -> int:
+def conflicts_after_move(tables: LinearConflictTables, board: Bytes, from_cell: int, to_cell: int) -> int:
     """Return the change of `conflicts`, -2, 0 or 2, when the tile on `from_cell` slides to the blank on `to_cell`.
 
     The board is that before the move, or that after it.
@@ -116,7 +113,7 @@ def conflicts_after_move(tables: LinearConflictTables, board: Cells, from_cell: 
 
 
 @borrowing_kernel
-def corner_tile_cells(pairs: Int64s, board: Cells) -> int:
+def corner_tile_cells(pairs: Int64s, board: Bytes) -> int:
     """Return the cells, as bits, whose tile is on its goal cell beside a corner and has to move.
 
     pairs: int64[m, 4], see `korf_taylor.corner_pairs`.
@@ -138,7 +135,7 @@ def cheapest_ending(x_bits: int, y_bits: int, all_endings: int) -> int:
 
 
 @borrowing_kernel
-def last_moves(tables: LastMoveTables, board: Cells) -> int:
+def last_moves(tables: LastMoveTables, board: Bytes) -> int:
     """Return the moves for the ending; `board` is two or more moves from the goal."""
     n_cells = len(board)
     x_bits = y_bits = 0
@@ -151,7 +148,7 @@ def last_moves(tables: LastMoveTables, board: Cells) -> int:
 
 @borrowing_kernel
 def all_corrections(
-    conflict_tables: LinearConflictTables, last_move_tables: LastMoveTables, pairs: Int64s, board: Cells
+    conflict_tables: LinearConflictTables, last_move_tables: LastMoveTables, pairs: Int64s, board: Bytes
 ) -> int:
     """Return the moves for linear conflicts, corner tiles and the ending; `board` is two or more moves from the goal.
 

@@ -15,12 +15,11 @@ import numpy as np
 from pdb_core.board_size import BoardSize
 from pdb_core.errors import InputError
 from pdb_core.puzzle import Tiles
-from pdb_core.types import BLANK, Int64s
-from solver.board_arrays import Bytes, manhattan_distances, neighbours_by_move
+from pdb_core.types import BLANK, Bytes, Int64s
+from solver.board_arrays import manhattan_distances, neighbours_by_move
 from solver.heuristics.mutual_cost_kernels import (
     UNREACHED,
     WORD_BITS,
-    Excesses,
     GroupTables,
     search_group,
 )
@@ -47,7 +46,7 @@ def group_tables(size: BoardSize, goal: Tiles, *, with_pairs: bool, with_triples
 
 
 @lru_cache(maxsize=8)
-def group_excesses(size: BoardSize, goal: Tiles, n_tiles: int) -> Excesses:
+def group_excesses(size: BoardSize, goal: Tiles, n_tiles: int) -> Bytes:
     """Return half the excesses of all groups of `n_tiles` tiles, 2 or 3, group by group."""
     n_cells = size.n_cells
     shape = (n_cells,) * n_tiles
@@ -56,7 +55,7 @@ def group_excesses(size: BoardSize, goal: Tiles, n_tiles: int) -> Excesses:
     seen, queue = np.empty_like(regions), np.empty(len(regions), dtype=np.int64)
     distances = np.empty(n_cells**n_tiles, dtype=np.uint8)
     single = manhattan_distances(size, goal).reshape(n_cells, n_cells).astype(np.int16)
-    pairs: dict[tuple[int, ...], Excesses] = {}
+    pairs: dict[tuple[int, ...], Bytes] = {}
     if n_tiles == 3:
         pair_rows = group_excesses(size, goal, 2).reshape(-1, n_cells, n_cells)
         pairs = dict(zip(itertools.combinations(range(1, n_cells), 2), pair_rows, strict=True))

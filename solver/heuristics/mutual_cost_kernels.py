@@ -3,14 +3,10 @@
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from pdb_core.bit_kernels import popcount, stack_array, trailing_zeros
 from pdb_core.jit import borrowing_kernel, kernel
-from pdb_core.types import Int64s
-
-Cells = npt.NDArray[np.uint8]
-Excesses = npt.NDArray[np.uint8]
+from pdb_core.types import Bytes, Int64s
 
 UNREACHED = 255
 # A common multiple of the sizes of groups, so that a tile's share of a weight is an integer.
@@ -34,13 +30,13 @@ class GroupTables(NamedTuple):
                                               each that has an excess in `triples`, which is read only there
     """
 
-    pairs: Excesses
-    triples: Excesses
-    thirds: npt.NDArray[np.int64]
+    pairs: Bytes
+    triples: Bytes
+    thirds: Int64s
 
 
 @borrowing_kernel
-def group_excess(groups: GroupTables, with_triples: bool, board: Cells) -> int:
+def group_excess(groups: GroupTables, with_triples: bool, board: Bytes) -> int:
     """Return the most that disjoint groups of tiles add to the Manhattan distance of `board`, uint8[n_cells].
 
     with_triples  whether triples are chosen from besides pairs
@@ -197,14 +193,14 @@ def _best_of_component(
 
 @kernel
 def search_group(
-    regions: Cells,
+    regions: Bytes,
     neighbours: Int64s,
     strides: Int64s,
     goal_cells: Int64s,
     blank: int,
-    seen: Cells,
+    seen: Bytes,
     queue: Int64s,
-    distances: Cells,
+    distances: Bytes,
 ) -> None:
     """Write the moves of a group's tiles from each of its placements to the goal, by breadth-first search from there.
 

@@ -19,7 +19,7 @@ def h(
     heuristic: Heuristics = "manhattan",
     goal: BoardLike = "blank-last",
     size: SizeLike | None = None,
-) -> int | npt.NDArray[np.int64]:
+) -> int | Int64s:
     """Return the value of a heuristic for one board, or for each of many boards.
 
     Parameters

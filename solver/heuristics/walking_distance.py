@@ -15,12 +15,11 @@ subtraction, and a move changes the index by four offsets.
 from functools import lru_cache
 
 import numpy as np
-import numpy.typing as npt
 
 from pdb_core.board_size import BoardSize
 from pdb_core.errors import InputError
 from pdb_core.puzzle import Tiles
-from pdb_core.types import BLANK
+from pdb_core.types import BLANK, Bytes
 from solver.cache_file import cached_array
 from solver.heuristics.walking_distance_kernels import (
     UNREACHED,
@@ -116,7 +115,7 @@ def _index_function(n_lines: int, n_in_line: int, blank_line: int) -> tuple[Walk
     return table, int(n_ways[full_key])
 
 
-def _search(table: WalkingTable, n_lines: int, n_states: int, goal: int) -> npt.NDArray[np.uint8]:
+def _search(table: WalkingTable, n_lines: int, n_states: int, goal: int) -> Bytes:
     """Search all counts breadth first, level by level."""
     distances = np.full(n_states, UNREACHED, dtype=np.uint8)
     distances[goal] = 0

@@ -3,10 +3,9 @@
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from pdb_core.jit import kernel
-from pdb_core.types import Int64s
+from pdb_core.types import Bytes, Int32s, Int64s, UInt32s
 
 UNREACHED = 255
 
@@ -31,9 +30,9 @@ class WalkingTable(NamedTuple):
     full_key: int
     radices: Int64s
     keys: Int64s
-    ids: npt.NDArray[np.int32]
-    offsets: npt.NDArray[np.uint32]
-    distances: npt.NDArray[np.uint8]
+    ids: Int32s
+    offsets: UInt32s
+    distances: Bytes
 
 
 class WalkingTables(NamedTuple):
@@ -46,7 +45,7 @@ class WalkingTables(NamedTuple):
 
 
 @kernel
-def walking_distance(tables: WalkingTables, board: npt.NDArray[np.uint8], width: int, height: int) -> int:
+def walking_distance(tables: WalkingTables, board: Bytes, width: int, height: int) -> int:
     """Return the moves that rows and columns need."""
     vertical = walking_rank(tables.vertical, tables.row_keys, board, height, width, width, 1)
     horizontal = walking_rank(tables.horizontal, tables.column_keys, board, width, height, 1, width)
@@ -60,7 +59,7 @@ def walking_distance(tables: WalkingTables, board: npt.NDArray[np.uint8], width:
 def walking_rank(
     table: WalkingTable,
     tile_keys: Int64s,
-    board: npt.NDArray[np.uint8],
+    board: Bytes,
     n_lines: int,
     n_in_line: int,
     line_step: int,
@@ -121,9 +120,7 @@ def unrank_lines(table: WalkingTable, rank: int, keys: Int64s) -> int:
 
 
 @kernel
-def spread_level(
-    table: WalkingTable, distances: npt.NDArray[np.uint8], depth: int, start: int, stop: int, keys: Int64s
-) -> int:
+def spread_level(table: WalkingTable, distances: Bytes, depth: int, start: int, stop: int, keys: Int64s) -> int:
     """Give `depth` + 1 to the unreached neighbours of the states at `depth` among the ranks `start` to `stop`.
 
     distances  uint8[n_states]  mutated; UNREACHED before the search gets there

@@ -20,10 +20,9 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
 import numpy as np
-import numpy.typing as npt
 
 from pdb_core.board_size import BoardSize
-from pdb_core.types import N_MOVES, Int64s
+from pdb_core.types import N_MOVES, Bytes, Int64s
 from solver.cache_file import cached_array
 from solver.pruning.fsm_kernels import (
     GRID,
@@ -63,7 +62,7 @@ class PruningFsm:
     own_image: int = START
 
     @cached_property
-    def allowed_moves(self) -> npt.NDArray[np.uint8]:
+    def allowed_moves(self) -> Bytes:
         """The mask of moves that each state allows, uint8[n]."""
         return np.packbits(self.successors >= 0, axis=1, bitorder="little")[:, 0]
 

@@ -13,14 +13,12 @@ So sorted entries are in the order of their hashes, then lengths, then codes. ~e
 """
 
 import numpy as np
-import numpy.typing as npt
 
 from pdb_core.jit import inlined_kernel, kernel
-from pdb_core.types import N_MOVES, Int64s
+from pdb_core.types import N_MOVES, Int32s, Int64s
 
-Int32s = npt.NDArray[np.int32]
 # The state after each state and move of the blank, int32[n, 4].
-States = npt.NDArray[np.int32]
+States = Int32s
 
 # The grid has room for any sequence from its middle.
 GRID = 64

@@ -11,8 +11,8 @@ import numpy as np
 from pdb_core.board_size import BoardSize
 from pdb_core.puzzle import Tiles
 from pdb_core.symmetry import mappings_between
-from pdb_core.types import N_MOVES, Int64s
-from solver.board_arrays import Bytes, mapped_moves
+from pdb_core.types import N_MOVES, Bytes, Int64s
+from solver.board_arrays import mapped_moves
 
 EVERY_MOVE = (1 << N_MOVES) - 1
 

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from pdb_core.types import Bytes
 from solver.vectors.vector_kernels import LANES
 
 
@@ -17,7 +18,7 @@ def address_of(array: npt.NDArray[Any]) -> int:
     return int(array.ctypes.data)
 
 
-def compress_permutations() -> npt.NDArray[np.uint8]:
+def compress_permutations() -> Bytes:
     """Return what `compress` needs: for each mask the lanes in it, uint8[2^LANES, LANES]; next to nothing for 16 lanes,
     which have an instruction.
     """

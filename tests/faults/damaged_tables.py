@@ -22,7 +22,6 @@ from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 import solver.engine.division
 import solver.engine.search
@@ -30,6 +29,7 @@ import solver.engine.stack
 from pdb_core.errors import LimitReachedError, TableFileDamagedError
 from pdb_core.puzzle import Tiles, random_boards
 from pdb_core.schema import PAGE_BYTES
+from pdb_core.types import Bytes
 from pdb_query import Database, open_database
 from pdb_query.lookup import lookup_tables
 from pdb_query.table_file import LOAD_MODES
@@ -87,8 +87,8 @@ class Subject(NamedTuple):
 
     path: Path
     database: Database
-    content: npt.NDArray[np.uint8]
-    sound: npt.NDArray[np.uint8]
+    content: Bytes
+    sound: Bytes
     boards: tuple[Tiles, ...]
     lengths: dict[Tiles, int]
     engines: dict[Round, DatabaseEngine]
@@ -121,7 +121,7 @@ class Trial(NamedTuple):
 # --- Subjects -------------------------------------------------------------------------------------------------------
 
 
-def _guarded(n_bytes: int, *, at_end: bool) -> npt.NDArray[np.uint8]:
+def _guarded(n_bytes: int, *, at_end: bool) -> Bytes:
     """Return uint8[n_bytes] that ends at a page that is not accessible, or begins behind one.
 
     Kernels read whole words of 64 bits, the last one, too.
@@ -178,23 +178,23 @@ def _engines(database: Database) -> Iterator[tuple[Round, DatabaseEngine]]:
 # --- Damage to the bytes of all tables ------------------------------------------------------------------------------
 
 
-def _flipped(content: npt.NDArray[np.uint8], rng: random.Random) -> None:
+def _flipped(content: Bytes, rng: random.Random) -> None:
     for _ in range(rng.choice((1, 1, 10, 1000))):
         content[rng.randrange(len(content))] ^= 1 << rng.randrange(8)
 
 
-def _filled(content: npt.NDArray[np.uint8], rng: random.Random) -> None:
+def _filled(content: Bytes, rng: random.Random) -> None:
     start, length = rng.randrange(len(content)), rng.choice((1, 16, 512, PAGE_BYTES, len(content)))
     content[start : start + length] = rng.choice((0, 0, 255, 1, 254))
 
 
-def _randomized(content: npt.NDArray[np.uint8], rng: random.Random) -> None:
+def _randomized(content: Bytes, rng: random.Random) -> None:
     start, length = rng.choice((0, rng.randrange(len(content)))), rng.choice((16, 512, PAGE_BYTES, len(content)))
     piece = content[start : start + length]
     piece[:] = np.frombuffer(rng.randbytes(len(piece)), dtype=np.uint8)
 
 
-def _swapped(content: npt.NDArray[np.uint8], rng: random.Random) -> None:
+def _swapped(content: Bytes, rng: random.Random) -> None:
     page = rng.choice([size for size in (1, 8, 64, 512, PAGE_BYTES) if 2 * size <= len(content)])
     a, b = (page * rng.randrange(len(content) // page) for _ in range(2))
     content[a : a + page], content[b : b + page] = content[b : b + page].copy(), content[a : a + page].copy()

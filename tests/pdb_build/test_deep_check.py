@@ -10,10 +10,11 @@ import pytest
 
 from pdb_build import deep_check, search_pattern
 from pdb_build.deep_check import Proof, prove_table, required_bytes
-from pdb_build.deep_check_space import Bytes, state_space
+from pdb_build.deep_check_space import state_space
 from pdb_core.encoding import UNREACHED, Cost, Encoding
 from pdb_core.errors import TableFileDamagedError, WrongAnswerError
 from pdb_core.table_spec import TableSpec
+from pdb_core.types import Bytes
 from tests import rows
 from tests.naive import boards_and_tables as naive
 from tests.pdb_build.test_search import KINDS, Kind, naive_search

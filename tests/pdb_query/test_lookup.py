@@ -5,13 +5,13 @@ from contextlib import contextmanager
 from functools import cache
 
 import numpy as np
-import numpy.typing as npt
 import pytest
 
 from pdb_core.board_size import BoardSize, parse_size
 from pdb_core.encoding import COSTS, Cost, Encoding
 from pdb_core.errors import TableFileDamagedError
 from pdb_core.puzzle import Board, Tiles, format_board
+from pdb_core.types import Bytes
 from pdb_query import Database, lookup, open_database
 from tests import rows
 from tests.naive import boards_and_tables as naive
@@ -113,7 +113,7 @@ def test_batch_is_looked_up_in_slices_by_threads(n_threads: int, monkeypatch: py
 
 
 @contextmanager
-def with_table_bytes(database: Database, content: npt.NDArray[np.uint8]) -> Iterator[Database]:
+def with_table_bytes(database: Database, content: Bytes) -> Iterator[Database]:
     """Replace the memory of a database by other bytes for a while."""
     tables = database.lookup_tables
     content = content.copy()

@@ -8,12 +8,12 @@ from functools import cache
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 import pytest
 
 from pdb_core.board_size import BoardSize, parse_size
 from pdb_core.errors import InputError
 from pdb_core.puzzle import Tiles, blank_first, blank_last, parse_goal, random_boards, snail
+from pdb_core.types import Bytes, Int64s
 from solver.heuristics import HEURISTICS, heuristic_tables, parse_heuristic
 from solver.heuristics.evaluate_kernels import evaluate, evaluate_many
 from solver.heuristics.mutual_cost import MAX_CELLS_OF_TRIPLES
@@ -23,7 +23,6 @@ from tests.naive import heuristics as naive
 from tests.naive.boards_and_tables import naive_distances
 from tests.solving import S4, SIZES
 
-Cells = npt.NDArray[np.uint8]
 CONSISTENT = {"misplaced", "manhattan", "last-move", "linear-conflict", "walking-distance"}
 # Goals of boards.
 SMALL = {"2x2": "blank-last", "3x2": "1 0 2/3 4 5"}
@@ -36,7 +35,7 @@ def case_of(name: str) -> tuple[BoardSize, Tiles]:
 
 
 @cache
-def all_boards(size: BoardSize, goal: Tiles) -> tuple[Cells, npt.NDArray[np.int64]]:
+def all_boards(size: BoardSize, goal: Tiles) -> tuple[Bytes, Int64s]:
     """Return every solvable board and its distance."""
     distances = naive_distances(size, goal)
     return np.array(list(distances), dtype=np.uint8), np.array(list(distances.values()))
@@ -45,7 +44,7 @@ def all_boards(size: BoardSize, goal: Tiles) -> tuple[Cells, npt.NDArray[np.int6
 tables_of = cache(heuristic_tables)
 
 
-def values_of(name: str, size: BoardSize, goal: Tiles, boards: Cells) -> npt.NDArray[np.int64]:
+def values_of(name: str, size: BoardSize, goal: Tiles, boards: Bytes) -> Int64s:
     values = np.zeros((len(boards), 1), dtype=np.uint16)
     evaluate_many(tables_of((name,), size, goal), boards, values)
     return values[:, 0].astype(np.int64)
@@ -62,7 +61,7 @@ def test_heuristic_is_that_of_its_naive_twin(name: str, case: str) -> None:
     assert_equals_naive_twin(name, size, goal, all_boards(size, goal)[0])
 
 
-def assert_equals_naive_twin(name: str, size: BoardSize, goal: Tiles, boards: Cells) -> None:
+def assert_equals_naive_twin(name: str, size: BoardSize, goal: Tiles, boards: Bytes) -> None:
     twin: Callable[[Tiles, Tiles, BoardSize], int] = getattr(naive, f"naive_{name.replace('-', '_')}")
     expected = [twin(tuple(board), goal, size) for board in boards.tolist()]
     assert values_of(name, size, goal, boards).tolist() == expected

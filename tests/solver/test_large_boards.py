@@ -7,13 +7,13 @@ from itertools import combinations
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 import pytest
 from hypothesis import given, settings, strategies as st
 
 from pdb_core.board_size import BoardSize, parse_size
 from pdb_core.errors import BoardError, TableMismatchError, UnsolvableError
 from pdb_core.puzzle import Tiles, blank_last, format_board
+from pdb_core.types import Int64s
 from pdb_query import open_database
 from solver import find_suboptimal_solution, replay
 from solver.approximate.lower_bound import linear_conflict_bound, manhattan_distance
@@ -178,7 +178,7 @@ def test_scores_are_changes_of_the_estimate(side: int) -> None:
     values, tiles = pair_values(side), [piece for piece in range(n) if piece != pieces.blank]
     alone = np.einsum("pcpc->pc", values) + MOVE_UNITS * cell_distances(size)
 
-    def estimate(cells: npt.NDArray[np.int64]) -> int:
+    def estimate(cells: Int64s) -> int:
         place = np.argsort(cells)
         pairs = sum(int(values[p, place[p], q, place[q]]) for p, q in combinations(tiles, 2))
         return int(alone[tiles, place[tiles]].sum()) + pairs

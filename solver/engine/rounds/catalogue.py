@@ -11,9 +11,8 @@ from pdb_core.board_size import BoardSize
 from pdb_core.encoding import Cost, block_bytes
 from pdb_core.layout import pattern_blocks
 from pdb_core.ranking import cell_set_ranks
-from pdb_core.types import Int64s
+from pdb_core.types import Bytes, Int64s, UInt32s
 from pdb_query.records import RECORD_FIELDS, TABLE_BIT
-from solver.board_arrays import Bytes, Uint32s
 from solver.engine.engine import KeptArrays, first_column_after_slacks, slack_rows
 from solver.engine.layout import EngineTables
 from solver.engine.rounds import catalogue_kernels as kernels
@@ -102,7 +101,7 @@ def _fill(
     sums: Sequence[Sum],
     boards: Bytes,
     probe: Probe,
-    nodes: Uint32s,
+    nodes: UInt32s,
 ) -> None:
     for u, unit in enumerate(distinct_units(sums).values()):
         _, values = probe(unit.heuristic, unit.view, [unit.pattern])
@@ -131,12 +130,12 @@ def _fill_unit(row: Int64s, unit: Unit, size: BoardSize, arrays: KeptArrays) -> 
 
 # Units share these arrays: few of them stay in the processor's caches.
 @lru_cache(maxsize=64)
-def _frame(cell_map: tuple[int, ...]) -> Uint32s:
+def _frame(cell_map: tuple[int, ...]) -> UInt32s:
     return np.resize(np.array(cell_map, dtype=np.uint32), kernels.WORD_BITS)
 
 
 @lru_cache(maxsize=8)
-def _weights(n_tiles: int) -> Uint32s:
+def _weights(n_tiles: int) -> UInt32s:
     weights = np.zeros(16, dtype=np.uint32)
     weights[:n_tiles] = [math.factorial(n_tiles - 1 - position) for position in range(n_tiles)]
     return weights

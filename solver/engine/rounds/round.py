@@ -6,14 +6,12 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from pdb_core.board_size import BoardSize
 from pdb_core.layout import Blocks
 from pdb_core.ranking import label_bits_of
-from pdb_core.types import Int64s
+from pdb_core.types import Bytes, Int64s, UInt16s, UInt32s
 from pdb_query.lookup import LookupTables
-from solver.board_arrays import Bytes, Uint32s
 from solver.engine.engine import KeptArrays
 from solver.engine.layout import EngineTables
 from solver.engine.rounds.shared_kernels import (
@@ -56,7 +54,7 @@ class Round:
     name: str
     suits: Callable[[BoardSize, Sequence[Sum]], bool]
     arrange: Callable[[BoardSize, Sequence[Sum], KeptArrays], Arranged]
-    fill: Callable[[EngineTables, Any, Sequence[Sum], Bytes, Probe, Uint32s], None]
+    fill: Callable[[EngineTables, Any, Sequence[Sum], Bytes, Probe, UInt32s], None]
 
 
 def after_board(size: BoardSize, sums: Sequence[Sum], column: int, n_each: int) -> Int64s:
@@ -91,7 +89,7 @@ def first_digit(n_tiles: int) -> int:
     return DIGIT_BITS * (MAX_DIGITS - n_tiles)
 
 
-def jumps(width: int) -> npt.NDArray[np.uint16]:
+def jumps(width: int) -> UInt16s:
     """Return the changes of Lehmer digits when a tile jumps over less than `width` others: digits before XOR digits
     after.
 

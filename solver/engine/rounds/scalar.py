@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from pdb_core.board_size import BoardSize
-from pdb_core.types import N_MOVES, Int64s
+from pdb_core.types import N_MOVES, Bytes, Int64s, UInt32s
 from pdb_query.move_records import move_numbers, move_records
 from pdb_query.records import MOVE_FIELDS, RECORD_FIELDS, TABLE_BIT
-from solver.board_arrays import Bytes, Uint32s, blank_moves
+from solver.board_arrays import blank_moves
 from solver.engine.engine import KeptArrays, first_column_after_slacks, slack_rows
 from solver.engine.layout import EngineTables
 from solver.engine.rounds.round import Arranged, Probe, Round, after_board, units_of
@@ -78,7 +78,7 @@ def _arrange(size: BoardSize, sums: Sequence[Sum], _arrays: KeptArrays) -> Arran
 
 
 def _fill(
-    tables: EngineTables, _round_tables: Any, sums: Sequence[Sum], _boards: Bytes, probe: Probe, nodes: Uint32s
+    tables: EngineTables, _round_tables: Any, sums: Sequence[Sum], _boards: Bytes, probe: Probe, nodes: UInt32s
 ) -> None:
     for row, _, unit, _, states, values in units_of(tables, sums, probe):
         column = row[FIRST_UNIT] + UNIT_COLUMNS * unit

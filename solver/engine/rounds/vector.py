@@ -8,10 +8,10 @@ import numpy as np
 
 from pdb_core.board_size import BoardSize
 from pdb_core.layout import pattern_blocks
-from pdb_core.types import N_MOVES, Int64s
+from pdb_core.types import N_MOVES, Bytes, Int64s, UInt32s, UInt64s
 from pdb_query import records
 from pdb_query.arrangement_rows import ArrangementRows
-from solver.board_arrays import Bytes, Uint32s, Uint64s, blank_moves
+from solver.board_arrays import blank_moves
 from solver.engine.engine import KeptArrays, first_column_after_slacks, slack_rows
 from solver.engine.layout import EngineTables
 from solver.engine.rounds import vector_kernels as kernels
@@ -121,7 +121,7 @@ def _fill_sum(
         fields[kernels.FIRST_DIGIT] = first_digit(int(tables.n_tiles[pattern]))
 
 
-def cell_set_entries(size: BoardSize, sizes: Iterable[int]) -> Uint64s:
+def cell_set_entries(size: BoardSize, sizes: Iterable[int]) -> UInt64s:
     """Return the entries of all cell sets of patterns of some sizes, by mask: uint64[1 << MAX_VECTOR_CELLS]."""
     sets = np.zeros(1 << kernels.MAX_VECTOR_CELLS, dtype=np.uint64)
     shifts = kernels.BLOCK_BITS + kernels.REGION_BITS * np.arange(size.n_cells, dtype=np.uint64)
@@ -134,7 +134,7 @@ def cell_set_entries(size: BoardSize, sizes: Iterable[int]) -> Uint64s:
 
 
 def _fill(
-    tables: EngineTables, _round_tables: Any, sums: Sequence[Sum], _boards: Bytes, probe: Probe, nodes: Uint32s
+    tables: EngineTables, _round_tables: Any, sums: Sequence[Sum], _boards: Bytes, probe: Probe, nodes: UInt32s
 ) -> None:
     for row, lookup_tables, unit, pattern, states, values in units_of(tables, sums, probe):
         cells, digits = cells_and_digits(lookup_tables, pattern, states, tables.n_cells)

@@ -8,9 +8,9 @@ import numpy as np
 from pdb_core.board_size import BoardSize
 from pdb_core.layout import pattern_blocks
 from pdb_core.ranking import cell_set_ranks
-from pdb_core.types import N_MOVES, Int64s
+from pdb_core.types import N_MOVES, Bytes, Int64s, UInt32s
 from pdb_query import records
-from solver.board_arrays import Bytes, Uint32s, blank_moves
+from solver.board_arrays import blank_moves
 from solver.engine import layout as mem
 from solver.engine.engine import Array, KeptArrays, first_column_after_slacks, slack_rows
 from solver.engine.layout import EngineTables
@@ -104,7 +104,7 @@ def _arrange(size: BoardSize, sums: Sequence[Sum], arrays: KeptArrays) -> Arrang
     return Arranged(round_tables, rows, int(n_columns), n_list_columns, column)
 
 
-def _edges(size: BoardSize, cell_map: Int64s) -> Uint32s:
+def _edges(size: BoardSize, cell_map: Int64s) -> UInt32s:
     """Return the edges of a view, see `WideTables`."""
     edge_cells, _ = blank_moves(size)
     edges = np.zeros(_N_EDGES, dtype=np.uint32)
@@ -113,7 +113,7 @@ def _edges(size: BoardSize, cell_map: Int64s) -> Uint32s:
 
 
 def _fill(
-    tables: EngineTables, _round_tables: Any, sums: Sequence[Sum], _boards: Bytes, probe: Probe, nodes: Uint32s
+    tables: EngineTables, _round_tables: Any, sums: Sequence[Sum], _boards: Bytes, probe: Probe, nodes: UInt32s
 ) -> None:
     for row, lookup_tables, unit, pattern, states, values in units_of(tables, sums, probe):
         column = row[wide.FIRST_UNIT] + 2 * unit
