@@ -4,6 +4,7 @@ Addresses are int64, so that one kernel can read several mapped files. Whoever p
 """
 
 import ctypes
+import inspect
 from collections.abc import Callable
 from typing import Any, cast
 
@@ -14,6 +15,26 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 
 from pdb_core.jit import JIT_DISABLED, kernel
+
+
+def llvm_intrinsic(result: types.Type, *parameters: types.Type) -> Callable[[Callable[..., Any]], Any]:
+    """Return a decorator that makes an intrinsic of these types from a function of an IR builder and IR values."""
+
+    def decorate(emit: Callable[..., Any]) -> Any:
+        def define(typingctx: Any, *arguments: Any) -> Any:  # noqa: ARG001
+            def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:  # noqa: ARG001
+                value = emit(builder, *args)
+                return context.get_dummy_value() if result == types.void else value
+
+            return result(*parameters), codegen
+
+        define.__name__, define.__doc__ = emit.__name__, emit.__doc__
+        # Numba reads the names of the arguments here; it passes the typing context for the builder.
+        define.__signature__ = inspect.signature(emit)  # type: ignore[attr-defined]
+        return intrinsic(define)
+
+    return decorate
+
 
 if JIT_DISABLED:
 
@@ -44,66 +65,46 @@ if JIT_DISABLED:
 
 else:
 
-    @intrinsic
-    def popcount(typingctx: Any, word: Any) -> Any:  # noqa: ARG001
+    @llvm_intrinsic(types.int64, types.int64)
+    def popcount(builder: Any, word: Any) -> Any:
         """Return the number of one bits of a 64-bit word (int64)."""
+        return builder.ctpop(word)
 
-        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:  # noqa: ARG001
-            return builder.ctpop(args[0])
-
-        return types.int64(word), codegen
-
-    @intrinsic
-    def trailing_zeros(typingctx: Any, word: Any) -> Any:  # noqa: ARG001
+    @llvm_intrinsic(types.int64, types.int64)
+    def trailing_zeros(builder: Any, word: Any) -> Any:
         """Return the index of the lowest one bit of a 64-bit word that is not 0 (int64)."""
-
-        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:  # noqa: ARG001
-            # True: the result for 0 is undefined, which spares a test; no caller asks for 0.
-            return builder.cttz(args[0], context.get_constant(types.boolean, True))
-
-        return types.int64(word), codegen
+        # 1: the result for 0 is undefined, which spares a test; no caller asks for 0.
+        return builder.cttz(word, ir.IntType(1)(1))
 
     def _loader(bits: int) -> Callable[[int], int]:
-        @intrinsic
-        def load(typingctx: Any, address: Any) -> Any:  # noqa: ARG001
-            def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:  # noqa: ARG001
-                pointer = builder.inttoptr(args[0], ir.IntType(bits).as_pointer())
-                return builder.zext(builder.load(pointer), ir.IntType(64))
-
-            return types.int64(types.int64), codegen
+        @llvm_intrinsic(types.int64, types.int64)
+        def load(builder: Any, address: Any) -> Any:
+            pointer = builder.inttoptr(address, ir.IntType(bits).as_pointer())
+            return builder.zext(builder.load(pointer), ir.IntType(64))
 
         return cast(Callable[[int], int], load)
 
-    @intrinsic
-    def equal_bytes(typingctx: Any, address: Any, byte: Any) -> Any:  # noqa: ARG001
+    @llvm_intrinsic(types.int64, types.int64, types.int64)
+    def equal_bytes(builder: Any, address: Any, byte: Any) -> Any:
         """Return which of the 16 bytes at an address equal a byte (int64), as a mask, the first one lowest."""
+        int8, int32 = ir.IntType(8), ir.IntType(32)
+        bytes_type = ir.VectorType(int8, 16)
+        found = builder.load(builder.inttoptr(address, bytes_type.as_pointer()), align=1)
+        undefined = ir.Constant(bytes_type, ir.Undefined)
+        first = builder.insert_element(undefined, builder.trunc(byte, int8), int32(0))
+        every = builder.shuffle_vector(first, undefined, ir.Constant(ir.VectorType(int32, 16), [0] * 16))
+        mask = builder.bitcast(builder.icmp_unsigned("==", found, every), ir.IntType(16))
+        return builder.zext(mask, ir.IntType(64))
 
-        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:  # noqa: ARG001
-            int8, int32 = ir.IntType(8), ir.IntType(32)
-            bytes_type = ir.VectorType(int8, 16)
-            found = builder.load(builder.inttoptr(args[0], bytes_type.as_pointer()), align=1)
-            undefined = ir.Constant(bytes_type, ir.Undefined)
-            first = builder.insert_element(undefined, builder.trunc(args[1], int8), int32(0))
-            every = builder.shuffle_vector(first, undefined, ir.Constant(ir.VectorType(int32, 16), [0] * 16))
-            mask = builder.bitcast(builder.icmp_unsigned("==", found, every), ir.IntType(16))
-            return builder.zext(mask, ir.IntType(64))
-
-        return types.int64(types.int64, types.int64), codegen
-
-    @intrinsic
-    def prefetch(typingctx: Any, address: Any) -> Any:  # noqa: ARG001
+    @llvm_intrinsic(types.void, types.int64)
+    def prefetch(builder: Any, address: Any) -> None:
         """Prefetch the cache line of an address (int64)."""
-
-        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:  # noqa: ARG001
-            byte_pointer, int32 = ir.IntType(8).as_pointer(), ir.IntType(32)
-            function_type = ir.FunctionType(ir.VoidType(), [byte_pointer, int32, int32, int32])
-            declare: Any = cgutils.get_or_insert_function
-            function = declare(builder.module, function_type, "llvm.prefetch.p0")
-            # For reading, to be kept in all caches, data rather than instructions.
-            builder.call(function, [builder.inttoptr(args[0], byte_pointer), int32(0), int32(3), int32(1)])
-            return context.get_dummy_value()
-
-        return types.void(types.int64), codegen
+        byte_pointer, int32 = ir.IntType(8).as_pointer(), ir.IntType(32)
+        function_type = ir.FunctionType(ir.VoidType(), [byte_pointer, int32, int32, int32])
+        declare: Any = cgutils.get_or_insert_function
+        function = declare(builder.module, function_type, "llvm.prefetch.p0")
+        # For reading, to be kept in all caches, data rather than instructions.
+        builder.call(function, [builder.inttoptr(address, byte_pointer), int32(0), int32(3), int32(1)])
 
     @intrinsic(prefer_literal=True)
     def stack_array(typingctx: Any, n: Any) -> Any:  # noqa: ARG001

@@ -7,9 +7,7 @@ truncated to 32 bits and used in all lanes. All lanes are unsigned.
 Addresses are int64; the caller guarantees that they are inside arrays that are alive.
 """
 
-import inspect
 import operator
-from collections.abc import Callable
 from typing import Any
 
 from llvmlite import ir
@@ -18,6 +16,7 @@ from numba.core import cgutils
 from numba.core.typing.templates import AbstractTemplate, infer_global, signature
 from numba.extending import intrinsic, lower_builtin, models, register_model
 
+from pdb_core.bit_kernels import llvm_intrinsic
 from pdb_core.jit import permutes_bytes, vector_lanes
 
 LANES = vector_lanes()
@@ -105,32 +104,13 @@ for _function, _sign in {operator.eq: "==", operator.ne: "!=", operator.lt: "<",
     _add_operator(_function, lambda builder, a, b, sign=_sign: builder.icmp_unsigned(sign, a, b), True)
 
 
-def _intrinsic(result: types.Type, *parameters: types.Type) -> Callable[[Callable[..., Any]], Any]:
-    """Return a decorator that makes an intrinsic of these types from a function of an IR builder and IR values."""
-
-    def decorate(emit: Callable[..., Any]) -> Any:
-        def define(typingctx: Any, *arguments: Any) -> Any:  # noqa: ARG001
-            def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:  # noqa: ARG001
-                value = emit(builder, *args)
-                return context.get_dummy_value() if result == types.void else value
-
-            return result(*parameters), codegen
-
-        define.__name__, define.__doc__ = emit.__name__, emit.__doc__
-        # Numba reads the names of the arguments here; it passes the typing context for the builder.
-        define.__signature__ = inspect.signature(emit)  # type: ignore[attr-defined]
-        return intrinsic(define)
-
-    return decorate
-
-
-@_intrinsic(V32, types.int64)
+@llvm_intrinsic(V32, types.int64)
 def splat(builder: Any, value: Any) -> Any:
     """Return a vector with an integer in all lanes."""
     return _splat(builder, value, _ir_type(V32))
 
 
-@_intrinsic(V32)
+@llvm_intrinsic(V32)
 def iota(builder: Any) -> Any:  # noqa: ARG001
     """Return the vector 0, 1, 2, ..."""
     return ir.Constant(_ir_type(V32), list(range(LANES)))
@@ -147,67 +127,67 @@ def where(typingctx: Any, mask: Any, a: Any, b: Any) -> Any:  # noqa: ARG001
     return of(MASK, *(t if isinstance(t, VectorType) else types.int64 for t in (a, b))), codegen
 
 
-@_intrinsic(types.int64, MASK)
+@llvm_intrinsic(types.int64, MASK)
 def bits_of(builder: Any, mask: Any) -> Any:
     """Return a mask as an integer, lane 0 lowest."""
     return builder.zext(builder.bitcast(mask, ir.IntType(LANES)), _I64)
 
 
-@_intrinsic(MASK, MASK, MASK)
+@llvm_intrinsic(MASK, MASK, MASK)
 def without(builder: Any, a: Any, b: Any) -> Any:
     """Return the lanes of mask `a` that are not in mask `b`."""
     return builder.and_(a, builder.not_(b))
 
 
-@_intrinsic(V64, V32)
+@llvm_intrinsic(V64, V32)
 def widen(builder: Any, vector: Any) -> Any:
     """Return a vector of 64-bit lanes."""
     return builder.zext(vector, _ir_type(V64))
 
 
-@_intrinsic(V32, V64)
+@llvm_intrinsic(V32, V64)
 def narrow(builder: Any, vector: Any) -> Any:
     """Return the lower halves of 64-bit lanes."""
     return builder.trunc(vector, _ir_type(V32))
 
 
-@_intrinsic(V32, V32)
+@llvm_intrinsic(V32, V32)
 def popcounts(builder: Any, vector: Any) -> Any:
     """Return the number of one bits of each lane."""
     return _call(builder, f"llvm.ctpop.v{LANES}i32", _ir_type(V32), vector)
 
 
-@_intrinsic(types.int64, types.int64)
+@llvm_intrinsic(types.int64, types.int64)
 def load_word(builder: Any, address: Any) -> Any:
     """Return the 32-bit word at an address, a multiple of 4."""
     return builder.zext(builder.load(_pointer(builder, address, _I32), align=4), _I64)
 
 
-@_intrinsic(types.void, types.int64, types.int64)
+@llvm_intrinsic(types.void, types.int64, types.int64)
 def store_word(builder: Any, address: Any, word: Any) -> None:
     """Write the lower half of an integer to an address, a multiple of 4."""
     builder.store(builder.trunc(word, _I32), _pointer(builder, address, _I32), align=4)
 
 
-@_intrinsic(types.int64, types.int64)
+@llvm_intrinsic(types.int64, types.int64)
 def load_long(builder: Any, address: Any) -> Any:
     """Return the 64-bit word at an address, a multiple of 4."""
     return builder.load(_pointer(builder, address, _I64), align=4)
 
 
-@_intrinsic(types.void, types.int64, types.int64)
+@llvm_intrinsic(types.void, types.int64, types.int64)
 def store_long(builder: Any, address: Any, word: Any) -> None:
     """Write an integer to an address, a multiple of 4."""
     builder.store(word, _pointer(builder, address, _I64), align=4)
 
 
-@_intrinsic(V32, types.int64)
+@llvm_intrinsic(V32, types.int64)
 def load(builder: Any, address: Any) -> Any:
     """Return the vector at an address, a multiple of 4."""
     return builder.load(_pointer(builder, address, _ir_type(V32)), align=4)
 
 
-@_intrinsic(types.void, types.int64, V32)
+@llvm_intrinsic(types.void, types.int64, V32)
 def store(builder: Any, address: Any, vector: Any) -> None:
     """Write a vector to an address, a multiple of 4."""
     builder.store(vector, _pointer(builder, address, _ir_type(V32)), align=4)
@@ -226,37 +206,37 @@ def _gather(builder: Any, base: Any, index: Any, scale: int, element: Any) -> An
     return _call(builder, name, of, pointers, _I32(scale), every, ir.Constant(of, ir.Undefined))
 
 
-@_intrinsic(V32, types.int64, V32)
+@llvm_intrinsic(V32, types.int64, V32)
 def gather_words(builder: Any, base: Any, index: Any) -> Any:
     """Return the 32-bit words at base + 4 * index; index: below 2^31."""
     return _gather(builder, base, index, 4, _I32)
 
 
-@_intrinsic(V32, types.int64, V32)
+@llvm_intrinsic(V32, types.int64, V32)
 def gather_halves(builder: Any, base: Any, index: Any) -> Any:
     """Return the 16-bit words at base + 2 * index in the lower halves; the upper halves hold what follows."""
     return _gather(builder, base, index, 2, _I32)
 
 
-@_intrinsic(V64, types.int64, V32)
+@llvm_intrinsic(V64, types.int64, V32)
 def gather_longs(builder: Any, base: Any, index: Any) -> Any:
     """Return the 64-bit words at base + 8 * index."""
     return _gather(builder, base, index, 8, _I64)
 
 
-@_intrinsic(V32, types.int64, V32)
+@llvm_intrinsic(V32, types.int64, V32)
 def take_of_16(builder: Any, base: Any, index: Any) -> Any:
     """Return the 32-bit words at base + 4 * (index mod 16)."""
     return _take(builder, base, index, 16)
 
 
-@_intrinsic(V32, types.int64, V32)
+@llvm_intrinsic(V32, types.int64, V32)
 def take_of_32(builder: Any, base: Any, index: Any) -> Any:
     """Return the 32-bit words at base + 4 * (index mod 32)."""
     return _take(builder, base, index, 32)
 
 
-@_intrinsic(V32, types.int64, V32)
+@llvm_intrinsic(V32, types.int64, V32)
 def take_of_64(builder: Any, base: Any, index: Any) -> Any:
     """Return the 32-bit words at base + 4 * (index mod 64)."""
     return _take(builder, base, index, 64)
@@ -295,7 +275,7 @@ def _permute(builder: Any, vector: Any, index: Any) -> Any:
     return result
 
 
-@_intrinsic(V32, V32, MASK, types.int64)
+@llvm_intrinsic(V32, V32, MASK, types.int64)
 def compress(builder: Any, vector: Any, mask: Any, permutations: Any) -> Any:
     """Return the lanes of a mask moved to the front, in order; the other lanes hold anything.
 
@@ -311,7 +291,7 @@ def compress(builder: Any, vector: Any, mask: Any, permutations: Any) -> Any:
     return _permute(builder, vector, builder.zext(lanes, of))
 
 
-@_intrinsic(types.void, *[types.int64] * 7)
+@llvm_intrinsic(types.void, *[types.int64] * 7)
 def sum_of_bytes(
     builder: Any, records: Any, n_bytes: Any, links: Any, tables: Any, n_words: Any, scratch: Any, sums: Any
 ) -> None:
