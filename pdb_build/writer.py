@@ -51,7 +51,7 @@ class TableFileWriter:
         self.written = dict(written or {})
         self._temporary, self._plan = folder.table, plan
         n_bytes = {index: entry.spec.n_bytes for index, entry in enumerate(plan.patterns) if entry.use is None}
-        self._offsets = _structures(len(plan.patterns), n_bytes)[1]
+        self.offsets = _structures(len(plan.patterns), n_bytes)[1]
         self._cancelled = Event()
         if not self.written:
             with writing_errors(self.path):
@@ -77,20 +77,16 @@ class TableFileWriter:
             descriptor = os.open(self._temporary, os.O_WRONLY | system.BINARY)
             try:
                 sha256 = write_and_sync(
-                    descriptor, (table.table,), self._offsets[index], cancelled=self._cancelled.is_set
+                    descriptor, (table.table,), self.offsets[index], cancelled=self._cancelled.is_set
                 )
             finally:
                 os.close(descriptor)
         if sha256 is not None:
             self.add(index, table, sha256)
 
-    def offset(self, index: int) -> int:
-        """Return the offset of a table in the file, for processes that write it there themselves."""
-        return self._offsets[index]
-
     def add(self, index: int, table: PatternTable, sha256: str) -> None:
         """Record a table that was written and synced at its offset. Its entries are not kept: they take the memory."""
-        self.written[index] = replace(table, table=NO_ENTRIES, offset=self._offsets[index], sha256=sha256)
+        self.written[index] = replace(table, table=NO_ENTRIES, offset=self.offsets[index], sha256=sha256)
 
     def cancel(self) -> None:
         """Let a `write` in another thread end soon, because the file is not wanted any more."""

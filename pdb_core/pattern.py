@@ -22,11 +22,11 @@ from pdb_core.symmetry import mappings_between
 from pdb_core.types import BLANK
 
 MAX_PATTERN_TILES = 10
-# Of a catalogue. Patterns have one letter each.
-MAX_CATALOGUE_PATTERNS, MAX_PARTITIONS = 52, 64
+# Of the patterns of a catalogue, which have one each.
+LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+MAX_CATALOGUE_PATTERNS, MAX_PARTITIONS = len(LETTERS), 64
 AUTOMATIC = "auto"
 _LONGEST_NAME = 93
-_LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
 # The largest automatic partition: what `pdb solve` builds by itself for a size that has no named one.
 _AUTOMATIC_MAX_ENTRIES = 150_000_000
@@ -138,7 +138,7 @@ class Partition:
 
         Of a catalogue the first partition is drawn.
         """
-        letter = {tile: _LETTERS[i] for i in self.sums[0] for tile in self.patterns[i].tiles}
+        letter = {tile: LETTERS[i] for i in self.sums[0] for tile in self.patterns[i].tiles}
         return draw_grid([letter.get(tile, ".") for tile in goal], self.size)
 
 

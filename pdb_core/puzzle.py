@@ -21,7 +21,7 @@ from pdb_core.board_text import Line, quoted, read_boards, read_rows, size_of_ro
 from pdb_core.drawing import Drawing, HasPartition, board_drawing, pattern_colours
 from pdb_core.errors import BoardError, GoalError
 from pdb_core.messages import did_you_mean, listed, shorten
-from pdb_core.types import BLANK
+from pdb_core.types import BLANK, Int64s
 
 # A board: the tile on each cell, row by row.
 Tiles = tuple[int, ...]
@@ -362,6 +362,13 @@ def _parities(board: Tiles, goal: Tiles, size: BoardSize) -> tuple[bool, bool]:
     cell_of = {tile: cell for cell, tile in enumerate(goal)}
     changes_colour = size.is_dark(board.index(BLANK)) != size.is_dark(cell_of[BLANK])
     return permutation_is_odd([cell_of[tile] for tile in board]), changes_colour
+
+
+def cell_distances(size: BoardSize) -> Int64s:
+    """Return the Manhattan distance of each two cells, int64[n_cells, n_cells]."""
+    rows, columns = np.divmod(np.arange(size.n_cells), size.width)
+    distances: Int64s = np.abs(rows[:, None] - rows) + np.abs(columns[:, None] - columns)
+    return distances
 
 
 def random_boards(

@@ -6,6 +6,7 @@ import numpy as np
 
 from pdb_core.board_size import BoardSize
 from pdb_core.encoding import Cost
+from pdb_core.puzzle import cell_distances
 from pdb_core.types import Int64s
 from pdb_query.records import BOTH_CELLS, KEPT, MOVE_FIELDS, WORD_BITS
 
@@ -32,8 +33,7 @@ def moves_toward_goal(size: BoardSize, goal_cells: Sequence[int]) -> Int64s:
 
     int64[labels, n_cells, n_words]; `goal_cells` has the goal cell of each label.
     """
-    rows, columns = np.divmod(np.arange(size.n_cells), size.width)
-    distances = np.abs(rows - rows[list(goal_cells), None]) + np.abs(columns - columns[list(goal_cells), None])
+    distances = cell_distances(size)[list(goal_cells)]
     words = np.zeros((len(goal_cells), size.n_cells, n_words_of(size.n_cells)), dtype=np.int64)
     for (source, target), number in move_numbers(size).items():
         is_nearer = (distances[:, target] < distances[:, source]).astype(np.int64)

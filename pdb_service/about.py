@@ -59,7 +59,7 @@ def about_routes(service: Service) -> Routes:
         return Response(generate_latest(service.metrics.registry), media_type="text/plain; version=0.0.4")
 
     async def board(request: Request) -> Response:
-        found = service.databases.read(read_query(BoardQuery, request.scope["query_string"]).board)
+        found = service.databases.read(read_query(BoardQuery, request).board)
         return AnswerResponse(to_json({"board": found, "size": str(found.size)}))
 
     async def file(request: Request) -> Response:

@@ -37,14 +37,14 @@ def lookup_routes(service: Service) -> Routes:
 
     async def lookup(request: Request) -> Response:
         """Look up one board: the lower bound on the length of its solutions, and each pattern's distance."""
-        query = read_query(BoardQuery, request.scope["query_string"])
+        query = read_query(BoardQuery, request)
         board, served = service.databases.place(query.board, query)
         service.metrics.boards.inc()
         return AnswerResponse(LookupAnswer.json_of(board, served, await together.ask(board, served)))
 
     async def lookup_batch(request: Request) -> Response:
         """Look up many boards. The answers have the order and the media type of the boards."""
-        query = read_query(BatchQuery, request.scope["query_string"])
+        query = read_query(BatchQuery, request)
         media_type = request.headers.get("content-type", JSON).partition(";")[0].strip().lower()
         if media_type not in (JSON, BINARY):
             raise MediaTypeError(

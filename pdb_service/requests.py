@@ -9,6 +9,7 @@ from urllib.parse import parse_qsl
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter, ValidationError, WithJsonSchema
 from pydantic_core import PydanticCustomError, from_json
+from starlette.requests import Request
 
 from pdb_core.board_size import MAX_TABLE_SIDE
 from pdb_core.errors import ParameterError, RequestError, RequestTooLargeError
@@ -155,12 +156,12 @@ class BatchBody(BatchQuery):
 Model = TypeVar("Model", bound=Names)
 
 
-def read_query(model: type[Model], query_string: bytes) -> Model:
-    """Return the query of a URL.
+def read_query(model: type[Model], request: Request) -> Model:
+    """Return the query of a request's URL.
 
     Raises `ParameterError` if a parameter is missing, unknown, repeated or invalid.
     """
-    given = parse_query(query_string)
+    given = parse_query(request)
     query = dict(given)
     if len(query) < len(given):
         name, n_times = Counter(name for name, _ in given).most_common(1)[0]
@@ -168,8 +169,9 @@ def read_query(model: type[Model], query_string: bytes) -> Model:
     return _validated(model, query)
 
 
-def parse_query(query_string: bytes) -> list[tuple[str, str]]:
-    """Return the parameters of a URL. Raises `ParameterError` if they are too long."""
+def parse_query(request: Request) -> list[tuple[str, str]]:
+    """Return the parameters of a request's URL. Raises `ParameterError` if they are too long."""
+    query_string = request.scope["query_string"]
     if len(query_string) > _MOST_QUERY_BYTES:
         raise ParameterError(f"the query has more than {_MOST_QUERY_BYTES:,} bytes; no board needs as many")
     return parse_qsl(query_string.decode("latin-1"), keep_blank_values=True)

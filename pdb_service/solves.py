@@ -50,7 +50,7 @@ def solve_routes(service: Service) -> Routes:
     async def moves(request: Request) -> Response:
         """List every legal move, best first: by the exact distance after it if found in time, else first a move of a
         short solution, then by h."""
-        query = read_query(SearchQuery, request.scope["query_string"])
+        query = read_query(SearchQuery, request)
         board, served = service.databases.place(query.board, query)
         seconds = min(most_s, HINT_S if query.time_limit is None else query.time_limit)
         find = partial(_list_moves, service, board, served, Limits(seconds, query.max_nodes))
@@ -83,11 +83,11 @@ def solve_routes(service: Service) -> Routes:
 
     async def solve_from_query(request: Request) -> Response:
         """Find an optimal solution; with `Accept: text/event-stream`, report progress too."""
-        return await solve(request, read_query(SearchQuery, request.scope["query_string"]))
+        return await solve(request, read_query(SearchQuery, request))
 
     async def solve_from_body(request: Request) -> Response:
         """Find an optimal solution, as GET with the parameters in JSON."""
-        for name, _ in parse_query(request.scope["query_string"]):
+        for name, _ in parse_query(request):
             raise ParameterError(f"{as_typed(name)} stands in the query; POST takes it in the body")
         return await solve(request, read_json(SolveBody, await request.body()))
 

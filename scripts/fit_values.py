@@ -27,7 +27,7 @@ import numba
 import numpy as np
 
 from pdb_core.board_size import BoardSize
-from pdb_core.puzzle import blank_last, random_boards
+from pdb_core.puzzle import blank_last, cell_distances, random_boards
 from pdb_core.resources import available_cores
 from pdb_core.types import Int16s, Int32s
 from solver.approximate.suboptimal import find_from_both_ends
@@ -44,7 +44,6 @@ from solver.beams.fitted_values import (
 )
 from solver.beams.pieces import Pieces, in_pieces
 from solver.beams.solutions import fitted_aim
-from solver.board_arrays import cell_distances
 from solver.engine.worker_pool import in_parallel
 
 _SIDE = FIRST_SIDE

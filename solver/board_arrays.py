@@ -3,7 +3,7 @@
 import numpy as np
 
 from pdb_core.board_size import BoardSize
-from pdb_core.puzzle import Tiles
+from pdb_core.puzzle import Tiles, cell_distances
 from pdb_core.symmetry import BoardMapping
 from pdb_core.types import BLANK, DOWN, LEFT, N_MOVES, RIGHT, UP, Bytes, Int64s
 
@@ -30,13 +30,6 @@ def blank_moved(boards: Bytes, cells: Int64s) -> Bytes:
     rows, blanks, moved = np.arange(len(boards)), boards.argmin(axis=1), boards.copy()
     moved[rows, blanks], moved[rows, cells] = boards[rows, cells], BLANK
     return moved
-
-
-def cell_distances(size: BoardSize) -> Int64s:
-    """Return the Manhattan distance of each two cells, int64[n_cells, n_cells]."""
-    rows, columns = np.divmod(np.arange(size.n_cells), size.width)
-    distances: Int64s = np.abs(rows[:, None] - rows) + np.abs(columns[:, None] - columns)
-    return distances
 
 
 def manhattan_distances(size: BoardSize, goal: Tiles) -> Bytes:

@@ -1,5 +1,6 @@
 """The test suite; run it with scripts/test."""
 
+import os
 import time
 import tomllib
 from collections.abc import Callable
@@ -43,3 +44,12 @@ def wait_until(is_so: Callable[[], bool], seconds: float = 120) -> None:
 def source_files() -> list[Path]:
     """Return the Python files of all packages."""
     return [path for package in PACKAGES for path in sorted((ROOT / package).rglob("*.py"))]
+
+
+def failing(number: int) -> Callable[..., Any]:
+    """Return a function that takes any arguments and raises the OSError of a number, such as errno.ENOSPC."""
+
+    def fail(*_arguments: object, **_options: object) -> None:
+        raise OSError(number, os.strerror(number))
+
+    return fail

@@ -6,7 +6,7 @@ in each run.
 
 import time
 import tracemalloc
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TypeVar
 
@@ -84,7 +84,7 @@ def board_texts(draw: st.DrawFn, size: BoardSize | None = None) -> str:
 
 
 @st.composite
-def mutated(draw: st.DrawFn, valid: st.SearchStrategy[str], odd: Sequence[str] = ODD_PIECES) -> str:
+def mutated(draw: st.DrawFn, valid: st.SearchStrategy[str]) -> str:
     """Draw valid text with up to four pieces removed, doubled, inserted or exchanged."""
     text = draw(valid)
     for _ in range(draw(st.integers(0, 4))):
@@ -94,8 +94,8 @@ def mutated(draw: st.DrawFn, valid: st.SearchStrategy[str], odd: Sequence[str] =
                 [
                     text[:first] + text[last:],
                     text[:last] + text[first:],
-                    text[:first] + draw(st.sampled_from(odd)) + text[first:],
-                    text[:first] + draw(st.sampled_from(odd)) + text[first + 1 :],
+                    text[:first] + draw(st.sampled_from(ODD_PIECES)) + text[first:],
+                    text[:first] + draw(st.sampled_from(ODD_PIECES)) + text[first + 1 :],
                     text[last:] + text[first:last] + text[:first],
                 ]
             )

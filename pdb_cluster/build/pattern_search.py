@@ -29,7 +29,7 @@ import numpy as np
 from distributed import Client, Future, KilledWorker
 
 from pdb_build.search import NO_ENTRIES, PatternTable, Progress
-from pdb_build.word_layout import word_layout
+from pdb_build.word_layout import row_bytes
 from pdb_cluster.build.shard import LostError, PatternShard, divide
 from pdb_cluster.build.shard_plan import PatternTask, Worker
 from pdb_cluster.connect import failure
@@ -160,10 +160,10 @@ class PatternSearch:
 
     def _choose_portions(self) -> Steps:
         """Choose enough portions for a small halo. Return the result of `PatternShard.set_portions` of each shard."""
-        row_bytes, n_portions = word_layout(self.spec.n_tiles, self.spec.size.width).row_bytes, 1
+        n_portions = 1
         while True:
             n_rows = yield self._on_all(PatternShard.set_portions, n_portions)
-            largest = max(int(of_shard.sum(axis=2).max()) for of_shard in n_rows) * row_bytes
+            largest = max(int(of_shard.sum(axis=2).max()) for of_shard in n_rows) * row_bytes(self.spec.n_tiles)
             if largest <= self.task.halo_bytes or n_portions >= _MAX_PORTIONS:
                 return n_rows
             n_portions = min(

@@ -192,7 +192,7 @@ class _Build:
                 busy |= search.addresses
 
     def _search(self, task: PatternTask, workers: list[Worker]) -> PatternSearch:
-        index, entry, offset = task.index, self.plan.patterns[task.index], self.writer.offset(task.index)
+        index, entry, offset = task.index, self.plan.patterns[task.index], self.writer.offsets[task.index]
         return PatternSearch(
             self.client, entry.spec, task, workers, self.path, offset,
             lambda *at: self.show(BuildProgress(index, entry.pattern, *at)),

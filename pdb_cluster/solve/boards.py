@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future
 from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from pdb_cluster.solve.split_board import MOST_NODES, SplitBoard
 from pdb_cluster.solve.tasks import Task, Tasks
@@ -25,6 +25,7 @@ from pdb_core.errors import UnsolvableError
 from pdb_core.puzzle import Board, Tiles
 from pdb_core.symmetry import BoardMapping
 from pdb_query import Database
+from pdb_query.table_file import LoadMode
 from solver.answers.read_ahead import as_they_come
 from solver.answers.requests import Answer, Hooks, Request, Result
 from solver.engine.result import SearchResult
@@ -88,7 +89,7 @@ class ClusterAnswers:
     databases_for: Callable[[BoardSize, Tiles], tuple[Database, ...]]
     _: KW_ONLY
     limits: Limits = field(default_factory=Limits)
-    load: Literal["map", "copy", "huge"] = "map"
+    load: LoadMode = "map"
     worker_folder: Path | None = None
     hooks: Hooks = field(default_factory=Hooks)
     report: Callable[[ClusterProgress], None] | None = None

@@ -10,11 +10,11 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
 
 from pdb_core.errors import ClusterError, PdbError
 from pdb_core.puzzle import Tiles
 from pdb_query import Database, open_database
+from pdb_query.table_file import LoadMode
 from solver.engine.paths import search_subtrees
 from solver.engine.result import SearchResult
 from solver.engine.threads import Wanted
@@ -32,12 +32,10 @@ class WorkerTables:
 
     paths: tuple[str, ...]
     digests: tuple[str, ...]
-    load: Literal["map", "copy", "huge"]
+    load: LoadMode
 
 
-def tables_of(
-    databases: Sequence[Database], load: Literal["map", "copy", "huge"], worker_folder: Path | None
-) -> WorkerTables:
+def tables_of(databases: Sequence[Database], load: LoadMode, worker_folder: Path | None) -> WorkerTables:
     """Return the tables of the client's databases. Workers read them at the client's paths or in `worker_folder`."""
     return WorkerTables(
         paths=tuple(

@@ -6,7 +6,6 @@ describes the file.
 
 import threading
 import time
-from array import array
 from collections.abc import Callable
 from dataclasses import asdict, astuple, replace
 from pathlib import Path
@@ -14,7 +13,7 @@ from typing import Any, Self
 
 from pdb_core.errors import InputError, WrongAnswerError
 from solver.answers.journal import Journal, Place, Values
-from solver.answers.requests import Answer, Request, Result
+from solver.answers.requests import Answer, Request, Result, request_key
 from solver.engine.checkpoint import Checkpoint, Subtrees
 from solver.progress import Iteration
 from solver.solution import Solution, check_replay
@@ -136,7 +135,7 @@ class AnswerLog:
 
 def _key(values: Values) -> bytes:
     """Return the key of the request that a record is about. Raises `TypeError`, `KeyError`, `OverflowError`."""
-    return array("H", [values["width"], *values["board"], *values["goal"]]).tobytes()
+    return request_key(values["width"], values["board"], values["goal"])
 
 
 def _solution(values: Values) -> Solution:

@@ -1,7 +1,7 @@
 """Requests to solve boards, and the protocol of the sources that answer each of them once."""
 
 from array import array
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -38,8 +38,13 @@ class Request:
     @property
     def key(self) -> bytes:
         """Size, board and goal: equal requests have equal answers."""
-        # Boards of more than 16x16 have numbers above 255.
-        return array("H", [self.size.width, *self.board, *self.goal]).tobytes()
+        return request_key(self.size.width, self.board, self.goal)
+
+
+def request_key(width: int, board: Sequence[int], goal: Sequence[int]) -> bytes:
+    """Return `Request.key`. Raises `TypeError`, `OverflowError` if they are not such numbers."""
+    # Boards of more than 16x16 have numbers above 255.
+    return array("H", [width, *board, *goal]).tobytes()
 
 
 @dataclass(frozen=True)

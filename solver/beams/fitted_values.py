@@ -17,12 +17,12 @@ from pathlib import Path
 import numpy as np
 
 from pdb_core.board_size import BoardSize
+from pdb_core.puzzle import cell_distances
 from pdb_core.symmetry import symmetries
 from pdb_core.types import Int16s, Int32s
 from solver.beams.fitted_values_kernels import BYTE_VALUES, FittedValues, unfold
 from solver.beams.pieces import Pieces, geometry, geometry_within
 from solver.beams.pieces_kernels import Geometry
-from solver.board_arrays import cell_distances
 
 # Sides of the square boards that have values.
 FIRST_SIDE, LAST_SIDE = 6, 8

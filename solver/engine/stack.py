@@ -50,16 +50,15 @@ class Stack:
 
     item = 0
 
-    def __init__(self, engine: Engine, max_depth: int) -> None:
-        """Make room for paths of up to `max_depth` moves; it grows if a search needs more."""
-        self.engine, self._tables, self._round_tables = engine, engine.tables, engine.round_tables
+    def __init__(self, engine: Engine) -> None:
+        self.engine = engine
         self.counters: Int64s = np.zeros(mem.N_COUNTERS, dtype=np.int64)
         self._signal = np.zeros(1, dtype=np.uint32)
-        self._allocate(3 * mem.BATCH * (max_depth + 1) + ROUND_ROOM, _LINKS)
+        self._allocate(3 * mem.BATCH * (_USUAL_DEPTH + 1) + ROUND_ROOM, _LINKS)
 
     def _allocate(self, capacity: int, n_links: int) -> None:
         """Allocate room for nodes and links, all in one piece of memory, so that huge pages hold it."""
-        tables = self._tables
+        tables = self.engine.tables
         # An odd number of vectors: else all columns of a node would compete for the same part of a cache.
         n_vectors = -(-capacity // mem.MAX_LANES) | 1
         capacity = n_vectors * mem.MAX_LANES
@@ -144,8 +143,9 @@ class Stack:
         Returns EXHAUSTED, FOUND, PAUSED or TOO_DEEP. If the kernel runs out of room, the stack grows.
         """
         while True:
+            tables, round_tables = self.engine.tables, self.engine.round_tables
             status = search_boards(
-                self._tables, self._round_tables, self.memory, self.counters, boards, pause_at, max_nodes, counts_goals
+                tables, round_tables, self.memory, self.counters, boards, pause_at, max_nodes, counts_goals
             )
             self._signal[0] = 0
             if status != mem.NO_ROOM:
@@ -157,7 +157,7 @@ class Stack:
         other.counters[:] = 0
         n_links = int(self.counters[mem.N_LINKS])
         other.links[:n_links] = self.links[:n_links]
-        split(self._tables, self.memory, self.counters, other.memory, other.counters)
+        split(self.engine.tables, self.memory, self.counters, other.memory, other.counters)
 
     def tiles_to_goal(self, board: Tiles) -> tuple[int, ...]:
         """Return the tiles moved from the root, `board`, to the goal that was found last. Raises `Engine.wrong_end`."""
@@ -199,7 +199,7 @@ class StackPool:
         with self._lock:
             if self._free:
                 return self._free.pop()
-        return Stack(self.engine, _USUAL_DEPTH)
+        return Stack(self.engine)
 
     def give_back(self, stack: Stack) -> None:
         """Keep a stack for the next search, unless it has grown; its nodes are dropped."""

@@ -26,9 +26,8 @@ from functools import cache
 import numpy as np
 
 from pdb_core.board_size import BoardSize
-from pdb_core.puzzle import Tiles
+from pdb_core.puzzle import Tiles, cell_distances
 from pdb_core.types import BLANK, Bytes, Int64s
-from solver.board_arrays import cell_distances
 from solver.heuristics.korf_taylor_kernels import COLUMNS, ROWS, LastMoveTables, LinearConflictTables
 
 

@@ -17,9 +17,8 @@ from pdb_core.encoding import ENCODINGS, Cost, Encoding
 from pdb_core.errors import DiskFullError, MemoryLimitError, OutputError
 from pdb_core.schema import pattern_group
 from pdb_query import open_database
-from tests import marked_rows
+from tests import failing, marked_rows
 from tests.command_line import BOARD, pdb, started_pdb
-from tests.failing import failing
 from tests.solving import golden_rows
 from tests.tables import SMALL, interrupt_at, rewrite_header, small_plan
 

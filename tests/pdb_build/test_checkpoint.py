@@ -21,8 +21,7 @@ from pdb_core.board_size import parse_size
 from pdb_core.encoding import Cost, Encoding
 from pdb_core.errors import BuildRunningError, CheckpointMismatchError, OutputError
 from pdb_core.puzzle import blank_last
-from tests import rows
-from tests.failing import failing
+from tests import failing, rows
 from tests.tables import flip, small_plan, stopped
 
 pytestmark = pytest.mark.tiny

@@ -10,7 +10,7 @@ from numba.core.caching import IndexDataCacheFile
 
 from pdb_core import jit
 from pdb_core.kernel_folder import KEPT_DAYS, UnsafeFolderError, use_kernel_folder
-from tests.failing import failing
+from tests import failing
 
 
 def added(a: int, b: int) -> int:

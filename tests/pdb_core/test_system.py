@@ -19,7 +19,7 @@ from pdb_core import system
 from pdb_core.durable_files import digest_of, lock_file, read_all, write_and_sync
 from pdb_core.errors import OutputError
 from solver.answers.journal import Journal
-from tests.failing import failing
+from tests import failing
 
 pytestmark = pytest.mark.tiny
 

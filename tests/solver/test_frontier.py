@@ -27,7 +27,7 @@ PARTITION = "1,2,5/3,4,6/7,8"
 OWN_IMAGE = (5, 6, 3, 8, 0, 2, 7, 4, 1)
 
 
-@pytest.fixture
+@pytest.fixture(autouse=True)
 def divided_early(monkeypatch: pytest.MonkeyPatch) -> None:
     """Divide thresholds of some nodes into some subtrees."""
     monkeypatch.setattr("solver.engine.stack._SLICE_NODES", 64)
@@ -55,7 +55,6 @@ class CountedCheckpoint(Checkpoint):
         return super().finish_subtrees(threshold, division, more)
 
 
-@pytest.mark.usefixtures("divided_early")
 @pytest.mark.parametrize(("encoding", "plain", "n_workers"), [("bits", False, 3), ("bytes", True, 0)])
 def test_divided_thresholds_have_the_nodes_of_undivided_ones(encoding: Encoding, plain: bool, n_workers: int) -> None:
     with database_for(PARTITION, "3x3", encoding=encoding) as database, WorkerPool(n_workers) as pool:
@@ -75,13 +74,11 @@ def test_divided_thresholds_have_the_nodes_of_undivided_ones(encoding: Encoding,
             assert n_subtrees > 100
 
 
-@pytest.mark.usefixtures("divided_early")
 def test_search_with_the_smallest_slices_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("solver.engine.stack._SLICE_NODES", 0)
     assert solver_for(PARTITION, "3x3").solve(HARDEST_8, limits=10).length == 31
 
 
-@pytest.mark.usefixtures("divided_early")
 @pytest.mark.parametrize("n_workers", [0, 2])
 def test_stopped_search_continues_with_the_same_nodes(n_workers: int) -> None:
     """Limits are on the nodes of all runs. tests/faults/failing_search.py interrupts such searches."""
@@ -99,7 +96,6 @@ def test_stopped_search_continues_with_the_same_nodes(n_workers: int) -> None:
         assert node_counts(found.thresholds[:-1]) == node_counts(alone.thresholds[:-1])
 
 
-@pytest.mark.usefixtures("divided_early")
 @pytest.mark.parametrize(("board", "n_workers"), [(HARDEST_8, 0), (HARDEST_8, 2), (OWN_IMAGE, 0)])
 def test_rest_of_a_paused_search_has_all_nodes_that_are_left(board: Tiles, n_workers: int) -> None:
     """The cluster sends it out, and takes a threshold without a rest for a finished one."""
@@ -124,7 +120,6 @@ def test_rest_of_a_paused_search_has_all_nodes_that_are_left(board: Tiles, n_wor
     assert n_finished > 10
 
 
-@pytest.mark.usefixtures("divided_early")
 def test_checkpoint_of_another_search_is_refused() -> None:
     """Its finished thresholds would prove a wrong length."""
     solver, checkpoint = solver_for(PARTITION, "3x3"), Checkpoint()
@@ -147,7 +142,6 @@ def test_checkpoint_of_another_search_is_refused() -> None:
     assert other.solve(HARDEST_8, database.goal, checkpoint=checkpoint).length == 31
 
 
-@pytest.mark.usefixtures("divided_early")
 @pytest.mark.parametrize("n_workers", [0, 2])
 def test_all_solutions_are_counted_from_a_checkpoint_on(n_workers: int) -> None:
     """Also those of the finished subtrees of a paused search."""

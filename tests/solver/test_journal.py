@@ -9,7 +9,7 @@ import pytest
 
 from pdb_core.errors import BuildRunningError, CheckpointMismatchError, DiskFullError, OutputError
 from solver.answers.journal import Journal
-from tests.failing import failing
+from tests import failing
 from tests.tables import flip
 
 HEADER: dict[str, Any] = {"search": "ida-star", "boards": {"seed": 4}, "command": "pdb"}

@@ -12,7 +12,7 @@ from hypothesis import given, settings, strategies as st
 
 from pdb_core.board_size import BoardSize, parse_size
 from pdb_core.errors import BoardError, TableMismatchError, UnsolvableError
-from pdb_core.puzzle import Tiles, blank_last, format_board
+from pdb_core.puzzle import Tiles, blank_last, cell_distances, format_board
 from pdb_core.types import Int64s
 from pdb_query import open_database
 from solver import find_suboptimal_solution, replay
@@ -30,7 +30,6 @@ from solver.beams.beam_search_kernels import (
 from solver.beams.fitted_values import MOVE_UNITS, changes_of, embedding, pair_values
 from solver.beams.pieces import geometry, in_pieces
 from solver.beams.solutions import fitted_aim
-from solver.board_arrays import cell_distances
 from tests.command_line import pdb, records, started_pdb
 from tests.naive import boards_and_tables as naive
 from tests.naive.heuristics import naive_linear_conflict

@@ -7,6 +7,8 @@ from pdb_core.errors import TableFileDamagedError
 from solver import Solution, Solver
 from tests.solving import S4, database_for, node_counts, solvable_boards, solver_for
 
+pytestmark = pytest.mark.usefixtures("tiny_slices")
+
 (BOARD,) = solvable_boards(S4, 1, 8)
 
 
@@ -14,7 +16,6 @@ def counts_before_the_last(solution: Solution) -> list[tuple[int, int, int]]:
     return [count for count in node_counts(solution.thresholds) if count[0] != solution.length]
 
 
-@pytest.mark.usefixtures("tiny_slices")
 @pytest.mark.parametrize("width", [1, 1000])
 def test_beams_replace_the_last_threshold(width: int, monkeypatch: pytest.MonkeyPatch) -> None:
     boards = solvable_boards(S4, 10, 8)
@@ -40,7 +41,6 @@ def test_beams_replace_the_last_threshold(width: int, monkeypatch: pytest.Monkey
             assert Solver(database, plain=True).solve(board).thresholds[-1].threshold == one.length
 
 
-@pytest.mark.usefixtures("tiny_slices")
 def test_beams_have_a_width_and_the_time_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("solver.engine.division.LONG_NODES", 0)
     widths_and_ends: list[tuple[int, float]] = []
@@ -55,7 +55,6 @@ def test_beams_have_a_width_and_the_time_limit(monkeypatch: pytest.MonkeyPatch) 
     assert ends[0] < float("inf")
 
 
-@pytest.mark.usefixtures("tiny_slices")
 def test_solution_below_a_searched_threshold_proves_damage(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("solver.engine.division.LONG_NODES", 0)
     monkeypatch.setattr("solver.ida_star_solver.find_by_beams", lambda *arguments: (1,) * (arguments[4] - 2))
@@ -63,7 +62,6 @@ def test_solution_below_a_searched_threshold_proves_damage(monkeypatch: pytest.M
         solver_for("555", "4x4", "bits").solve(BOARD)
 
 
-@pytest.mark.usefixtures("tiny_slices")
 @pytest.mark.parametrize(("time_limit", "is_compiled"), [(10, False), (1000, True), (None, True)])
 def test_beams_are_compiled_only_if_there_is_time(
     time_limit: int | None, is_compiled: bool, monkeypatch: pytest.MonkeyPatch

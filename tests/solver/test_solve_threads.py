@@ -14,7 +14,7 @@ import pytest
 from solver import Iteration, Limits, WorkerPool
 from solver.engine import stack
 from solver.engine.worker_pool import in_parallel
-from tests.failing import failing
+from tests import failing
 from tests.solving import HARDEST_8, S4, divide_early, hard_board, node_counts, solvable_boards, solver_for
 
 

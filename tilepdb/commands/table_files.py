@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from pdb_core.table_spec import DatabaseSpec
     from pdb_query import Database
 
-_LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 # Needed memory from which a proof is announced.
 _LONG_PROOF_BYTES = 500_000_000
 
@@ -95,6 +94,7 @@ def _info_record(path: Path, header: "Header") -> dict[str, Any]:
 
 def _info_text(record: Record) -> Iterator[str]:
     from pdb_core.board_size import parse_size
+    from pdb_core.pattern import LETTERS
     from pdb_core.puzzle import draw_board, goal_name
 
     goal, size = tuple(record["goal"]), parse_size(record["size"])
@@ -106,14 +106,14 @@ def _info_text(record: Record) -> Iterator[str]:
     )
     goal_rows = draw_board(goal, size).splitlines()
     yield from (f"    {row}    {goal_row}" for row, goal_row in zip(record["drawing"], goal_rows, strict=True))
-    for letter, entry in zip(_LETTERS, record["patterns"], strict=False):
+    for letter, entry in zip(LETTERS, record["patterns"], strict=False):
         unreached = f", {entry['unreached']:,} unreached" if entry["unreached"] else ""
         contents = f"{entry['entries']:>13,} entries{unreached}, mean {entry['mean']:.2f}, maximum {entry['maximum']}"
         if entry["same_as"] is not None:
-            contents = f"the table of {_LETTERS[entry['same_as']]}, by the symmetry {entry['symmetry']}"
+            contents = f"the table of {LETTERS[entry['same_as']]}, by the symmetry {entry['symmetry']}"
         yield f"  {letter}  {contents}  tiles {joined(entry['tiles'])}"
     if len(record["partitions"]) > 1:
-        yield "  partitions " + " ".join("".join(_LETTERS[i] for i in part) for part in record["partitions"])
+        yield "  partitions " + " ".join("".join(LETTERS[i] for i in part) for part in record["partitions"])
     yield f"  {record['bytes']:,} bytes, header sha256 {record['sha256']}"
 
 
