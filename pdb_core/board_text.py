@@ -97,6 +97,7 @@ def read_boards(lines: Iterator[Line], size: BoardSize | None, *, waits: bool = 
     """
     ahead = _Ahead(lines)
     counted, n_left = "", 0
+    last_declared: BoardSize | None = None
     while (line := ahead.take()) is not None:
         where, rows = line
         try:
@@ -111,6 +112,9 @@ def read_boards(lines: Iterator[Line], size: BoardSize | None, *, waits: bool = 
             board, declared = found
             if declared is not None:
                 where += f" was read as size {declared}"
+                last_declared = declared
+            elif last_declared is not None and list(map(len, board)) == [last_declared.n_cells]:
+                declared = last_declared
             tiles, its_size = read_rows(board, size, declared)
         except InstanceError:
             raise
@@ -170,10 +174,23 @@ def _next_board(
         return _announced_board(words, ahead, size, waits=waits)
     if waits and _is_answered(words, size):
         return rows, None
+    _check_numbers(words, ahead.words())
     while _continues(ahead.words(), rows, size):
         rows = [*rows, ahead.words()]
         ahead.take()
     return _row_of_column(rows), None
+
+
+def _check_numbers(words: Words, following: Words) -> None:
+    """Raise `BoardError` for the line of a board that has its number in front, or a length behind."""
+    if _is_numbering(words) or (following and not _repeats(following, words)):
+        return
+    for where, others in (("first", words[1:]), ("last", words[:-1])):
+        if _is_numbering(others) and square_size(len(others)) is not None:
+            raise BoardError(
+                f"the line has {len(words)} numbers, of which all but the {where} are a board; leave that one out, or "
+                "write CSV, such as with the columns id and board"
+            )
 
 
 def _row_of_column(rows: list[Words]) -> list[Words]:

@@ -76,7 +76,8 @@ class Board(tuple[int, ...]):
 
     @classmethod
     def _read(cls, text: str, size: BoardSize | None) -> Self:
-        lines = list(split_lines((f"line {n}", line) for n, line in enumerate(text.split("\n"), start=1)))
+        typed = text if "\n" in text else text.replace(r"\n", "\n")
+        lines = list(split_lines((f"line {n}", line) for n, line in enumerate(typed.split("\n"), start=1)))
         rows = [rows for _, rows in lines if rows]
         if len(rows) < 2:
             return cls._checked(*read_rows(rows[0] if rows else [], size))
@@ -194,6 +195,15 @@ def as_array(given: Any) -> npt.NDArray[Any]:
     return cells
 
 
+def as_items(boards: Any) -> Any:
+    """Return a column of a data frame, whose items are boards, as a list, and anything else as it is."""
+    if hasattr(boards, "__array__") and not isinstance(boards, Sequence):
+        array = np.asarray(boards)
+        if array.ndim == 1 and array.dtype == object:
+            return array.tolist()
+    return boards
+
+
 def _read_sequence(board: BoardLike, size: BoardSize | None) -> tuple[Tiles, BoardSize]:
     try:
         cells = as_array(board)
@@ -210,7 +220,7 @@ def _read_sequence(board: BoardLike, size: BoardSize | None) -> tuple[Tiles, Boa
     tiles = tuple(cells.reshape(-1).tolist())
     if size is not None and cells.ndim == 1:
         return tiles, size
-    lengths = [len(row) for row in np.atleast_2d(cells)]
+    lengths = [len(row) for row in np.atleast_2d(cells)] or [0]
     return tiles, size_of_rows(lengths, size, [tiles])
 
 

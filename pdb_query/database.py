@@ -21,7 +21,17 @@ from pdb_core.errors import (
     UnsolvableError,
 )
 from pdb_core.pattern import Partition
-from pdb_core.puzzle import Board, BoardLike, Tiles, as_array, as_goal, format_board, goal_name, why_unsolvable
+from pdb_core.puzzle import (
+    Board,
+    BoardLike,
+    Tiles,
+    as_array,
+    as_goal,
+    as_items,
+    format_board,
+    goal_name,
+    why_unsolvable,
+)
 from pdb_core.ranking import PatternIndex
 from pdb_core.schema import Header, PatternHeader
 from pdb_core.shared_tables import tiles_stood_for
@@ -235,32 +245,33 @@ class Database:
     ) -> BatchProbe:
         """Look up many boards.
 
-        Parameters
-        ----------
-        boards
-            Integers of shape (m, n_cells) or (m, height, width), or a sequence of strings.
-        goal
-            By default the goal of the database.
-        strict
-            False: give a row that is not a board h = -2 instead of raising `BoardError`.
-        n_threads
-            By default as many threads as there are cores, if there are thousands of boards.
+            Parameters
+            ----------
+            boards
+                Integers of shape (m, n_cells) or (m, height, width), or a sequence of strings or arrays, such as a
+        column of a data frame.
+            goal
+                By default the goal of the database.
+            strict
+                False: give a row that is not a board h = -2 instead of raising `BoardError`.
+            n_threads
+                By default as many threads as there are cores, if there are thousands of boards.
 
-        Returns
-        -------
-        BatchProbe
-            The distances and lower bounds. h is -1 for boards that cannot be solved.
+            Returns
+            -------
+            BatchProbe
+                The distances and lower bounds. h is -1 for boards that cannot be solved.
 
-        Raises
-        ------
-        BoardError
-            A row is not a board, or the boards have another shape or type.
-        GoalError
-            The tables cannot serve `goal`.
-        TableFileDamagedError
-            The tables have no distance for a solvable board.
-        InputError
-            The database is closed, or `n_threads` is below 1.
+            Raises
+            ------
+            BoardError
+                A row is not a board, or the boards have another shape or type.
+            GoalError
+                The tables cannot serve `goal`.
+            TableFileDamagedError
+                The tables have no distance for a solvable board.
+            InputError
+                The database is closed, or `n_threads` is below 1.
         """
         if n_threads is not None:
             n_threads = as_threads(n_threads)
@@ -346,8 +357,10 @@ def _views(header: Header, goal: Tiles, reflects: bool) -> SumViews:
 def board_rows(boards: npt.ArrayLike, size: BoardSize) -> npt.NDArray[np.uint8]:
     """Return boards as uint8[m, n_cells]; numbers that are on no board become 255. Raises `BoardError`.
 
-    Beside an array (m, n_cells), `boards` may be an array (m, height, width), or a sequence of strings.
+    Beside an array (m, n_cells), `boards` may be an array (m, height, width), or a sequence of strings or arrays, such
+    as a column of a data frame.
     """
+    boards = as_items(boards)
     if isinstance(boards, Sequence) and not isinstance(boards, str) and len(boards) and isinstance(boards[0], str):
         boards = [Board(board, size) for board in boards]  # type: ignore[arg-type]  # an ArrayLike of strings is no board
     try:

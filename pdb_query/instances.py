@@ -2,17 +2,19 @@
 
 import codecs
 import csv
+import json
 import re
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import chain
 from pathlib import Path
-from typing import BinaryIO, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 from pdb_core.arguments import FilePath, as_path, check_functions, located, refusal
-from pdb_core.board_size import BoardSize, SizeLike, as_size
+from pdb_core.board_size import BoardSize, SizeLike, as_size, parse_size
 from pdb_core.board_text import TILE_WORD, split_lines
 from pdb_core.errors import BoardError, InputError, InstanceError
 from pdb_core.messages import as_typed, did_you_mean, shorten
@@ -22,6 +24,8 @@ from pdb_query.board_pickle import SUFFIXES, read_board_pickle
 # In a wheel the sets are beside this file; in a checkout they are in data/instances.
 _PLACES = (Path(__file__).parent / "instance_sets", Path(__file__).parent.parent / "data" / "instances")
 _MAX_LINE = 10_000
+# What a column or a field `size` has if it is the size of the board.
+_SIZE = re.compile(r"\d{1,2}x\d{1,2}")
 STANDARD_INPUT = "-"
 
 # Returns the number of a tile that is written as a word. Raises `BoardError`.
@@ -55,7 +59,7 @@ class Instance:
 
 
 class _InvalidRow(NamedTuple):
-    """Id of a row of CSV, and what is wrong with it."""
+    """Id of a row of CSV or JSON, and what is wrong with it."""
 
     id: str
     error: InputError
@@ -66,6 +70,10 @@ class _Line(NamedTuple):
 
     where: str
     text: str
+
+
+# Returns the rows on a line. Raises `InstanceError`.
+_ReadRows = Callable[[_Line], list[dict[str, str]]]
 
 
 @lru_cache(maxsize=1)
@@ -87,8 +95,8 @@ def read_instances(
 ) -> Iterator[Instance]:
     """Yield the boards of a named set, of a file, or of standard input (`-`), one by one as they are read.
 
-    A file is CSV, text as `pdb_core.board_text` reads it, or a test file of DeepCubeA (.pkl). docs/files.md describes
-    the forms.
+    A file is CSV, objects in JSON, text as `pdb_core.board_text` reads it, or a test file of DeepCubeA (.pkl).
+    docs/files.md describes the forms.
 
     Parameters
     ----------
@@ -99,8 +107,8 @@ def read_instances(
     tile_number
         Replaces each word of a board before it is read, for tiles that are not numbers.
     refused
-        Is called with the id and the error of each invalid row of CSV, and the rows after it are read. By default the
-        error is raised.
+        Is called with the id and the error of each invalid row of CSV or JSON, and the rows after it are read. By
+        default the error is raised.
     stdin
         Replaces standard input.
 
@@ -200,18 +208,57 @@ def _lines(file: BinaryIO, name: str) -> Iterator[_Line]:
 def _parse(
     lines: Iterator[_Line], size: BoardSize | None, tile_number: TileNumber | None, *, waits: bool = False
 ) -> Iterator[Instance | _InvalidRow]:
+    usual: dict[str, str] = {}
     for first in lines:
-        if first.text and not first.text.startswith("#"):
+        if first.text.startswith("#"):
+            usual |= _described(first.text)
+        elif first.text not in ("", "["):
             columns = _parse_header(first, tile_number)
             if columns is not None:
-                yield from _parse_rows(lines, columns, size, tile_number)
+                yield from _parse_rows(lines, partial(_rows_of_csv, columns, usual), size, tile_number)
+            elif _objects(first.text):
+                yield from _parse_rows(chain([first], lines), _rows_of_json, size, tile_number)
             else:
                 numbered = ((line.where, _numbered(line, tile_number)) for line in chain([first], lines))
                 boards = boards_of_text(split_lines(numbered), size, waits=waits)
                 yield from (Instance(str(number), board) for number, board in enumerate(boards, start=1))
 
 
-# CSV
+# Rows of CSV, and of JSON with an object for each board
+
+
+def _described(comment: str) -> dict[str, str]:
+    """Return the goal in the description of a dataset that `pdb label` wrote, if the comment is one."""
+    with suppress(ValueError, RecursionError):
+        described = json.loads(comment.lstrip("#"))
+        if isinstance(described, dict) and isinstance(described.get("goal"), str):
+            return {"goal": described["goal"]}
+    return {}
+
+
+def _objects(text: str) -> list[dict[str, Any]] | None:
+    """Return the objects in JSON on a line, such as a line of an array; None if it has anything else."""
+    with suppress(ValueError, RecursionError):
+        found = json.loads(f"[{text.strip('[], ')}]")
+        if all(isinstance(each, dict) and "board" in each for each in found):
+            return found  # type: ignore[no-any-return]
+    return None
+
+
+def _rows_of_json(line: _Line) -> list[dict[str, str]]:
+    """Return the rows on a line. Raises `InstanceError`."""
+    objects = _objects(line.text)
+    if objects is None:
+        raise InstanceError(f"{line.where} is not an object in JSON with a board, as the lines before it are")
+    return [{name: _text_of(value) for name, value in each.items()} for each in objects]
+
+
+def _text_of(value: Any) -> str:
+    """Return a value in JSON as CSV has it: spaces separate the items of a list, and slashes lists."""
+    if isinstance(value, list):
+        is_nested = any(isinstance(item, list) for item in value)
+        return ("/" if is_nested else " ").join(_text_of(item) or "_" for item in value)
+    return "" if value is None else str(value)
 
 
 def _fields(line: str) -> list[str]:
@@ -237,26 +284,42 @@ def _parse_header(line: _Line, tile_number: TileNumber | None) -> list[str] | No
 
 
 def _parse_rows(
-    lines: Iterator[_Line], columns: list[str], size: BoardSize | None, tile_number: TileNumber | None
+    lines: Iterator[_Line], read: _ReadRows, size: BoardSize | None, tile_number: TileNumber | None
 ) -> Iterator[Instance | _InvalidRow]:
-    """Yield the board of each row, or what is wrong with it."""
-    rows = (line for line in lines if line.text and not line.text.startswith("#"))
-    for number, line in enumerate(rows, start=1):
-        row = {}
+    """Yield the board of each row, or what is wrong with it. `read` returns the rows on a line."""
+    number = 0
+    for line in lines:
+        if not line.text or line.text.startswith("#"):
+            continue
         try:
-            row = _row(line, columns)
-            text = _numbered(_Line(line.where, row["board"]), tile_number)
-            with located(line.where):
-                board = Board(text, size)
-                if row.get("goal"):
-                    parse_goal(row["goal"], board.size)
-            yield _instance(row, str(number), board, line.where)
-        except InputError as error:
-            yield _InvalidRow(row.get("id") or str(number), error)
+            rows = read(line)
+        except InstanceError as error:
+            number += 1
+            yield _InvalidRow(str(number), error)
+            continue
+        for row in rows:
+            number += 1
+            try:
+                yield _instance(row, str(number), _board_of(row, line.where, size, tile_number), line.where)
+            except InputError as error:
+                yield _InvalidRow(row.get("id") or str(number), error)
 
 
-def _row(line: _Line, columns: list[str]) -> dict[str, str]:
-    """Return the fields of a row of CSV by their columns. Raises `InstanceError`."""
+def _board_of(row: dict[str, str], where: str, size: BoardSize | None, tile_number: TileNumber | None) -> Board:
+    """Return the board of a row, whose goal is checked, too. Raises `InputError`."""
+    text = _numbered(_Line(where, row["board"]), tile_number)
+    own_size = parse_size(row["size"]) if _SIZE.fullmatch(row.get("size", "")) else size
+    with located(where):
+        board = Board(text, own_size)
+        if size not in (None, board.size):
+            raise BoardError(f"a {size} board is expected, this one is {board.size}")
+        if row.get("goal"):
+            parse_goal(row["goal"], board.size)
+    return board
+
+
+def _rows_of_csv(columns: list[str], usual: dict[str, str], line: _Line) -> list[dict[str, str]]:
+    """Return the row on a line, with the `usual` fields of rows that lack them. Raises `InstanceError`."""
     try:
         fields = _fields(line.text)
     except csv.Error as error:
@@ -265,7 +328,7 @@ def _row(line: _Line, columns: list[str]) -> dict[str, str]:
         raise InstanceError(
             f"{line.where} has {len(fields)} fields where the header has {len(columns)}; quote boards with commas"
         )
-    return dict(zip(columns, fields, strict=True))
+    return [usual | dict(zip(columns, fields, strict=True))]
 
 
 def _length(row: dict[str, str], column: str, where: str) -> int | None:

@@ -161,7 +161,7 @@ class SolvedBoards(ShortRepr):
     lengths
         Optimal lengths, int16[m]; -1 for a board that cannot be solved.
     h
-        Lower bounds at the root, int16[m].
+        Lower bounds at the root, int16[m]; -1 for a board that cannot be solved.
     generated, expanded
         Nodes, over all thresholds, int64[m].
     moves

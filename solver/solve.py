@@ -219,7 +219,7 @@ class Solver(IdaStarSolver):
         original = np.argsort(mapping.tile_map).astype(np.uint8)
         m = len(mapped)
         lengths = np.full(m, -1, dtype=np.int16)
-        h, generated, expanded = np.zeros(m, dtype=np.int16), np.zeros(m, dtype=np.int64), np.zeros(m, dtype=np.int64)
+        h, (generated, expanded) = np.full_like(lengths, -1), np.zeros((2, m), dtype=np.int64)
         tiles = np.zeros((m, 0), dtype=np.uint8)
         for chunk, found in self._in_chunks(mapped, solvable, n_threads, None, self.ida_star.search_all):
             lengths[chunk], h[chunk] = found.lengths, found.roots.h

@@ -114,7 +114,8 @@ def ida_star(
 ) -> Solution:
     """Return an optimal solution of a board by IDA* (Korf 1985): depth first, with ever larger thresholds on f.
 
-    A node is generated when the search reaches it, and counted before its h is evaluated.
+    A node is generated when the search reaches it, and counted before its h is evaluated. Thresholds have the parity of
+    the solutions.
 
     Parameters
     ----------

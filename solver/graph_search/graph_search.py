@@ -90,6 +90,8 @@ class GraphSolver:
         if weight is not None and algorithm != WEIGHTED_A_STAR:
             raise InputError(f"{algorithm} has no weight; leave it out, or give the algorithm {WEIGHTED_A_STAR}")
         size, opened = as_size(size), as_databases(databases)
+        if (heuristics or opened) and not ALGORITHMS[algorithm].uses_heuristic:
+            raise InputError(f"{algorithm} uses no heuristic; leave out heuristics and databases")
         self._made = partial(
             type(self),
             size,

@@ -186,7 +186,7 @@ class NodeTable:
             limit, advice = "gets no more from the system", "raise the limit of the system (ulimit -v)"
         return MemoryLimitError(
             f"the search holds {self.counters[N_NODES]:,} nodes in {format_bytes(self.n_bytes)}, needs more, and "
-            f"{limit}; {advice}, use a stronger heuristic, or ida-star, which stores no nodes"
+            f"{limit}; {advice}, use a search with a stronger heuristic, or ida-star, which stores no nodes"
         )
 
     def make_room(self, between: Callable[[], object]) -> None:

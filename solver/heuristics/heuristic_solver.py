@@ -31,7 +31,8 @@ class HeuristicSolver(IdaStarSolver):
         in an `InputError` or a longer solution, and `optimal` may be wrong.
     plain
         Whether to prune only the move that undoes the last one. One thread then generates exactly the nodes of the
-        textbook (Korf 1985). Otherwise the solver prunes duplicate sequences of moves.
+        textbook (Korf 1985), with thresholds of the parity of the solutions. Otherwise the solver prunes duplicate
+        sequences of moves.
 
     Raises
     ------

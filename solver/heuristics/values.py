@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pdb_core.board_size import BoardSize, SizeLike, check_table_size
-from pdb_core.puzzle import Board, BoardLike, Boards, Tiles, as_goal
+from pdb_core.puzzle import Board, BoardLike, Boards, Tiles, as_goal, as_items
 from pdb_core.types import Int64s
 from pdb_query.database import board_rows
 from solver.heuristics.heuristic import Heuristics, heuristic_tables, values_of
@@ -25,7 +25,8 @@ def h(
     Parameters
     ----------
     boards
-        One board; or integers of shape (m, n_cells) or (m, height, width), or a sequence of boards.
+        One board; or integers of shape (m, n_cells) or (m, height, width), or a sequence of boards, such as a column
+        of a data frame.
     heuristic
         Such as "manhattan" or "max(walking-distance,linear-conflict)", or a function as for `HeuristicSolver`.
     goal
@@ -50,6 +51,9 @@ def h(
     >>> h([[1, 2, 3, 4, 5, 6, 7, 0, 8], [1, 2, 3, 4, 5, 6, 0, 7, 8]], "linear-conflict").tolist()
     [1, 2]
     """
+    boards = as_items(boards)
+    if _is_empty(boards, size):
+        return np.empty(0, dtype=np.int64)
     first = boards if _is_one(boards) else boards[0]  # type: ignore[index]
     size = Board(first, size).size  # type: ignore[arg-type]
     check_table_size(size, what="heuristics", instead="choose a smaller size")
@@ -68,8 +72,14 @@ def evaluated(boards: Boards, heuristic: Heuristics, goal: Tiles, size: BoardSiz
     return found
 
 
+def _is_empty(boards: Any, size: SizeLike | None) -> bool:
+    """Return whether these are no boards, rather than one without numbers."""
+    is_empty = isinstance(boards, list | tuple | np.ndarray) and len(boards) == 0
+    return is_empty and (size is not None or np.ndim(boards) > 1)
+
+
 def _is_one(boards: Any) -> bool:
-    """Return whether this is one board, or no board at all."""
+    """Return whether this is one board."""
     try:
         given = np.asarray(boards)
     except ValueError:  # rows of different lengths

@@ -99,6 +99,11 @@ board,goal\n1 2 3 0,\n1 2 3 0,middle\n | GoalError | standard input line 3: goal
 board,goal\n1 2 3 0,1 2 3/4 0 5\n | GoalError | line 2: goal .* is 3x2 by its rows, and a 2x2 board is
 id,goal\na,b\n | InstanceError | line 1: no column of 'id,goal' is named board; name that of the boards
 id;board;moves\na;1 2 3/4 0 6/7 5 8;5 8\n | InstanceError | line 1: the columns of .* need commas between them
+8 6 7 2 5 4 3 0 1 31 | BoardError | line 1: the line has 10 numbers, of which all but the last are a board
+17 8 6 7 2 5 4 3 0 1\n18 1 2 3 4 5 6 7 8 0 | BoardError | line 1: the line has 10 numbers, of which all but the first
+{"board": [1, 2, 3, 0]}\n1 2 3 0 | InstanceError | line 2 is not an object in JSON with a board, as the lines before
+{"board": [1, 2, 3, 0], "size": "3x3"} | BoardError | line 1: .* has 4 numbers where a 3x3 board has 9
+{"board": [1, 2, 3, 0], "goal": [1, 2, 0]} | GoalError | line 1: goal is neither
 hello there\n1 2 3 0 | BoardError | line 1: board size 'hello there' is not of the form WIDTHxHEIGHT
 3\n1 2 3\n4 0 5\n7 8 | BoardError | line 1: 8 numbers follow; a board of 3 rows and 3 columns has 9
 33 33\n1 2 3 | BoardError | line 1: board size 33x33 is not supported
@@ -205,6 +210,26 @@ def test_several_boards_are_a_board_a_line_or_stacked() -> None:
         assert [instance.board[-3:] for instance in read_text(text)] == [(7, 0, 8), (0, 7, 8)]
         with pytest.raises(BoardError, match="hold a 3x3 board and a 3x3 board; give the lines of one board"):
             Board(text)
+
+
+def test_objects_in_json_are_boards_with_fields() -> None:
+    text = (
+        '[\n{"id": 7, "board": [["1", "2", ""], ["3", "4", "5"]], "goal": "snail", "moves": null},\n\n'
+        '{"board": "1 2 3 0", "optimal_length": 0}, {"board": [1, null, 4, 2, 3, 5], "size": "2x3"}\n]'
+    )
+    found = read_text(text)
+    assert [(one.id, one.board, one.size, one.goal, one.optimal_length) for one in found] == [
+        ("7", (1, 2, 0, 3, 4, 5), BoardSize(3, 2), "snail", None),
+        ("2", (1, 2, 3, 0), BoardSize(2, 2), None, 0),
+        ("3", (1, 0, 4, 2, 3, 5), BoardSize(2, 3), None, None),
+    ]
+    with pytest.raises(BoardError, match="a 2x2 board is expected, this one is 3x2"):
+        read_text('{"board": [1, 2, 3, 4, 5, 0], "size": "3x2"}', BoardSize(2, 2))
+
+
+def test_declared_size_is_that_of_later_boards_in_one_line() -> None:
+    boards = read_text("2 3\n1 2 3 4 0 5\n1 2 3 4 5 0\n1 2 3 0\n1 2\n3 4\n5 0\n0 1 2 3 4 5")
+    assert [str(one.size) for one in boards] == ["3x2", "3x2", "2x2", "2x3", "3x2"]
 
 
 def test_size_of_one_row_and_of_declared_boards() -> None:

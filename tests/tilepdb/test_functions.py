@@ -10,6 +10,7 @@ from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import tilepdb
@@ -104,6 +105,10 @@ def test_heuristics_are_evaluated_and_searched_with() -> None:
         values = tilepdb.h(many)
         assert isinstance(values, np.ndarray)
         assert values.tolist() == [21]
+    for column in ([str(board)] * 2, [np.array(board)] * 2):
+        assert tilepdb.h(pd.Series(column, index=[5, 6])).tolist() == [21, 21]
+    for none in (np.zeros((0, 9), dtype=np.uint8), np.zeros((0, 3, 3), dtype=np.uint8)):
+        assert tilepdb.h(none).tolist() == tilepdb.h([], size=3).tolist() == []
     for options in (
         {"heuristic": "manhattan"},
         {"algorithm": "a-star"},

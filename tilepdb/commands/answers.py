@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from solver.answers.requests import Answer, Request, Result
 
 _COLUMNS = (
-    "id", "board", "goal", "solvable", "length", "moves", "optimal", "h", "lower_bound", "generated", "expanded",
-    "seconds", "thresholds", "algorithm", "heuristic", "suboptimality_bound", "reopened", "peak_open", "gap",
-    "blank_directions", "tile_directions",
+    "id", "size", "board", "goal", "solvable", "length", "moves", "optimal", "h", "lower_bound", "generated",
+    "expanded", "seconds", "thresholds", "algorithm", "heuristic", "suboptimality_bound", "reopened", "peak_open",
+    "gap", "blank_directions", "tile_directions",
 )  # fmt: skip
 # Of the rates that are shown, in million nodes a second.
 _LEAST_RATE = 0.05
@@ -59,7 +59,7 @@ class AnswerWriter:
             self._report_unsolvable(request)
         solution = _solution_of(result)
         if solution is None:
-            nothing = dict.fromkeys(_COLUMNS[4:]) | dict.fromkeys(_NODE_COUNTS, 0) | {"seconds": 0.0, "thresholds": []}
+            nothing = dict.fromkeys(_COLUMNS[5:]) | dict.fromkeys(_NODE_COUNTS, 0) | {"seconds": 0.0, "thresholds": []}
             return record | {"solvable": isinstance(result, MemoryLimitError)} | nothing | self._method_fields
         is_incomplete = self._method.all_solutions and not solution.is_complete
         if solution.length is None or is_incomplete:
@@ -75,7 +75,7 @@ class AnswerWriter:
             self._remember(error)
         if self._method.all_solutions:
             record |= {"solutions": solution.n_solutions, "all_solutions": solution.is_complete}
-        found = {name: getattr(solution, name) for name in _COLUMNS[4:-2] if name not in self._method_fields}
+        found = {name: getattr(solution, name) for name in _COLUMNS[5:-2] if name not in self._method_fields}
         found |= {f"{of}_directions": solution.directions(of) for of in ("blank", "tile")}
         found["seconds"] = round(solution.seconds, 6)
         found["thresholds"] = [asdict(at) | {"seconds": round(at.seconds, 6)} for at in solution.thresholds]

@@ -77,10 +77,14 @@ def check(
                     message(f"board {request.id}: {error}")
                 counts[found["verdict"]] += 1
                 display.clear()
-                yield {"id": request.id, "board": list(request.board), "problem": None, **found}
+                yield {
+                    "id": request.id, "size": str(request.size), "board": list(request.board),
+                    "goal": list(request.goal), "problem": None, **found,
+                }  # fmt: skip
             yield from invalid
 
-        write_records(records(), output, columns=("id", "board", "verdict", *_FACTS, "problem"), text=_text)
+        columns = ("id", "size", "board", "goal", "verdict", *_FACTS, "problem")
+        write_records(records(), output, columns=columns, text=_text)
     summary = f"{plural(counts.total(), 'solution')}: {', '.join(f'{n:,} {verdict}' for verdict, n in counts.items())}"
     if bad := counts.keys() - {"optimal"}:
         raise (LimitReachedError if bad == {"unknown"} else PdbError)(summary)

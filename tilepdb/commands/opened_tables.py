@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pdb_core.board_size import BoardSize, check_table_size
+from pdb_core.errors import GoalError
 from tilepdb.commands.options import TableOptions
 from tilepdb.commands.output import message
 from tilepdb.progress import ProgressLine
@@ -53,15 +54,18 @@ class OpenDatabases(ExitStack):
             yield one
 
     def goal_of(self, size: BoardSize, *given: str | None) -> "Tiles":
-        """Return the first given goal, such as that of a board and that of --goal, for boards of a size.
+        """Return the given goal, that of a file of boards or that of --goal, for boards of a size.
 
-        Without any it is the goal of the --db tables, else blank-last. Raises `GoalError`.
+        Without any it is the goal of the --db tables, else blank-last. Raises `GoalError`, also if both differ.
         """
-        from pdb_core.puzzle import blank_last, parse_goal
+        from pdb_core.puzzle import blank_last, goal_name, parse_goal
 
-        for goal in given:
-            if goal is not None:
-                return parse_goal(goal, size)
+        goals = [parse_goal(goal, size) for goal in given if goal is not None]
+        if len(set(goals)) > 1:
+            own, typed = (goal_name(goal, size) for goal in goals)
+            raise GoalError(f"the file has boards for the goal {own}, not for {typed}; leave --goal out")
+        if goals:
+            return goals[0]
         if self.size == size:
             return self.given[0].goal
         return blank_last(size)

@@ -24,7 +24,7 @@ def query(boards: BoardOptions, tables: TableOptions, output: FormatOption = "te
     Print the distance of each pattern and their sum, for each symmetry, and the maximum of the sums.
     """
     prepare("lookups in tables")
-    columns = ("id", "board", "goal", "solvable", "h", "sums", "values")
+    columns = ("id", "size", "board", "goal", "solvable", "h", "sums", "values")
     verdicts = set()
     with OpenDatabases(tables) as databases:
 
@@ -64,17 +64,17 @@ def _look_up(requests: "list[Request]", databases: OpenDatabases) -> Iterator[Re
     probes = [database.probe_batch([request.board for request in requests], goal) for database in tables]
     # A catalogue has a sum for each partition and symmetry.
     sums = [
-        (database.cost, mapping.name)
+        (database.cost, mapping.name, database.path.name)
         for database in tables
         for mapping in database.mappings(goal)
         for _ in database.partition.sums
     ]
     for row, (request, solvable) in enumerate(zip(requests, are_solvable, strict=True)):
         board = request.board
-        record = {"id": request.id, "board": list(board), "goal": list(goal), "solvable": solvable}
+        record = {"id": request.id, "size": str(size), "board": list(board), "goal": list(goal), "solvable": solvable}
         if not solvable:
             message(str(unsolvable(board, goal, size)))
-            yield record | {"h": None, "sums": [], "values": [], "costs": [], "symmetries": []}
+            yield record | {"h": None, "sums": [], "values": [], "costs": [], "symmetries": [], "files": []}
             continue
         yield record | {
             "h": max(int(probe.h[row]) for probe in probes),
@@ -85,8 +85,9 @@ def _look_up(requests: "list[Request]", databases: OpenDatabases) -> Iterator[Re
                 for values in probe.values[row].tolist()
                 for places in database.partition.sums
             ],
-            "costs": [cost for cost, _ in sums],
-            "symmetries": [symmetry for _, symmetry in sums],
+            "costs": [cost for cost, _, _ in sums],
+            "symmetries": [symmetry for _, symmetry, _ in sums],
+            "files": [file for _, _, file in sums],
         }
 
 
@@ -95,8 +96,11 @@ def _text(record: Record) -> Iterator[str]:
     if not record["solvable"]:
         yield "  cannot be solved"
         return
-    width = max(map(len, record["symmetries"]))
-    rows = zip(record["symmetries"], record["sums"], record["values"], record["costs"], strict=True)
+    names = record["symmetries"]
+    if len(set(record["files"])) > 1:
+        names = list(map(" ".join, zip(record["files"], names, strict=True)))
+    width = max(map(len, names))
+    rows = zip(names, record["sums"], record["values"], record["costs"], strict=True)
     for name, total, values, cost in rows:
         parts = " + ".join(map(str, values)) if cost == "additive" else f"max({', '.join(map(str, values))})"
         yield f"  {name:<{width}}  {total:>3} = {parts}"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Option
 
-from pdb_core.errors import InputError, InstanceError
+from pdb_core.errors import InputError, InstanceError, LimitReachedError, UnsolvableError
 from pdb_core.messages import shorten
 from solver.algorithms import ALGORITHMS, IDA_STAR, WEIGHTED_A_STAR
 from tilepdb.commands import completion
@@ -168,16 +168,22 @@ def compare(
             write_records(map(_record, found), output, columns=_COLUMNS, text=_text)
     comparison = Comparison(tuple(rows))
     n_drawn = len(comparison.whole_rows)
-    if rows[0].n_unsolvable:
-        message(f"{plural(rows[0].n_unsolvable, 'board')} of {len(instances)} cannot be solved by any")
-    if not all(row.is_whole for row in rows):
-        message("boards were given up at a limit; rows that solved fewer have means over fewer, easier boards")
     if plot is not None and n_drawn < len(rows):
         message("not drawn: rows that did not solve all boards")
     if n_drawn and by_length:
         write_plot(plot, comparison.draw_by_length)
     elif n_drawn:
         write_plot(plot, comparison.draw, width=9, height=1.5 + 0.4 * n_drawn)
+    unsolvable = f"{plural(rows[0].n_unsolvable, 'board')} of {len(instances)} cannot be solved by any"
+    if not all(row.is_whole for row in rows):
+        if rows[0].n_unsolvable:
+            message(unsolvable)
+        raise LimitReachedError(
+            "boards were given up at a limit (--time-limit, --max-nodes or --memory-limit): the means of rows that "
+            "solved fewer are over fewer, easier boards"
+        )
+    if rows[0].n_unsolvable:
+        raise UnsolvableError(unsolvable)
 
 
 def _methods(options: MethodOptions, db: "list[Path] | None") -> list[Method]:

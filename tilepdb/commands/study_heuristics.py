@@ -1,11 +1,13 @@
 """`pdb study heuristics`: values of heuristics on boards whose distances are known."""
 
+import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Option
 
 from pdb_core.errors import InputError
+from pdb_core.messages import as_typed
 from tilepdb.commands import completion
 from tilepdb.commands.method import DATABASES
 from tilepdb.commands.opened_tables import OpenDatabases
@@ -60,6 +62,9 @@ def heuristics(
     board_size = parse_size(size)
     wanted = parse_goal(goal, board_size)
     names = [name for name in heuristic or () if name != DATABASES]
+    for name in names:
+        if DATABASES in re.split(r"[(),\s]+", name):
+            raise InputError(f"{as_typed(name)}: tables are studied by themselves; give --heuristic {DATABASES}, too")
     if heuristic and not names and not tables.db:
         raise InputError(f"--heuristic {DATABASES} needs a table file; give one with --db")
     with OpenDatabases(tables) as opened, ProgressLine(message) as line:

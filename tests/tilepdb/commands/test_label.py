@@ -9,7 +9,7 @@ import pytest
 
 from pdb_core.errors import InputError
 from pdb_study.labels import RandomBoards, RandomWalks
-from tests.command_line import BOARD, UNSOLVABLE, pdb, refused
+from tests.command_line import BOARD, UNSOLVABLE, pdb, records, refused
 from tests.pdb_study.labels.deepcubea import pickled
 from tilepdb.commands.label import parse_lengths
 from tilepdb.commands.progress import LabelDisplay
@@ -35,6 +35,15 @@ def test_random_boards_and_walks_of_a_command(tmp_path: Path, small_table: str) 
     arrays = loaded(out)
     assert np.array_equal(arrays["board"], next(RandomWalks("3x3", "blank-first", 30, 0, (3, 4, 5, 9)).blocks()))
     assert "first_moves" not in arrays
+
+
+def test_dataset_in_csv_is_read_for_its_goal(tmp_path: Path, small_table: str) -> None:
+    out = str(tmp_path / "a.csv")
+    pdb("label", "--db", small_table, "--random", "5", "--goal", "blank-first", "--out", out, code=0)
+    rows = [line.split(",") for line in Path(out).read_text().splitlines()[2:]]
+    found = records("search", out)
+    assert [record["length"] for record in found] == [int(row[1]) for row in rows]
+    assert found[0]["goal"] == list(range(9))
 
 
 def test_given_boards_of_a_command(tmp_path: Path, small_table: str) -> None:

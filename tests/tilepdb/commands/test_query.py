@@ -26,3 +26,6 @@ def test_maximum_of_several_databases_and_partitions_counts(small_table: str) ->
     assert [len(values) for values in found["values"]] == [3, 3, 1, 3, 1, 3]
     assert found["sums"] == [sum(values) for values in found["values"]]
     assert found["h"] == max(found["sums"]) == 31 > found["sums"][0]
+    shown = pdb("query", "--db", small_table, "--db", catalogue, BOARD).stdout.splitlines()
+    named = [[file, symmetry] for file, symmetry in zip(found["files"], found["symmetries"], strict=True)]
+    assert [line.split()[:2] for line in shown[1:-1]] == named

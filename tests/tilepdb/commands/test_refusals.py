@@ -105,6 +105,10 @@ REFUSALS = rows("""
 2 | study compare --heuristic euclid | is not known
 2 | study compare --algorithm depth-first | give one of ida-star
 2 | study compare --weight 2 | no --algorithm uses it
+2 | study heuristics --db d.h5 --heuristic max(db,manhattan) | tables are studied by themselves; give --heuristic db
+5 | study compare --boards 3 --max-nodes 10 | boards were given up at a limit
+3 | study compare --instances unsolvable.csv | 1 board of 2 cannot be solved by any
+2 | solve --instances korf100 --goal snail | has boards for the goal blank-first, not for snail; leave --goal out
 2 | study compare --size 7x7 | 6x6...smaller size
 2 | study compare --heuristic max(db,manhattan) | --algorithm a-star
 2 | study compare --heuristic manhattan --instances empty.csv | holds no board
@@ -147,6 +151,7 @@ FILES = {
     "snake.csv": "board,goal\n1 2 3 4 5 6 7 8 0,snake\n",
     "goals.csv": 'id,board,goal\na,1 2 3/4 5 6/7 8 0,blank-last\nb,1 2 3/4 5 6/7 8 0,"0 1 2/3 4 5/6 7 8"\n',
     "empty.csv": "id,board\n",
+    "unsolvable.csv": "board\n1 2 3/4 5 6/8 7 0\n1 2 3/4 5 6/7 8 0\n",
     "line.token": "\n",
     "words.token": "two words",
     "words.dat": "2\nb a\n_ zebra\n",

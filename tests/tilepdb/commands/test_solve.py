@@ -17,7 +17,7 @@ from numba.core import event
 
 from pdb_core.board_size import BoardSize
 from pdb_core.durable_files import written_safely
-from pdb_core.puzzle import blank_first, blank_last, format_board
+from pdb_core.puzzle import Board, blank_first, blank_last, format_board, parse_goal
 from solver.solve import Solver
 from tests.command_line import BOARD, UNSOLVABLE, on_terminal, pdb, records, refused, start
 from tests.pdb_study.labels.deepcubea import pickled
@@ -349,6 +349,25 @@ def test_csv_has_the_fields_of_ndjson(small_table: str, tmp_path: Path) -> None:
     assert [(int(threshold), int(nodes)) for threshold, nodes, _expanded, _seconds in found] == [
         (at["threshold"], at["generated"]) for at in record["thresholds"]
     ]
+
+
+@pytest.mark.parametrize("form", ["csv", "json", "ndjson"])
+@pytest.mark.parametrize(
+    ("board", "goal"), [("8 2 0/3 7 1/5 4 6", "blank-first"), ("1 2 3/4 0 5", "blank-last"), ("1 2/3 0/5 4", "snail")]
+)
+def test_written_boards_keep_size_goal_and_id(board: str, goal: str, form: str, tmp_path: Path) -> None:
+    path = tmp_path / f"boards.{form}"
+    path.write_text(f"id,board,goal\na,{board},{goal}\n")
+    for command in (("search",), ("query",), ("search",), ("check",), ("search",)):
+        before = path.read_text()
+        path.write_text(pdb(*command, str(path), "--format", form).stdout)
+        assert path.read_text() != before
+    (record,) = records("search", str(path))
+    found = Board(record["board"], record["size"])
+    assert (record["id"], found, found.size) == ("a", Board(board), Board(board).size)
+    assert tuple(record["goal"]) == parse_goal(goal, found.size)
+    other = "blank-last" if goal == "snail" else "snail"
+    assert "leave --goal out" in pdb("search", str(path), "--goal", other, code=2).stderr
 
 
 def test_summary_leaves_out_the_making_of_solvers_and_zeros(small_table: str, monkeypatch: pytest.MonkeyPatch) -> None:
