@@ -3,7 +3,9 @@
 import sys
 import urllib.request
 
+# Podman passes the proxies of its own environment into containers.
+direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 try:
-    urllib.request.urlopen("http://127.0.0.1:8015/readyz", timeout=4).close()
+    direct.open("http://127.0.0.1:8015/readyz", timeout=4).close()
 except OSError:
     sys.exit(1)

@@ -222,15 +222,26 @@ class BuildCheckpoints(SearchCheckpoints):
         return is_worth_it
 
     def keep(self, position: SearchPosition, arrays: Arrays) -> None:
-        """Write a checkpoint if it is due. If it cannot be written, the build continues without; report this once."""
+        """Write a checkpoint if it is due. If it cannot be written, the build continues without; report this once.
+
+        After Ctrl-C it is written, too; then the exception is raised.
+        """
         if time.monotonic() < self._due:
             return
+        interrupt, is_last = None, self._due == -math.inf
         tables = self._tables()
         begin, new, older = time.monotonic(), self._folder.checkpoint.with_suffix(".new"), self._newest
         checkpoint = BuildCheckpoint(tables, self._index, position, self.seconds(), self.n_runs)
         try:
             self._check_disk(arrays)
-            _write(new, checkpoint.to_manifest(self._identity), arrays)
+            try:
+                _write(new, checkpoint.to_manifest(self._identity), arrays)
+            except KeyboardInterrupt as error:
+                if is_last:
+                    raise
+                interrupt = error
+                self._say("interrupted: writing a last checkpoint; Ctrl-C again ends without it")
+                _write(new, checkpoint.to_manifest(self._identity), arrays)
             self._newest = checkpoint  # before it has its name: a signal may come while it gets it
             put_in_place(new, self._folder.checkpoint)
             self._has_failed = False
@@ -243,6 +254,8 @@ class BuildCheckpoints(SearchCheckpoints):
             self._newest, self._has_failed = older, True
         self._cost = time.monotonic() - begin
         self._due = begin + self._cost + self._interval()
+        if interrupt is not None:
+            raise interrupt
 
     def restore(self, arrays: Arrays) -> SearchPosition:
         """Fill the arrays of the search from the checkpoint that was found, if it is of this pattern.

@@ -47,7 +47,8 @@ def use_kernel_folder(parent: Path, name: str) -> Path:
 def _make_private(folder: Path) -> bool:
     """Make the folder, or check that it is private. Return whether it is new."""
     is_new = not folder.is_dir()
-    folder.mkdir(mode=_PRIVATE, parents=True, exist_ok=True)
+    for each in (folder.parent, folder):  # `mode` is not that of parents
+        each.mkdir(mode=_PRIVATE, parents=True, exist_ok=True)
     user = system.user_number()
     if user is None:
         return is_new

@@ -124,11 +124,11 @@ class Gate:
         token = self._settings.token
         needs_token = path.startswith("/v1/") or path == "/metrics"
         if token is not None and needs_token and method != "OPTIONS":
-            expected = f"Bearer {token}".encode()
             given = headers.get(b"authorization")
             if given is None:
                 raise TokenError("this server requires a token; send it as Authorization: Bearer TOKEN")
-            if not hmac.compare_digest(given, expected):
+            scheme, _, sent = given.partition(b" ")
+            if scheme.lower() != b"bearer" or not hmac.compare_digest(sent.strip(), token.encode()):
                 raise TokenError(
                     "this is not the token of this server; send the right one as Authorization: Bearer TOKEN"
                 )

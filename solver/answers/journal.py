@@ -1,8 +1,8 @@
 """Journals: files of records from which a run continues after a crash, a kill or Ctrl-C.
 
 Each line is a JSON object. The first one is the header, which says what the run depends on. Each of the others is a
-record, and its last member is a checksum of the text before it. Records are only appended. A damaged end, as a power
-failure leaves it, is removed; damage before other records is refused. A process locks its journal.
+record, and its last member is a checksum of the text before it. Records are only appended. A damaged last line, as a
+power failure leaves it, is removed; other damage is refused. A process locks its journal.
 """
 
 import json
@@ -174,9 +174,10 @@ class Journal:
         self._first = self._end = len(line)
         for number, record in enumerate(lines, start=2):
             if not _is_whole(record):
-                if any(map(_is_whole, lines)):
+                # Behind the last line, a power failure can leave zeros.
+                if any(line.strip(b"\0") for line in lines):
                     raise OutputError(
-                        f"{self.path} is damaged in line {number}, and there are records after it; remove the line, or "
+                        f"{self.path} is damaged in line {number}, which is not the last; remove the line, or "
                         f"{self._advice}"
                     )
                 break
@@ -190,6 +191,8 @@ class Journal:
             found = None
         if not isinstance(found, dict) or found.get("journal") != self._kind:
             self._refuse_foreign()
+        if line != json.dumps(found).encode() + b"\n":
+            raise OutputError(f"another program has rewritten {self.path}; restore it, or {self._advice}")
         wanted = self.header | {name: found.get(name) for name in self._free}
         difference = _first_difference(found, wanted)
         if difference is not None:

@@ -134,6 +134,29 @@ def test_interrupted_level_of_a_long_run_is_finished_and_kept(
     assert plan.out.read_bytes() == expected
 
 
+@pytest.mark.parametrize("n_interrupts", [1, 2])
+def test_interrupted_checkpoint_is_written(
+    plan: BuildPlan, monkeypatch: pytest.MonkeyPatch, expected: bytes, n_interrupts: int
+) -> None:
+    real, calls, said = checkpoint._write, itertools.count(1), list[str]()
+
+    def interrupted(path: Path, *content: Any) -> None:
+        if 5 <= next(calls) < 5 + n_interrupts:
+            path.write_bytes(b"a part")
+            raise KeyboardInterrupt
+        real(path, *content)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(checkpoint, "_write", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            build_database(plan, say=said.append, checkpoint_every_s=0)
+    assert said[0] == "interrupted: writing a last checkpoint; Ctrl-C again ends without it"
+    said.clear()
+    build_database(plan, say=said.append)
+    assert said == [f"{plan.out} continues from level {6 if n_interrupts == 1 else 5} of pattern 1 of 3"]
+    assert plan.out.read_bytes() == expected
+
+
 @pytest.mark.parametrize(
     ("words", "match"),
     rows("""

@@ -91,10 +91,10 @@ def mode_of(path: Path) -> int:
 def test_kernel_folder_is_private(tmp_path: Path) -> None:
     before = os.umask(0)
     try:
-        folder = use_kernel_folder(tmp_path / "kernels", OWN)
-        assert [mode_of(path) for path in (folder, folder.parent)] == [0o700, 0o700]
+        folder = use_kernel_folder(tmp_path / "cache" / "kernels", OWN)
+        assert [mode_of(path) for path in (folder, folder.parent, folder.parent.parent)] == [0o700] * 3
         folder.chmod(0o755)
-        use_kernel_folder(tmp_path / "kernels", OWN)
+        use_kernel_folder(folder.parent, OWN)
     finally:
         os.umask(before)
     assert mode_of(folder) == 0o700

@@ -116,6 +116,7 @@ GET /v1/lookup?BOARD | 200 | | | Host: [::1]:8015; Sec-Fetch-Site: same-origin
 GET /v1/lookup?BOARD | 200 | | | Host: a.b.example.com; Sec-Fetch-Site: same-origin
 GET /healthz | 200 | | | Host: 10.1.2.3:8015
 
+GET /v1/databases | 200 | | | Authorization: bearer s3cret
 GET /v1/databases | 401 | Bearer | | Authorization:
 GET /v1/databases | 401 | not the token | | Authorization: Bearer wrong
 GET /v1/databases | 401 | Bearer | | Authorization: s3cret

@@ -60,6 +60,10 @@ def test_service_unit_runs_commands_that_exist() -> None:
     service = unit("tile-pdb.service")["Service"]
     words = shlex.split(service["ExecStart"])
     check_command(words)
+    # A variable of the file of options would replace one of the same name in the unit.
+    (variable,) = re.findall(r'Environment="(\w+)=--token-file', text_of("deploy/README.md"))
+    assert f"${variable}" in words
+    assert variable not in re.findall(r"`(\w+)=--solves", text_of("deploy/README.md")) == ["OPTIONS"]
     # The server waits for 5 seconds more than the searches.
     assert float(words[words.index("--grace") + 1]) + 5 < float(service["TimeoutStopSec"])
     assert service["Environment"].startswith("TILE_PDB_CACHE=%C/" + service["CacheDirectory"])

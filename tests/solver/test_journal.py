@@ -45,7 +45,7 @@ def test_journal_cut_off_anywhere_has_the_records_before_and_goes_on(
         assert write(path, RECORDS[n_left:]) == whole
 
 
-def test_damaged_end_is_removed_and_damage_before_records_is_refused(tmp_path: Path) -> None:
+def test_damaged_last_line_is_removed_and_other_damage_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "log"
     whole = write(path, RECORDS)
     starts = [at + 1 for at, byte in enumerate(whole) if byte == ord("\n")]
@@ -57,9 +57,18 @@ def test_damaged_end_is_removed_and_damage_before_records_is_refused(tmp_path: P
         path.write_bytes(whole)
         flip(path, offset)
         damaged = path.read_bytes()
-        with pytest.raises(OutputError, match=r"log is damaged in line 3, and there are records after it; remove the"):
+        with pytest.raises(OutputError, match=r"log is damaged in line 3, which is not the last; remove the line"):
             opened(path)
         assert path.read_bytes() == damaged
+    for changed, match in (
+        (whole[: starts[-3]] + whole[starts[-3] :].replace(b"\n", b"\r\n"), "log is damaged in line 6"),
+        (whole.replace(b"\n", b"\r\n"), "another program has rewritten .*log; restore it"),
+        (whole.replace(b'": ', b'":'), "another program has rewritten"),
+    ):
+        path.write_bytes(changed)
+        with pytest.raises(OutputError, match=match):
+            opened(path)
+        assert path.read_bytes() == changed
     path.write_bytes(whole[: starts[1]] + whole[starts[2] :])
     assert found(path) == [RECORDS[0], *RECORDS[2:]]
     assert found(path, fresh=True) == []

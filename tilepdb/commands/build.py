@@ -128,13 +128,15 @@ def build(
             map(_plan_record, plans), output, columns=(*_COLUMNS, "memory_bytes", "disk_bytes"), text=_plan_text
         )
     results = _build(plans, cluster, run)
-    if not run.dry_run:
-        columns = (*_COLUMNS, "seconds", "peak_memory_bytes", "report")
-        write_records(map(_result_record, results), output, columns=columns, text=_result_text)
+    if run.dry_run:
+        list(results)
+        return
+    columns = (*_COLUMNS, "seconds", "peak_memory_bytes", "report")
+    write_records(map(_result_record, results), output, columns=columns, text=_result_text)
 
 
-def _build(plans: "list[BuildPlan]", cluster: BuildClusterOptions, run: RunOptions) -> "list[BuildResult]":
-    """Build on this machine or on a cluster. With --dry-run, only check that memory and disk suffice."""
+def _build(plans: "list[BuildPlan]", cluster: BuildClusterOptions, run: RunOptions) -> "Iterator[BuildResult]":
+    """Build on this machine or on a cluster, and yield each result. With --dry-run, only check memory and disk."""
     from pdb_build import build_database, check_plan
     from pdb_build.report import check_replaced
     from tilepdb.named_build import build_plan
@@ -152,10 +154,8 @@ def _build(plans: "list[BuildPlan]", cluster: BuildClusterOptions, run: RunOptio
             builder = partial(build_on_cluster, **on_cluster)
         for plan in plans:
             check(plan)
-        return [
-            build_plan(plan, partial(builder, fresh=run.fresh, force=run.force), log=message)
-            for plan in ([] if run.dry_run else plans)
-        ]
+        for plan in [] if run.dry_run else plans:
+            yield build_plan(plan, partial(builder, fresh=run.fresh, force=run.force), log=message)
 
 
 def _check_cluster_plan(plan: "BuildPlan", *, client: "Client", n_shards: int | None, says_how: bool) -> None:

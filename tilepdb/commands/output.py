@@ -132,16 +132,14 @@ def _csv_field(value: Any) -> Any:
 
 
 def prepare(what: str = "kernels") -> None:
-    """Set up warnings and messages before kernels are imported. `what` is what will be compiled on a new machine."""
-    import warnings
-
-    warnings.showwarning = lambda text, *_args, **_kwargs: message(f"warning: {text}")
+    """Set up messages before kernels are imported. `what` is what will be compiled on a new machine."""
     from pdb_core import jit
 
     signals = _signals()
 
     def announce() -> None:
-        message(f"compiling {what}, once; about 10 s on an idle machine ...")
+        once = ", once" if jit.keeps_compiled_kernels() else ""
+        message(f"compiling {what}{once}; about 10 s on an idle machine ...")
         with suppress(RuntimeError):  # the system starts no more threads
             Thread(target=_tell_of_late_end, args=(signals, sys.stderr), daemon=True).start()
 

@@ -4,6 +4,7 @@ import functools
 import os
 import signal
 import sys
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -53,6 +54,7 @@ def _import_libraries() -> None:
         raise MemoryLimitError(
             "the limit of the address space is too small to load NumPy and Numba; raise it (ulimit -v 400000)"
         )
+    warnings.showwarning = lambda text, *_args, **_kwargs: message(f"warning: {text}")
     from pdb_core import jit  # noqa: F401
 
 
