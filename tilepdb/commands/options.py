@@ -378,6 +378,7 @@ def _option(name: str, annotation: Any, default: Any, title: str | None = None) 
         kind, info = get_args(annotation)
         info = copy(info)
         info.rich_help_panel = title or info.rich_help_panel
+        info.readable = False  # the function that reads a file says what is wrong with it
         info.metavar = info.metavar or next((_METAVARS[of] for of in (kind, *get_args(kind)) if of in _METAVARS), None)
         annotated: Any = Annotated  # a type checker would read the next line as a type
         annotation = annotated[kind, info]
