@@ -4,17 +4,19 @@ from collections import Counter
 from collections.abc import Sequence
 from functools import partial
 from itertools import chain
-from typing import Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 from urllib.parse import parse_qsl
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter, ValidationError, WithJsonSchema
 from pydantic_core import PydanticCustomError, from_json
-from starlette.requests import Request
 
 from pdb_core.board_size import MAX_TABLE_SIDE
 from pdb_core.errors import ParameterError, RequestError, RequestTooLargeError
 from pdb_core.messages import as_typed, did_you_mean
 from solver.moves import Notation
+
+if TYPE_CHECKING:  # the client does without starlette
+    from starlette.requests import Request
 
 # No board with tables is longer.
 MAX_NUMBERS = MAX_TABLE_SIDE * MAX_TABLE_SIDE
@@ -156,7 +158,7 @@ class BatchBody(BatchQuery):
 Model = TypeVar("Model", bound=Names)
 
 
-def read_query(model: type[Model], request: Request) -> Model:
+def read_query(model: type[Model], request: "Request") -> Model:
     """Return the query of a request's URL.
 
     Raises `ParameterError` if a parameter is missing, unknown, repeated or invalid.
@@ -169,7 +171,7 @@ def read_query(model: type[Model], request: Request) -> Model:
     return _validated(model, query)
 
 
-def parse_query(request: Request) -> list[tuple[str, str]]:
+def parse_query(request: "Request") -> list[tuple[str, str]]:
     """Return the parameters of a request's URL. Raises `ParameterError` if they are too long."""
     query_string = request.scope["query_string"]
     if len(query_string) > _MOST_QUERY_BYTES:
