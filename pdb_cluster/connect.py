@@ -121,6 +121,8 @@ class RightWorkers:
         """Return the threads of each worker that runs this version, by its address. Raises `ClusterError`."""
         with while_reachable():
             present = self._client.nthreads()
+            # Another process may start at the address of one that has ended.
+            self._is_right = {address: self._is_right[address] for address in present if address in self._is_right}
             new = [address for address in present if address not in self._is_right]
             # An error on a worker is returned in place of its version.
             answers = self._client.run(program_version, workers=new, on_error="return") if new else {}

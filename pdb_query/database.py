@@ -36,6 +36,7 @@ from pdb_core.ranking import PatternIndex
 from pdb_core.schema import Header, PatternHeader
 from pdb_core.shared_tables import tiles_stood_for
 from pdb_core.symmetry import BoardMapping, mappings_between
+from pdb_core.types import BLANK
 from pdb_query.arrangement_rows import ArrangementRows, arrangement_rows
 from pdb_query.lookup import LookupTables, SumViews, lookup_tables, probe_distances, sum_views
 from pdb_query.lookup_kernels import add_up, check_boards
@@ -245,33 +246,33 @@ class Database:
     ) -> BatchProbe:
         """Look up many boards.
 
-            Parameters
-            ----------
-            boards
-                Integers of shape (m, n_cells) or (m, height, width), or a sequence of strings or arrays, such as a
-        column of a data frame.
-            goal
-                By default the goal of the database.
-            strict
-                False: give a row that is not a board h = -2 instead of raising `BoardError`.
-            n_threads
-                By default as many threads as there are cores, if there are thousands of boards.
+        Parameters
+        ----------
+        boards
+            Integers of shape (m, n_cells) or (m, height, width), or a sequence of strings or arrays, such as a column
+            of a data frame.
+        goal
+            By default the goal of the database.
+        strict
+            False: give a row that is not a board h = -2 instead of raising `BoardError`.
+        n_threads
+            By default as many threads as there are cores, if there are thousands of boards.
 
-            Returns
-            -------
-            BatchProbe
-                The distances and lower bounds. h is -1 for boards that cannot be solved.
+        Returns
+        -------
+        BatchProbe
+            The distances and lower bounds. h is -1 for boards that cannot be solved.
 
-            Raises
-            ------
-            BoardError
-                A row is not a board, or the boards have another shape or type.
-            GoalError
-                The tables cannot serve `goal`.
-            TableFileDamagedError
-                The tables have no distance for a solvable board.
-            InputError
-                The database is closed, or `n_threads` is below 1.
+        Raises
+        ------
+        BoardError
+            A row is not a board, or the boards have another shape or type.
+        GoalError
+            The tables cannot serve `goal`.
+        TableFileDamagedError
+            The tables have no distance for a solvable board.
+        InputError
+            The database is closed, or `n_threads` is below 1.
         """
         if n_threads is not None:
             n_threads = as_threads(n_threads)
@@ -313,13 +314,11 @@ class Database:
         InputError
             The database is closed.
         """
-        rows = board_rows(boards, self.size)
+        rows = board_rows(boards, self.size, strict=strict)
         verdicts = np.empty(len(rows), dtype=np.int8)
         check_boards(rows, self.views(goal).goal_cells, self.lookup_tables.dark_cells, verdicts)
         if strict and -1 in verdicts:
-            row = int(verdicts.argmin())
-            with located(f"row {row}"):
-                Board(rows[row].tolist(), self.size)
+            refuse_row(boards, int(verdicts.argmin()), self.size)
         return rows, verdicts
 
     def verify(self, progress: Callable[[int, int], None] | None = None) -> None:
@@ -354,15 +353,17 @@ def _views(header: Header, goal: Tiles, reflects: bool) -> SumViews:
     return sum_views(header.spec, header.uses, mappings, goal)
 
 
-def board_rows(boards: npt.ArrayLike, size: BoardSize) -> npt.NDArray[np.uint8]:
-    """Return boards as uint8[m, n_cells]; numbers that are on no board become 255. Raises `BoardError`.
+def board_rows(boards: npt.ArrayLike, size: BoardSize, *, strict: bool = True) -> npt.NDArray[np.uint8]:
+    """Return boards as uint8[m, n_cells]; numbers that are on no board become 255, but -1 is the blank.
+
+    Raises `BoardError`, for a text that is no board only if `strict`; otherwise its numbers become 255.
 
     Beside an array (m, n_cells), `boards` may be an array (m, height, width), or a sequence of strings or arrays, such
     as a column of a data frame.
     """
     boards = as_items(boards)
     if isinstance(boards, Sequence) and not isinstance(boards, str) and len(boards) and isinstance(boards[0], str):
-        boards = [Board(board, size) for board in boards]  # type: ignore[arg-type]  # an ArrayLike of strings is no board
+        return _rows_of_texts(boards, size, strict=strict)  # type: ignore[arg-type]  # an ArrayLike of strings is no board
     try:
         given = as_array(boards)
     except ValueError:
@@ -382,8 +383,26 @@ def board_rows(boards: npt.ArrayLike, size: BoardSize) -> npt.NDArray[np.uint8]:
         raise BoardError(f"boards have the type {given.dtype}; give integers")
     if given.dtype != np.uint8:
         # A conversion to bytes would turn 256 into 0. No board has 255.
-        given = np.where((given >= 0) & (given < 255), given, 255)
+        given = np.where(given == -1, BLANK, np.where((given >= 0) & (given < 255), given, 255))
     return np.ascontiguousarray(given, dtype=np.uint8)
+
+
+def refuse_row(boards: npt.ArrayLike, row: int, size: BoardSize) -> None:
+    """Raise `BoardError` for a row of numbers that is no board."""
+    with located(f"row {row}"):
+        Board(as_array(as_items(boards))[row], size)
+
+
+def _rows_of_texts(boards: Sequence[BoardLike], size: BoardSize, *, strict: bool) -> npt.NDArray[np.uint8]:
+    rows = np.full((len(boards), size.n_cells), 255, dtype=np.uint8)
+    for row, board in enumerate(boards):
+        try:
+            with located(f"row {row}"):
+                rows[row] = Board(board, size)
+        except BoardError:
+            if strict:
+                raise
+    return rows
 
 
 def open_database(

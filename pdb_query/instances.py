@@ -156,6 +156,8 @@ def _read_file(
     shown = as_typed(source)
     try:
         with path.open("rb") as file:
+            if path.suffix in (".npz", ".parquet"):
+                raise InstanceError(f"{shown} is no text; of datasets, boards are read only from .csv")
             if path.suffix in SUFFIXES:
                 for number, (tiles, length) in enumerate(read_board_pickle(file, shown), start=1):
                     with located(f"{shown} board {number}"):

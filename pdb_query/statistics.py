@@ -44,8 +44,8 @@ def random_board_statistics(
 
     Raises
     ------
-    TableFileDamagedError
-        The tables have no distance for a board.
+    TableFileError
+        The file is missing or cannot be used, or the tables have no distance for a board.
     InputError
         An argument is invalid, or the database is closed.
 

@@ -68,7 +68,7 @@ def about_routes(service: Service) -> Routes:
         return response
 
     routes = {
-        "/v1/databases": ApiRoute(databases, answer=DatabasesAnswer),
+        "/v1/databases": ApiRoute(databases, answer=DatabasesAnswer, statuses=[403, 503]),
         "/v1/instances": ApiRoute(sets, answer=InstanceSets),
         "/v1/instances/{name}": ApiRoute(instances, answer=Instances, statuses=[404]),
         "/healthz": ApiRoute(healthz, others=[_TEXT]),

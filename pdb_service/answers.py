@@ -6,7 +6,7 @@ library.
 """
 
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from pydantic_core import to_json
@@ -331,7 +331,7 @@ class SolveAnswer(BoardAnswer):
 class CheckAnswer(Answer):
     """What is right and wrong about a solution. Moves are numbered from 1 on."""
 
-    verdict: str
+    verdict: Literal["optimal", "too long", "illegal", "goal not reached", "too short", "unknown"]
     """`optimal`, `too long`, `illegal`, `goal not reached` (legal, but not to the goal), `too short` (of a length) or
     `unknown` (a limit was reached)"""
     length: int

@@ -9,10 +9,9 @@ import httpx
 import numpy as np
 import numpy.typing as npt
 
-from pdb_core.arguments import located
 from pdb_core.errors import BoardError, UnsolvableError
-from pdb_core.puzzle import Board, BoardLike
-from pdb_query.database import board_rows
+from pdb_core.puzzle import BoardLike
+from pdb_query.database import board_rows, refuse_row
 from pdb_query.probes import Probe
 from pdb_service.answers import CheckAnswer, DatabaseInfo, MovesAnswer, SolveAnswer
 from pdb_service.client_calls import Call, Result, ServiceCalls, SolveReport
@@ -143,12 +142,11 @@ class Client(ServiceCalls):
         GoalError
             If the tables cannot serve `goal`.
         """
-        rows = board_rows(boards, self.size)
+        rows = board_rows(boards, self.size, strict=strict)
         found = BatchMaximum(np.concatenate([self._send(call) for call in self._batches(rows, goal)]))
         bad = np.flatnonzero(found.h == -2)
         if strict and len(bad):
-            with located(f"row {bad[0]}"):
-                Board(rows[bad[0]].tolist(), self.size)
+            refuse_row(boards, int(bad[0]), self.size)
         return found
 
     def moves(

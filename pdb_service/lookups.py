@@ -74,7 +74,7 @@ def _look_up_json(service: Service, body: bytes, query: BatchQuery) -> bytes:
     boards = given.boards
     _check_number(service, len(boards))
     query = query.model_copy(update=given.model_dump(exclude={"boards"}, exclude_none=True))
-    served = _served(service, query, boards[:1])
+    served = _served(service, query, boards[:_MOST_EXPLAINED])
     slices = (boards[start : start + _SLICE_BOARDS] for start in range(0, len(boards), _SLICE_BOARDS))
     explained = iter(range(_MOST_EXPLAINED))
     items = b",".join(_look_up_slice(part, served, explained) for part in slices)
@@ -124,11 +124,17 @@ def _check_number(service: Service, n_boards: int) -> None:
         raise RequestTooLargeError(f"a batch has more than the {max_boards:,} boards allowed; send several")
 
 
-def _served(service: Service, query: BatchQuery, first: Sequence[str | list[int]]) -> Served:
-    """Return the database that a batch names, else the one for its first board."""
+def _served(service: Service, query: BatchQuery, boards: Sequence[str | list[int]]) -> Served:
+    """Return the database that a batch names, else the one for the first of these boards that can be read."""
     if query.db is not None or query.size is not None:
         size = None if query.size is None else parse_size(query.size)
         return service.databases.choose(size, query.goal, query.db)
-    if first:
-        return service.databases.place(first[0], query)[1]
+    refused: BoardError | None = None
+    for board in boards:
+        try:
+            return service.databases.place(board, query)[1]
+        except BoardError as error:
+            refused = refused or error
+    if refused is not None:
+        raise refused
     raise RequestError("the size of the boards is not known; name it with size, or name a database with db")

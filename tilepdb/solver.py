@@ -24,7 +24,8 @@ from tilepdb.standard import standard_table
 class Solver(DatabaseSolver):
     """Solver with the tables of databases: `Solver("data/663.h5")`, `Solver(database, ...)`, `Solver.standard(4)`.
 
-    It has all methods of `solver.Solver`. Use it as a context manager, or `close` it; both close the databases.
+    It has all methods of `solver.Solver`, whose parameters `goal`, `plain`, `reflects` and `device` it takes. Use it as
+    a context manager, or `close` it; both close the databases.
     """
 
     @classmethod
@@ -36,7 +37,7 @@ class Solver(DatabaseSolver):
         load
             How tables are loaded, see `open_database`.
         device
-            What searches, see the class.
+            "cpu", or "cuda" for an NVIDIA card.
 
         Raises
         ------
@@ -65,7 +66,7 @@ class Solver(DatabaseSolver):
         load
             How the table is loaded, see `open_database`.
         device
-            What searches, see the class.
+            "cpu", or "cuda" for an NVIDIA card.
 
         Raises
         ------

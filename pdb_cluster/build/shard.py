@@ -153,7 +153,8 @@ class PatternShard:
         )  # fmt: skip
 
     def start(self) -> Counts:
-        """Allocate the rows, at level 0: the goal."""
+        """Allocate the rows, at level 0: the goal. Raises `LostError`."""
+        self._check(self._n_portions > 0)
         self._search, self._n_advanced = level_search(self._part, self._spec.encoding), 0
         n_goals = int(self._part.goal is not None)
         return np.array([n_goals, n_goals, 0])

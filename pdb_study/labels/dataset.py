@@ -22,6 +22,7 @@ from pdb_core.arguments import (
     check_kind,
 )
 from pdb_core.durable_files import written_safely
+from pdb_core.errors import InputError
 from pdb_core.messages import shorten
 from pdb_core.puzzle import format_board
 from pdb_core.types import N_MOVES
@@ -36,6 +37,9 @@ from solver.solve import Device, Solver
 
 # Most characters of the command in a description, which must fit into a line of a CSV file of boards.
 _MAX_COMMAND = 1000
+# Most cells of a board that takes far less than a second.
+_SMALL_CELLS = 16
+_SMALL_CHUNK, _CARD_CHUNK, _LARGE_CHUNK = 1000, 250_000, 16
 _KIND = "checkpoint of pdb label 2"
 _ADVICE = "choose another file, or start over (fresh)"
 
@@ -46,7 +50,7 @@ def write_labels(
     databases: Database | FilePath | Sequence[Database | FilePath],
     *,
     content: Content = "moves",
-    chunk: int = 1000,
+    chunk: int | None = None,
     n_threads: int | None = None,
     device: Device = "cpu",
     command: str | None = None,
@@ -67,7 +71,8 @@ def write_labels(
     content, n_threads, report
         As in `label`.
     chunk
-        Number of boards in a chunk.
+        Number of boards in a chunk. By default 1000, with a card 250,000; of boards of more than 16 cells, which may
+        take hours, a hundredth of all, at most 16.
     device
         What searches, as in `Solver`.
     command
@@ -81,6 +86,8 @@ def write_labels(
     ------
     InputError
         The format does not exist, or an argument is invalid.
+    TableFileError
+        A file of `databases` is missing or cannot be used.
     TableMismatchError, GoalError
         A database is for boards of another size, or does not serve the goal.
     CheckpointMismatchError, BuildRunningError
@@ -100,7 +107,7 @@ def write_labels(
     check_kind(command, str | None, "command", "text, or None")
     progress = as_function(progress, "progress")
     check_functions(report=report)
-    as_count(chunk, "chunk", 1)
+    chunk = _default_chunk(source, device) if chunk is None else as_count(chunk, "chunk", 1)
     n_threads = as_threads(n_threads)
     check_format(out)
     for database in opened:
@@ -122,12 +129,23 @@ def write_labels(
             report=report,
         )
         _append(journal, labels, n_done, progress)
+        n_labelled = sum(map(len, rows.blocks()))
+        if n_labelled != source.n_boards:
+            raise InputError(
+                f"the source has {n_labelled:,} boards, but its n_boards is {source.n_boards:,}; correct it"
+            )
         description = {name: value for name, value in journal.header.items() if name != "journal"}
         with written_safely(out, is_text=False) as file:
             WRITERS[out.suffix.lower()](file, rows, json.dumps(description))
         n_unsolvable = sum(int((block["distance"] < 0).sum()) for block in rows.blocks())
         journal.remove()
     return n_unsolvable
+
+
+def _default_chunk(source: BoardSource, device: Device) -> int:
+    if source.size.n_cells > _SMALL_CELLS:
+        return max(1, min(_LARGE_CHUNK, source.n_boards // 100))
+    return _SMALL_CHUNK if device == "cpu" else _CARD_CHUNK
 
 
 def _row_type(source: BoardSource, content: Content) -> np.dtype[Any]:

@@ -11,7 +11,7 @@ from pdb_core.arguments import as_choice, as_count, as_threads, check_kind
 from pdb_core.messages import ShortRepr
 from pdb_core.puzzle import BoardLike, as_goal
 from pdb_query.database import board_rows
-from pdb_study.labels.sources import BoardSource, in_chunks
+from pdb_study.labels.sources import BoardSource, GivenBoards, in_chunks
 from solver.board_arrays import blank_moved, neighbours_by_move
 from solver.labels import optimal_actions
 from solver.progress import Report
@@ -82,8 +82,8 @@ def label(
         An argument is invalid.
     BoardError
         A row is not a board of the tables.
-    GoalError
-        The tables cannot serve the goal.
+    TableMismatchError, GoalError
+        The tables are for boards of another size, or cannot serve the goal.
     TableFileDamagedError, LimitReachedError
         As in `Solver.solve_many`.
 
@@ -97,10 +97,11 @@ def label(
     check_kind(solver, Solver, "solver", "a Solver")
     first, chunk, n_threads = as_count(first, "first"), as_count(chunk, "chunk", 1), as_threads(n_threads)
     as_choice(content, "content", get_args(Content))
-    if isinstance(source, BoardSource):
-        blocks, goal = source.blocks(first), source.goal
-    else:
-        blocks = iter([board_rows(source, solver.ida_star.engine.size)[first:]])
+    if not isinstance(source, BoardSource):
+        source = GivenBoards(solver.ida_star.engine.size, solver.goal if goal is None else goal, source)
+    solver.databases[0].check_size(source.size)
+    goal = source.goal
+    blocks = (board_rows(block, source.size) for block in source.blocks(first))
     for boards in in_chunks(blocks, chunk):
         labels = solver.label(boards, goal, n_threads=n_threads, moves=content == "moves", report=report)
         yield LabelledBoards(boards, **vars(labels))

@@ -18,7 +18,7 @@ from pdb_core.arguments import as_all, as_count, check_kind, refusal
 from pdb_core.board_size import SizeLike, as_size, check_table_size
 from pdb_core.puzzle import BoardLike, Boards, as_goal, random_boards
 from pdb_core.types import BLANK, N_MOVES
-from pdb_query.database import board_rows
+from pdb_query.database import board_rows, refuse_row
 from solver.board_arrays import neighbours_by_move
 
 # Boards per block. Another number would give other boards for the same seed.
@@ -143,12 +143,17 @@ class GivenBoards(BoardSource):
     """Boards of a file or an array. `name` is their origin in the description of the dataset.
 
     `boards` are integers of shape (m, n_cells) or (m, height, width), or a sequence of strings.
+
+    Raises `BoardError` for a row that is not a board, `GoalError` and `InputError`.
     """
 
     def __init__(self, size: SizeLike, goal: BoardLike, boards: npt.ArrayLike, name: str = "array") -> None:
         self.boards, self.name = board_rows(boards, as_size(size)), name
         check_kind(name, str, "name", "text")
         super().__init__(size, goal, len(self.boards))
+        is_wrong = (np.sort(self.boards, axis=1) != np.arange(self.size.n_cells)).any(axis=1)
+        if is_wrong.any():
+            refuse_row(boards, int(is_wrong.argmax()), self.size)
 
     def blocks(self, first: int = 0) -> Iterator[Boards]:
         yield self.boards[as_count(first, "first") :]

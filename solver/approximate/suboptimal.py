@@ -88,7 +88,7 @@ def find_suboptimal_solution(
     size
         Size of the board, if it does not follow from `board`.
     time_limit
-        Seconds; by default ``default_time_limit(size)``.
+        Seconds; by default 0.5 up to 7x7, 0.9 for 10x10, and at most 5.
     databases
         Databases that may raise the lower bound, open or as paths.
 
@@ -110,8 +110,8 @@ def find_suboptimal_solution(
         If the goal is invalid, or a database cannot serve it.
     TableMismatchError
         If a database is for another size.
-    TableFileDamagedError
-        If a database has no distance for the board.
+    TableFileError
+        If a file of `databases` is missing or cannot be used, or a database has no distance for the board.
 
     Examples
     --------

@@ -76,6 +76,11 @@ def test_row_that_is_no_board_is_named_or_marked(database: Database) -> None:
         database.probe_batch(rows)
     batch = database.probe_batch(rows, strict=False)
     assert batch.h.tolist() == [0, -1, -2, 0]
+    texts = [" ".join(map(str, row)) for row in rows]
+    assert database.probe_batch(texts, strict=False).h.tolist() == [0, -1, -2, 0]
+    with pytest.raises(BoardError, match="row 2: board '1 2 3 4 5 6 7 8 8'"):
+        database.probe_batch(texts)
+    assert database.probe_batch(np.where(np.array([GOAL]) == 0, -1, GOAL)).h.tolist() == [0]
     assert not batch.values[2].any()  # those of the goal: kernels would read outside of arrays for what is no board
 
 
@@ -83,8 +88,8 @@ def test_row_that_is_no_board_is_named_or_marked(database: Database) -> None:
 @pytest.mark.parametrize(
     ("boards", "message"),
     [
-        ([[1, 2, 3, 4, 5, 6, 7, 8, -256]], "row 0"),
-        ([[257, 2, 3, 4, 5, 6, 7, 8, 0]], "row 0"),
+        ([[1, 2, 3, 4, 5, 6, 7, 8, -256]], "row 0: .*-256 is out of range"),
+        ([[257, 2, 3, 4, 5, 6, 7, 8, 0]], "row 0: .*257 is out of range"),
         ([1, 2, 3], r"shape \(3,\)"),
         ("1 2 3 4 5 6 7 8 0", r"shape \(\); give an array of shape \(m, 9\) or a list of boards"),
         (np.zeros((2, 9)), "type float64"),

@@ -59,7 +59,8 @@ class AnswerWriter:
             self._report_unsolvable(request)
         solution = _solution_of(result)
         if solution is None:
-            nothing = dict.fromkeys(_COLUMNS[5:]) | dict.fromkeys(_NODE_COUNTS, 0) | {"seconds": 0.0, "thresholds": []}
+            nothing = dict.fromkeys(_COLUMNS[5:]) | dict.fromkeys(_NODE_COUNTS, 0)
+            nothing |= {"optimal": False, "seconds": 0.0, "thresholds": []}
             return record | {"solvable": isinstance(result, MemoryLimitError)} | nothing | self._method_fields
         is_incomplete = self._method.all_solutions and not solution.is_complete
         if solution.length is None or is_incomplete:

@@ -68,7 +68,7 @@ def check(
                     report=partial(display.show_search, request, checkpoint=Checkpoint()),
                     pool=pool,
                 )
-                found: dict[str, Any] = {"verdict": "invalid"}
+                found: dict[str, Any] = {"verdict": "invalid"} | dict.fromkeys(_FACTS)
                 try:
                     given: Any = instance.moves if moves is None else moves
                     found = vars(check_moves(request.board, given, request.goal, notation, solve))

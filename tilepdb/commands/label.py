@@ -29,8 +29,6 @@ from tilepdb.commands.progress import LabelDisplay
 if TYPE_CHECKING:
     from pdb_study.labels import BoardSource
 
-_SMALL_CELLS = 16
-_SMALL_CHUNK, _CARD_CHUNK, _LARGE_CHUNK = 1000, 250_000, 16
 _MOST_LENGTHS = 100_000
 # Of the names of files in a description.
 _MOST_CHARACTERS = 300
@@ -114,17 +112,13 @@ def label(
         # Before standard tables are built.
         check_format(dataset.out)
         databases = opened.databases_for(source.size, source.goal)
-        small_chunk = _SMALL_CHUNK if device == "cpu" else _CARD_CHUNK
-        # A large board may take hours: of a few boards, each one is kept.
-        large_chunk = max(1, min(_LARGE_CHUNK, source.n_boards // 100))
-        chunk = dataset.chunk or (small_chunk if source.size.n_cells <= _SMALL_CELLS else large_chunk)
         display = stack.enter_context(LabelDisplay(dataset.out.name, source.n_boards))
         n_unsolvable = write_labels(
             dataset.out,
             source,
             databases,
             content=content,
-            chunk=chunk,
+            chunk=dataset.chunk,
             n_threads=threads,
             device=device,
             command=shlex.join(["pdb", *sys.argv[1:]]),

@@ -24,7 +24,7 @@ def query(boards: BoardOptions, tables: TableOptions, output: FormatOption = "te
     Print the distance of each pattern and their sum, for each symmetry, and the maximum of the sums.
     """
     prepare("lookups in tables")
-    columns = ("id", "size", "board", "goal", "solvable", "h", "sums", "values")
+    columns = ("id", "size", "board", "goal", "solvable", "h", "sums", "values", "costs", "symmetries", "files")
     verdicts = set()
     with OpenDatabases(tables) as databases:
 

@@ -127,7 +127,7 @@ def _answer_boards(
         writer = AnswerWriter(method, names=boards.names, has_log=output.log is not None)
         hooks = Hooks()
         if output.log is not None:
-            log = stack.enter_context(_opened_log(output.log, method.logged(databases)))
+            log = stack.enter_context(_opened_log(output.log, method.logged(databases), cluster.scheduler is not None))
             hooks = Hooks(log.known, log.add, log.checkpoint)
         display: ClusterDisplay | SearchDisplay
         source: AnswerSource
@@ -172,14 +172,15 @@ def _answers(
 
 
 @contextmanager
-def _opened_log(path: Path, method: dict[str, Any]) -> "Iterator[AnswerLog]":
+def _opened_log(path: Path, method: dict[str, Any], on_cluster: bool) -> "Iterator[AnswerLog]":
     """Open the log of a command, and report what it has."""
     from solver.answers.log import AnswerLog
 
     with AnswerLog(path, method) as log:
         counts = {"finished": log.n_solved, "unfinished": log.n_unfinished}
         if found := " and ".join(plural(n, f"{kind} board") for kind, n in counts.items() if n):
-            message(f"{found} in {path}")
+            again = "; a cluster begins unfinished boards again" if on_cluster and log.n_unfinished else ""
+            message(f"{found} in {path}{again}")
         yield log
 
 

@@ -4,7 +4,7 @@ import errno
 import json
 import os
 import tracemalloc
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterator
 from itertools import permutations
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,7 @@ from pdb_core.errors import CheckpointMismatchError, DiskFullError, InputError
 from pdb_core.puzzle import Board, blank_last, parse_goal
 from pdb_query import Database, read_instances
 from pdb_study.labels import BoardSource, GivenBoards, RandomBoards, RandomWalks, write_labels
+from pdb_study.labels.dataset import _default_chunk
 from pdb_study.labels.formats import WRITERS, Rows
 from pdb_study.labels.labelling import Content
 from pdb_study.labels.sources import Shard
@@ -215,6 +216,42 @@ def test_shards_are_every_nth_board() -> None:
         for first in (0, 1, 400):
             assert np.array_equal(np.concatenate([*shard.blocks(first), boards[:0]]), boards[number - 1 :: 3][first:])
         assert shard.n_boards == len(boards[number - 1 :: 3])
+
+
+class Short(BoardSource):
+    """A source of the boards of another one, with a wrong number."""
+
+    def __init__(self, source: BoardSource, n_boards: int) -> None:
+        super().__init__(source.size, source.goal, n_boards)
+        self.source = source
+
+    def blocks(self, first: int = 0) -> Iterator[npt.NDArray[np.uint8]]:
+        return (block.reshape(-1, 2, 3) for block in self.source.blocks(first))
+
+    def describe(self) -> dict[str, Any]:
+        return {"kind": "short"}
+
+
+@pytest.mark.parametrize("n_boards", [9, 11])
+def test_source_with_a_wrong_number_of_boards_is_refused_and_its_labels_kept(
+    tmp_path: Path, database: Database, n_boards: int
+) -> None:
+    out = tmp_path / "a.npz"
+    source = RandomBoards(SIZE, n_boards=10)
+    with pytest.raises(InputError, match=f"the source has 10 boards, but its n_boards is {n_boards}"):
+        write_labels(out, Short(source, n_boards), [database])
+    assert not out.exists()
+    assert out.with_name("a.npz.partial").exists()
+    write_labels(out, Short(source, 10), [database], fresh=True)
+    with np.load(out) as arrays:
+        assert np.array_equal(arrays["board"], next(source.blocks()))
+
+
+def test_chunks_of_large_boards_are_a_hundredth_of_all() -> None:
+    assert [
+        _default_chunk(RandomBoards(size, n_boards=n), device)
+        for size, n, device in (("4x4", 10, "cpu"), ("4x4", 10, "cuda"), ("5x5", 10, "cpu"), ("5x5", 1000, "cuda"))
+    ] == [1000, 250_000, 1, 10]
 
 
 def test_missing_package_is_reported_before_the_search(

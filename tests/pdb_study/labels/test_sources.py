@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from pdb_core.board_size import BoardSize
-from pdb_core.puzzle import blank_last, snail
+from pdb_core.errors import BoardError
+from pdb_core.puzzle import blank_last, random_boards, snail
 from pdb_study.labels import BoardSource, GivenBoards, RandomBoards, RandomWalks
 from pdb_study.labels.sources import BLOCK
 from tests.naive.boards_and_tables import naive_distances
@@ -44,6 +45,13 @@ def test_other_given_boards_have_another_description() -> None:
     boards = np.array([blank_last(S3)], dtype=np.uint8)
     one, two = (GivenBoards(S3, blank_last(S3), array).describe() for array in (boards, boards[:, ::-1]))
     assert one != two
+
+
+def test_row_that_is_no_board_is_named_before_anything_is_searched() -> None:
+    boards = random_boards("3x3", "blank-last", 3000, 1).astype(np.int64)
+    boards[2500, 4] = -7
+    with pytest.raises(BoardError, match=r"row 2500: board .* -7 is out of range"):
+        GivenBoards("3x3", "blank-last", boards)
 
 
 def test_distinct_boards_keep_their_order_and_name_their_origin() -> None:
