@@ -37,7 +37,7 @@ from solver.solve import Device, Solver
 
 # Most characters of the command in a description, which must fit into a line of a CSV file of boards.
 _MAX_COMMAND = 1000
-# Most cells of a board that takes far less than a second.
+# Boards of up to so many cells take far less than a second.
 _SMALL_CELLS = 16
 _SMALL_CHUNK, _CARD_CHUNK, _LARGE_CHUNK = 1000, 250_000, 16
 _KIND = "checkpoint of pdb label 2"
@@ -128,8 +128,7 @@ def write_labels(
             n_threads=n_threads,
             report=report,
         )
-        _append(journal, labels, n_done, progress)
-        n_labelled = sum(map(len, rows.blocks()))
+        n_labelled = _append(journal, labels, n_done, progress)
         if n_labelled != source.n_boards:
             raise InputError(
                 f"the source has {n_labelled:,} boards, but its n_boards is {source.n_boards:,}; correct it"
@@ -165,8 +164,8 @@ def _blocks(journal: Journal, row_type: np.dtype[Any]) -> Iterator[npt.NDArray[A
         yield block
 
 
-def _append(journal: Journal, labels: Iterator[LabelledBoards], n_done: int, progress: Callable[[int], None]) -> None:
-    """Append labels to a journal."""
+def _append(journal: Journal, labels: Iterator[LabelledBoards], n_done: int, progress: Callable[[int], None]) -> int:
+    """Append labels to a journal. Return the number of boards that it has then."""
     progress(n_done)
     for labelled in labels:
         content = io.BytesIO()
@@ -174,6 +173,7 @@ def _append(journal: Journal, labels: Iterator[LabelledBoards], n_done: int, pro
         journal.append({"chunk": base64.b64encode(content.getvalue()).decode()})
         n_done += len(labelled.boards)
         progress(n_done)
+    return n_done
 
 
 def describe(
