@@ -363,7 +363,7 @@ def board_rows(boards: npt.ArrayLike, size: BoardSize, *, strict: bool = True) -
     """
     boards = as_items(boards)
     if isinstance(boards, Sequence) and not isinstance(boards, str) and len(boards) and isinstance(boards[0], str):
-        return _rows_of_texts(boards, size, strict=strict)  # type: ignore[arg-type]  # an ArrayLike of strings is no board
+        return rows_of_boards(boards, size, strict=strict)  # type: ignore[arg-type]  # an ArrayLike of strings is no board
     try:
         given = as_array(boards)
     except ValueError:
@@ -393,15 +393,15 @@ def refuse_row(boards: npt.ArrayLike, row: int, size: BoardSize) -> None:
         Board(as_array(as_items(boards))[row], size)
 
 
-def _rows_of_texts(boards: Sequence[BoardLike], size: BoardSize, *, strict: bool) -> npt.NDArray[np.uint8]:
+def rows_of_boards(boards: Sequence[BoardLike], size: BoardSize, *, strict: bool) -> npt.NDArray[np.uint8]:
+    """Return boards that are read one by one, as `board_rows` does."""
     rows = np.full((len(boards), size.n_cells), 255, dtype=np.uint8)
     for row, board in enumerate(boards):
         try:
-            with located(f"row {row}"):
-                rows[row] = Board(board, size)
-        except BoardError:
+            rows[row] = Board(board, size)
+        except BoardError as error:
             if strict:
-                raise
+                raise BoardError(f"row {row}: {error}") from None
     return rows
 
 

@@ -4,7 +4,6 @@ In a batch, an invalid board has a problem at its position in the answer; boards
 """
 
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from functools import partial
 
 import numpy as np
@@ -15,6 +14,7 @@ from pdb_core.board_size import parse_size
 from pdb_core.errors import BoardError, MediaTypeError, RequestError, RequestTooLargeError
 from pdb_core.messages import as_typed
 from pdb_core.puzzle import Board
+from pdb_query.database import rows_of_boards
 from pdb_query.probes import Probe
 from pdb_service.answers import BINARY, JSON, BatchAnswer, BatchItem, LookupAnswer
 from pdb_service.openapi import TABLE_STATUSES, ApiRoute, Routes
@@ -28,7 +28,6 @@ from pdb_service.together import Together
 _MOST_EXPLAINED = 100
 # Boards that are written as JSON at a time: other requests run between two slices.
 _SLICE_BOARDS = 4096
-_NO_BOARD = 255
 
 
 def lookup_routes(service: Service) -> Routes:
@@ -88,11 +87,7 @@ def _look_up_slice(boards: Sequence[str | list[int]], served: Served, explained:
     try:
         found = probe(np.asarray(boards))
     except (BoardError, ValueError):  # texts, or lists of other lengths
-        rows = np.full((len(boards), served.size.n_cells), _NO_BOARD, dtype=np.uint8)
-        for row, board in enumerate(boards):
-            with suppress(BoardError):
-                rows[row] = Board(board, served.size)
-        found = probe(rows)
+        found = probe(rows_of_boards(boards, served.size, strict=False))
     unexplained = problem(BoardError(f"not a {served.size} board"))
     problems = dict.fromkeys(np.flatnonzero(found.h == -2).tolist(), unexplained)
     for row, _ in zip(problems, explained, strict=False):
