@@ -3,7 +3,7 @@
 import sys
 import urllib.request
 
-# Podman passes the proxies of its own environment into containers.
+# Not through a proxy: podman passes its own settings of proxies into containers.
 direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 try:
     direct.open("http://127.0.0.1:8015/readyz", timeout=4).close()

@@ -182,7 +182,7 @@ def _next_board(
 
 
 def _check_numbers(words: Words, following: Words) -> None:
-    """Raise `BoardError` for the line of a board that has its number in front, or a length behind."""
+    """Raise `BoardError` if a line is a board with one number more: its own in front, or a length behind."""
     if _is_numbering(words) or (following and not _repeats(following, words)):
         return
     for where, others in (("first", words[1:]), ("last", words[:-1])):
