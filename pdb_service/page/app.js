@@ -72,6 +72,7 @@ const panel = positionPanel({
 
 /** Another position, or database: what was found of the one before is no longer shown. `isStep`: Back returns to it. */
 function setPosition({ line: newLine = line, isStep = true, ...changes }) {
+  if (isStep) writeAddress(forAddress());
   flushAddress();
   Object.assign(position, changes);
   if ("goal" in changes) distances.clear();
@@ -82,6 +83,7 @@ function setPosition({ line: newLine = line, isStep = true, ...changes }) {
   if ("size" in changes || "db" in changes) showDatabases();
   showLine();
   if (!isStep) return;
+  writeAddress(forAddress());
   flushAddress(true);
   play.show();
 }
@@ -141,7 +143,7 @@ const namesOf = (board) => ({
 
 function forAddress() {
   const { size, goal, db } = position;
-  const isDefault = sameBoard(goal, goalFor(size));
+  const isDefault = databases && sameBoard(goal, goalFor(size)); // the service says which goal is the default
   return { line, size, db, goalText: isDefault ? "" : (goalName(goal, size) ?? formatBoard(goal, size, ",")) };
 }
 

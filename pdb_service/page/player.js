@@ -2,7 +2,7 @@
 
 import { directionOf } from "./board.js";
 import { byId, make, setText } from "./elements.js";
-import { nStepsBack } from "./share.js";
+import { flushAddress, nStepsBack } from "./share.js";
 
 const MOVES_PER_S = [1, 2, 4, 8, 16, 32];
 const GLIDE_MS = 160;
@@ -36,6 +36,7 @@ export function player({ goTo, rejoin, glide }) {
   /** Before the line are the positions of the history. */
   function stepBy(by) {
     if (at + by >= 0 || !nStepsBack()) return go(at + by);
+    flushAddress(); // an address that is written while the browser goes back keeps it where it is
     history.back();
     return true;
   }

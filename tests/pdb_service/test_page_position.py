@@ -4,7 +4,7 @@ import re
 import shlex
 from pathlib import Path
 
-from playwright.sync_api import Browser, expect
+from playwright.sync_api import Browser, Route, expect
 
 from pdb_core.puzzle import Board, format_board, is_solvable, parse_goal, random_boards
 from pdb_query import read_instances
@@ -102,6 +102,7 @@ def test_wrong_link_is_told_and_changes_nothing(visit: Visit) -> None:
 
 def test_shuffle_goal_and_paste_are_undone_by_undo_and_by_back(visit: Visit) -> None:
     visit.open(NEAR_ADDRESS)
+    visit.shows("#h", "2")
     visit.tile(7).click()
     visit.click("#shuffle")
     visit.has_address("#board=(?!1,2,3/4,5,6/0,7,8)")
@@ -118,6 +119,42 @@ def test_shuffle_goal_and_paste_are_undone_by_undo_and_by_back(visit: Visit) -> 
     visit.click("#undo")
     visit.expect_board(NEAR)
     expect(visit.at("#undo")).to_be_disabled()
+
+
+def test_positions_before_the_service_has_answered_are_undone_too(visit: Visit) -> None:
+    held: list[Route] = []
+    visit.page.route("**/v1/databases", lambda route: held.append(route))
+    visit.open()
+    visit.counts(".tile", 15)
+    first = visit.at("#text").input_value()
+    for board, cells in (("1 2 3/4 5 6/0 7 8", NEAR), (BOARD, HARDEST_8)):
+        visit.type_board(board)
+        visit.expect_board(cells)
+    for route in held:
+        route.continue_()
+    visit.shows("#h", re.compile(r"^\d+$"))
+    visit.click("#undo")
+    visit.expect_board(NEAR)
+    visit.click("#undo")
+    visit.has_value("#text", first)
+
+
+def test_undo_goes_back_while_the_address_of_a_step_still_waits(visit: Visit) -> None:
+    visit.open(NEAR_ADDRESS)
+    visit.shows("#h", "2")
+    visit.type_board(BOARD)
+    visit.expect_board(HARDEST_8)
+    visit.tile(5).click()
+    visit.has_address("&step=1")
+    # Undone twice at once, on a machine so slow that the address would be written before the browser has gone back.
+    visit.page.evaluate("""
+        const undo = document.getElementById("undo");
+        undo.click();
+        undo.click();
+        for (const start = performance.now(); performance.now() - start < 400; );
+    """)
+    visit.expect_board(NEAR)
+    visit.has_address(f"{NEAR_ADDRESS}$")
 
 
 def test_instance_sets_are_chosen_and_keep_their_goals(visit: Visit) -> None:
