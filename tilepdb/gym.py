@@ -14,7 +14,7 @@ from pdb_core.messages import how_to_install
 from pdb_core.puzzle import Board
 from pdb_core.types import BLANK, N_MOVES
 from pdb_study.labels import RandomWalks
-from pdb_study.labels.sources import MAX_WALK
+from pdb_study.labels.sources import BLOCK, MAX_WALK
 from solver.board_arrays import neighbours_by_move
 from solver.solution import check_solvable
 from solver.solve import Solver as DatabaseSolver
@@ -71,6 +71,7 @@ class SlidingTiles(gymnasium.Env[Observation, np.int64]):
         self.max_walk = as_count(max_walk, "max_walk", 1, MAX_WALK)
         self.render_mode = None if render_mode is None else as_choice(render_mode, "render_mode", ["ansi"])
         self.board = self.goal = self.solver.goal
+        self._walked: list[Observation] = []  # the last boards of random walks, which are made by the block
         self._cells = neighbours_by_move(self.goal.size)
         n_cells = self.goal.size.n_cells
         self.observation_space = gymnasium.spaces.Box(0, n_cells - 1, (n_cells,), dtype=np.uint8)
@@ -86,10 +87,14 @@ class SlidingTiles(gymnasium.Env[Observation, np.int64]):
             self.board = Board(options["board"], size)
             check_solvable(self.board, self.goal, size)
             return self._state()
+        if seed is not None:
+            self._walked.clear()
         while self.board == self.goal:
-            length, walk_seed = self.np_random.integers(1, [self.max_walk + 1, 1 << 32]).tolist()
-            (boards,) = RandomWalks(size, self.goal, 1, walk_seed, length).blocks()
-            self.board = Board(boards[0], size)
+            if not self._walked:
+                *lengths, walk_seed = self.np_random.integers(1, [self.max_walk + 1] * BLOCK + [1 << 32]).tolist()
+                (boards,) = RandomWalks(size, self.goal, BLOCK, walk_seed, lengths).blocks()
+                self._walked.extend(boards)
+            self.board = Board(self._walked.pop(), size)
         return self._state()
 
     def step(self, action: np.int64) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
