@@ -25,6 +25,7 @@ _COLUMNS = (
     "expanded", "seconds", "thresholds", "algorithm", "heuristic", "suboptimality_bound", "reopened", "peak_open",
     "gap", "blank_directions", "tile_directions",
 )  # fmt: skip
+_ALL_COLUMNS = ("solutions", "all_solutions")  # of --all
 # Of the rates that are shown, in million nodes a second.
 _LEAST_RATE = 0.05
 _NODE_COUNTS = ("generated", "expanded", "reopened", "peak_open")
@@ -40,6 +41,7 @@ class AnswerWriter:
         """With `has_log`, answers may be those of earlier runs, so there is no rate of this run."""
         self._method_fields = {"algorithm": method.algorithm, "heuristic": method.heuristic}
         self._method, self._names, self._has_log = method, names, has_log
+        self._columns = (*_COLUMNS, *(_ALL_COLUMNS if method.all_solutions else ()))
         self._word: Callable[[int], str] = str if names is None else names.word
         self._start = clock()
         self._n_boards = self._n_solved = self._generated = self._n_published = self._n_longer = 0
@@ -59,7 +61,7 @@ class AnswerWriter:
             self._report_unsolvable(request)
         solution = _solution_of(result)
         if solution is None:
-            nothing = dict.fromkeys(_COLUMNS[5:]) | dict.fromkeys(_NODE_COUNTS, 0)
+            nothing = dict.fromkeys(self._columns[5:]) | dict.fromkeys(_NODE_COUNTS, 0)
             nothing |= {"optimal": False, "seconds": 0.0, "thresholds": []}
             return record | {"solvable": isinstance(result, MemoryLimitError)} | nothing | self._method_fields
         is_incomplete = self._method.all_solutions and not solution.is_complete
@@ -75,7 +77,7 @@ class AnswerWriter:
             message(str(error))
             self._remember(error)
         if self._method.all_solutions:
-            record |= {"solutions": solution.n_solutions, "all_solutions": solution.is_complete}
+            record |= dict(zip(_ALL_COLUMNS, (solution.n_solutions, solution.is_complete), strict=True))
         found = {name: getattr(solution, name) for name in _COLUMNS[5:-2] if name not in self._method_fields}
         found |= {f"{of}_directions": solution.directions(of) for of in ("blank", "tile")}
         found["seconds"] = round(solution.seconds, 6)
@@ -116,7 +118,7 @@ class AnswerWriter:
             if self._names is not None:
                 records = map(self._names.named, records)
             text = partial(_text, options.notation) if options.out is None else lambda _: iter(())
-            write_records(records, options.output, columns=_COLUMNS, text=text)
+            write_records(records, options.output, columns=self._columns, text=text)
         if options.out is not None:
             message(f"{options.out} written")
 

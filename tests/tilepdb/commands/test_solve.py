@@ -119,6 +119,8 @@ def test_all_solutions_are_counted_and_listed() -> None:
     assert answer["all_solutions"] is True
     assert tuple(answer["moves"]) in solutions
     assert pdb(*command, NEAR).stdout.startswith("1: 1 move, optimal, the only one; ")
+    rows = csv.DictReader(pdb(*command, "--format", "csv", BOARD, UNSOLVABLE, code=3).stdout.splitlines())
+    assert [(row["solutions"], row["all_solutions"]) for row in rows] == [(str(answer["solutions"]), "true"), ("", "")]
 
 
 def test_log_continues_a_count_that_a_limit_ended(tmp_path: Path) -> None:
