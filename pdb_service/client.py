@@ -1,5 +1,6 @@
 """Python clients of `pdb serve`, with the names of `Database` and `Solver`. They need the extra `client`."""
 
+import os
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from functools import wraps
@@ -71,12 +72,15 @@ class Client(ServiceCalls):
     """
 
     def _open(self) -> None:
-        self._http = httpx.Client(**self._options)
+        self._connect()
         try:
             self._choose(self._send(self._databases()))
         except BaseException:
             self.close()
             raise
+
+    def _connect(self) -> None:
+        self._http, self._process_id = httpx.Client(**self._options), os.getpid()
 
     def __enter__(self) -> "Client":
         return self
@@ -205,6 +209,8 @@ class Client(ServiceCalls):
         return self._send(self._check(board, moves, goal, notation=notation, time_limit=time_limit))
 
     def _send(self, call: Call[Result]) -> Result:
+        if os.getpid() != self._process_id:  # in a forked process: answers on shared connections would cross
+            self._connect()
         received = bytearray()
         with self._sending(call) as arguments, self._http.stream(**arguments) as response:
             for part in response.iter_bytes():

@@ -92,6 +92,8 @@ class Gate:
                 raise HTTPException(405, headers={"Allow": allowed})
             response = await methods[method].endpoint(Request(scope, exchange.receive))
             await response(scope, exchange.receive, exchange.send)
+            if not exchange.is_sent:
+                exchange.status = CLIENT_GONE
         except ClientDisconnect:
             # Or the body is malformed: the server does not tell these apart.
             found = problem(RequestError("the body of the request is incomplete or malformed"))
@@ -175,6 +177,7 @@ class _Exchange:
     n_held_bytes: int = 0
     n_body_bytes: int = 0
     is_received: bool = False
+    is_sent: bool = False
     deadline: float | None = None
 
     def _hold(self, n_bytes: int) -> None:
@@ -209,6 +212,8 @@ class _Exchange:
             headers = message["headers"]
             headers.append((b"x-request-id", self.request_id.encode()))
             headers += [header for header in _HEADERS if all(header[0] != name for name, _ in headers)]
+        elif not message.get("more_body", False):
+            self.is_sent = True
         body = message.get("body", b"")
         if len(body) <= _PIECE_BYTES:
             await self.send_part(message)

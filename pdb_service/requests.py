@@ -185,7 +185,7 @@ def read_json(model: type[Model], body: bytes, max_boards: int = 1) -> Model:
     Raises `RequestError` if it is no JSON, `RequestTooLargeError` if it has too many lists, texts or numbers, and
     `ParameterError` if a field is missing, unknown or invalid.
     """
-    _check_shape(body, max_boards)
+    _check_shape(body, max_boards, has_moves="moves" in model.model_fields)
     try:
         given = from_json(body)
     except ValueError as error:
@@ -209,8 +209,8 @@ def _are_lists_of_integers(boards: Any) -> bool:
     )
 
 
-def _check_shape(body: bytes, max_boards: int) -> None:
-    """Refuse a body before it is parsed: empty lists take 30 times the memory of their text."""
+def _check_shape(body: bytes, max_boards: int, *, has_moves: bool) -> None:
+    """Refuse a body before it is parsed: empty lists take 30 times the memory of their text. Lists of moves are long."""
     # pydantic keeps an error for each unknown field: those of a large body would take many times its memory.
     if body.count(b":") > _MOST_COLONS:
         raise ParameterError("the body has too many fields; /openapi.json lists those that are known")
@@ -219,7 +219,7 @@ def _check_shape(body: bytes, max_boards: int) -> None:
         raise RequestTooLargeError(
             f"the body has too many lists or texts, or nulls; the most boards without rows are {max_boards:,}"
         )
-    if body.count(b",") > n_lists_and_texts * (MAX_NUMBERS + 1):
+    if not has_moves and body.count(b",") > n_lists_and_texts * (MAX_NUMBERS + 1):
         raise RequestTooLargeError(f"the body has lists of more than {MAX_NUMBERS} numbers, the most of a board")
     if len(body) > _MANY_NUMBERS_BYTES and body.count(b"-") + body.translate(_ZEROS).count(b"000") > max_boards:
         raise RequestTooLargeError("the body has more than one number for each board that no board has, such as 100")

@@ -4,6 +4,12 @@ import { parseSize } from "./board.js";
 
 export const BASE = new URL("../", import.meta.url);
 const TOKEN_KEY = "tile-pdb token";
+let token = null;
+try {
+  token = sessionStorage.getItem(TOKEN_KEY);
+} catch {
+  // Storage is disabled: the token lasts until the page is closed.
+}
 let askForToken = async () => null;
 
 /** What went wrong, in words that can be shown. `status` is 0 where no answer came. */
@@ -19,7 +25,7 @@ export function onTokenWanted(ask) {
   askForToken = ask;
 }
 
-export const hasToken = () => sessionStorage.getItem(TOKEN_KEY) !== null;
+export const hasToken = () => token !== null;
 export const isAbort = (error) => error instanceof DOMException && error.name === "AbortError";
 
 export const withNames = (path, names) => {
@@ -71,8 +77,8 @@ async function json(url, options = {}) {
 }
 
 async function send(url, options, refused = false) {
-  const token = sessionStorage.getItem(TOKEN_KEY);
-  const headers = { ...options.headers, ...(token ? { Authorization: `Bearer ${token}` } : {}) };
+  const sent = token;
+  const headers = { ...options.headers, ...(sent ? { Authorization: `Bearer ${sent}` } : {}) };
   let response;
   try {
     response = await fetch(url, { ...options, headers });
@@ -82,7 +88,7 @@ async function send(url, options, refused = false) {
   }
   if (response.ok) return response;
   const problem = await problemOf(response);
-  if (response.status === 401 && (await newToken(token, refused))) return send(url, options, true);
+  if (response.status === 401 && (await newToken(sent, refused))) return send(url, options, true);
   throw problem;
 }
 
@@ -90,11 +96,20 @@ async function send(url, options, refused = false) {
 let asking = null;
 
 async function newToken(refusedToken, refused) {
-  if (sessionStorage.getItem(TOKEN_KEY) !== refusedToken) return true;
+  if (token !== refusedToken) return true;
   asking ??= askForToken(refused || refusedToken !== null).finally(() => (asking = null));
-  const token = await asking;
-  if (token) sessionStorage.setItem(TOKEN_KEY, token);
-  return Boolean(token);
+  const given = await asking;
+  if (given) keepToken(given);
+  return Boolean(given);
+}
+
+function keepToken(given) {
+  token = given;
+  try {
+    sessionStorage.setItem(TOKEN_KEY, token);
+  } catch {
+    // Storage is disabled.
+  }
 }
 
 async function problemOf(response) {

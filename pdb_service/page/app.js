@@ -64,7 +64,7 @@ const play = player({ goTo: goToStep, rejoin, glide: (ms) => view.root.style.set
 const panel = positionPanel({
   say,
   size: (size) => start(size, true),
-  goal: (goal) => setPosition({ goal, line: newLine(shown(line)) }),
+  goal: (goal) => sameBoard(goal, position.goal) || setPosition({ goal, line: newLine(shown(line)) }),
   position: takePosition,
 });
 
@@ -72,8 +72,11 @@ const panel = positionPanel({
 
 /** Another position, or database: what was found of the one before is no longer shown. `isStep`: Back returns to it. */
 function setPosition({ line: newLine = line, isStep = true, ...changes }) {
-  if (isStep) writeAddress(forAddress());
-  flushAddress();
+  if (isStep) {
+    writeAddress(forAddress());
+    flushAddress();
+  }
+  play.pause();
   Object.assign(position, changes);
   if ("goal" in changes) distances.clear();
   if ("size" in changes) usedDb = "";
@@ -102,7 +105,7 @@ function show() {
   isChecked = false;
   view.show(board, size);
   view.light(null);
-  panel.show({ ...position, board });
+  panel.show({ ...position, board, start: line.boards[0] });
   if (databases) writeAddress(forAddress()); // before, the first board may be of a size that is not served
   showUnsolvable(isSolvable(board, goal, size) ? null : "");
   view.root.classList.toggle("at-goal", sameBoard(board, goal));
@@ -150,12 +153,8 @@ function forAddress() {
 // -- lower bound and analysis ---------------------------------------------------------------------------------------
 
 function ask() {
-  const [board, size] = [shown(line), sizeText(position.size)];
+  const board = shown(line);
   if (!databases) return; // `connect` asks
-  if (!databases.some((its) => its.size === size)) {
-    failed(new api.Problem(404, "No tables", `This server has no tables for ${size} boards, so it cannot analyse or solve them.`));
-    return;
-  }
   bound.wait();
   bounds.ask(namesOf(board));
   if (view.root.classList.contains("unsolvable")) {
@@ -209,12 +208,14 @@ function failed(problem) {
   for (const its of [bound, analysis]) its.clear();
   canAnswer = false;
   allowSolve();
-  const isUntabled = problem.title === "No tables" || String(problem.type).endsWith(":GoalError");
+  const isSizeMissing = /:UnknownDatabaseError$/.test(problem.type);
+  const isUntabled = isSizeMissing || /:GoalError$/.test(problem.type);
+  const missing = isSizeMissing ? `This server has no tables for ${sizeText(position.size)} boards.` : problem.message;
   const isPassing = problem.status === 0 || problem.status === 503;
   const wait = problem.retryAfterS ?? RETRY_S;
   clearTimeout(retry);
   if (isPassing) retry = setTimeout(connect, 1000 * wait);
-  showNotice(byId("problem"), isUntabled ? `${problem.message} Start a server that has them (add the --db and --size of this one):` : `${problemText(problem)}${isPassing ? ` This page tries again every ${wait} s.` : ""}`, isUntabled ? null : connect);
+  showNotice(byId("problem"), isUntabled ? `${missing} Start a server that has them (add the --db and --size of this one):` : `${problemText(problem)}${isPassing ? ` This page tries again every ${wait} s.` : ""}`, isUntabled ? null : connect);
   byId("remedy").hidden = !isUntabled;
   setText(byId("command"), commandFor(position));
 }
@@ -229,7 +230,7 @@ function slideCell(cell) {
   const before = line;
   for (const tile of tiles) line = withMove(line, tile, position.size);
   if (hasSolution(before) && !hasSolution(line)) left = before;
-  if (solver.isSearching() || !(left || hasSolution(line))) solver.clear(); // what it said was of another board
+  if (!solver.hasFound() || !(left || hasSolution(line))) solver.clear(); // what it said was of another board
   say("");
   read(`${tiles.join(", ")} moved.`);
   if (line.boards === before.boards) goToStep(line.step);
@@ -238,7 +239,7 @@ function slideCell(cell) {
 }
 
 function goToStep(step) {
-  if (solver.isSearching()) solver.clear();
+  if (!solver.hasFound()) solver.clear();
   line = { ...line, step };
   say("");
   play.showStep(step);
@@ -247,13 +248,15 @@ function goToStep(step) {
 }
 
 function rejoin() {
+  play.pause();
+  if (!solver.hasFound()) solver.clear();
   [line, left] = [left, null];
   say("");
   showLine();
 }
 
 async function shuffle() {
-  const { size, goal, db } = position;
+  const [{ size, goal, db }, before] = [position, line];
   const level = byId("level").value;
   const nMoves = { easy: 1, medium: 2 }[level] * nCells(size);
   let board = nMoves ? nearBoard(goal, size, nMoves) : randomBoard(goal, size);
@@ -267,7 +270,7 @@ async function shuffle() {
     } catch (problem) {
       return failed(problem);
     }
-    if (size !== position.size || goal !== position.goal || db !== position.db) return undefined;
+    if (line !== before || db !== position.db) return undefined;
   }
   return setPosition({ line: newLine(board) });
 }
@@ -334,7 +337,7 @@ async function showChart() {
   try {
     const { goal, db } = namesOf(own[0]);
     const answer = await api.lookupBatch({ boards: own.map((board) => formatBoard(board, position.size)), goal, db });
-    if (line.boards === own) curve.showH(answer.answers.map(({ h }) => h));
+    if (line.boards === own && db === position.db) curve.showH(answer.answers.map(({ h }) => h));
   } catch {
     // The chart has no h; the moves are shown.
   }
@@ -382,7 +385,7 @@ async function connect() {
 // -- start ------------------------------------------------------------------------------------------------------------
 
 function takeAddress() {
-  if (!location.hash.includes("=")) return false; // such as #board, of the link to it
+  if (!location.hash.includes("=")) return false;
   const address = readAddress();
   wrongLink = "";
   const wrong = (why) => {
@@ -443,6 +446,10 @@ byId("to-goal").addEventListener("click", () => setPosition({ line: newLine([...
 byId("swap").addEventListener("click", () => setPosition({ line: newLine(swapTwoTiles(shown(line))) }));
 byId("database").addEventListener("change", () => setPosition({ db: byId("database").value }));
 byId("help").addEventListener("click", () => byId("help-dialog").showModal());
+byId("skip").addEventListener("click", (event) => {
+  event.preventDefault(); // the address is that of the position
+  view.root.focus();
+});
 byId("copies").addEventListener("click", ({ target }) => target.value in COPIES && copy(COPIES[target.value](), target));
 byId("copy-command").addEventListener("click", ({ target }) => copy(byId("command").textContent, target));
 addEventListener("hashchange", takeAddress);

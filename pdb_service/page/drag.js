@@ -36,6 +36,7 @@ export function dragTiles(view, slideCell) {
 
   root.addEventListener("pointermove", (event) => {
     if (!drag || event.pointerId !== drag.pointer) return;
+    if (!event.buttons) return end(event, false); // it was let go outside
     const way = ((drag.axis === "x" ? event.clientX : event.clientY) - drag.start) * drag.sign;
     if (!drag.moved && Math.abs(way) < STARTS_AT_PX) return;
     if (!drag.moved) {

@@ -22,7 +22,7 @@ export function listenToKeys(board, act) {
     if (event.altKey || event.ctrlKey || event.metaKey || event.defaultPrevented || target.closest(USES_KEYS)) return;
     let action = null;
     if (key in DIRECTIONS) action = target.closest(USES_ARROWS) ? null : () => act.slide(DIRECTIONS[key]);
-    else if (clicks.has(key)) action = target.closest(IS_CLICKED) ? null : clicks.get(key);
+    else if (clicks.has(key)) action = target.closest(IS_CLICKED) || event.repeat ? null : clicks.get(key);
     else if (byId("letter-keys").checked) action = letters.get(key.toLowerCase());
     if (action?.()) event.preventDefault();
   });

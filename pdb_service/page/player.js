@@ -11,7 +11,7 @@ const ARROWS = { left: "←", right: "→", up: "↑", down: "↓" };
 /** `goTo(step)` is called when the shown step should change, `rejoin()` to come back to the solution that was left. */
 export function player({ goTo, rejoin, glide }) {
   const [root, play, scrubber, speed, step, off, list] = ["player", "play", "scrubber", "speed", "step", "off", "line"].map(byId);
-  let [length, at, timer] = [0, 0, null];
+  let [length, at, timer, isLeaving] = [0, 0, null, false];
 
   const perSecond = () => MOVES_PER_S[speed.value];
   const showSpeed = () => {
@@ -37,7 +37,9 @@ export function player({ goTo, rejoin, glide }) {
   function stepBy(by) {
     if (at + by >= 0 || !nStepsBack()) return go(at + by);
     flushAddress(); // an address that is written while the browser goes back keeps it where it is
-    history.back();
+    // One step at a time: until the browser is there, the number of steps before it is not known.
+    if (!isLeaving) history.back();
+    isLeaving = true;
     return true;
   }
 
@@ -87,6 +89,7 @@ export function player({ goTo, rejoin, glide }) {
 
   /** Show a line; `isOff` if the board has left a solution. */
   function load({ boards, tiles, nOwn, step: itsStep }, size, isOff) {
+    isLeaving = false;
     length = tiles.length;
     if (!length) pause();
     root.hidden = length === 0 && !isOff;
@@ -125,6 +128,7 @@ export function player({ goTo, rejoin, glide }) {
     [...list.children].slice(1).forEach((item, move) => item.classList.toggle("lost", isLost(move)));
   }
 
+  addEventListener("popstate", () => (isLeaving = false));
   showSpeed();
   return { load, showStep, mark, toggle, pause, show, step: stepBy, go };
 }

@@ -1,7 +1,7 @@
 // The position: size, goal, sets of boards, and the board as text.
 
 import * as api from "./api.js";
-import { formatBoard, GOAL_NAMES, goalName, MAX_SIDE, MIN_SIDE, namedGoal, nCells, parseSize, readRows, sizeText } from "./board.js";
+import { formatBoard, GOAL_NAMES, goalName, MAX_SIDE, MIN_SIDE, namedGoal, nCells, parseSize, readRows, sameBoard, sizeText } from "./board.js";
 import { byId, fillSelect, problemText, setText } from "./elements.js";
 import { playMoves } from "./line.js";
 
@@ -85,14 +85,16 @@ export function positionPanel(change) {
     boards = [];
     fillSelect(instance, [["", "–"]], "");
     instance.disabled = true;
-    const name = set.value;
+    const [name, before] = [set.value, shown];
     if (!name) return;
     try {
       const answer = await api.instances(name);
       if (name !== set.value) return;
       boards = answer.instances;
-      fillSelect(instance, boards.map((item, index) => [index, labelOf(item)]), 0);
+      fillSelect(instance, [["", "–"], ...boards.map((item, index) => [index, labelOf(item)])], "");
       instance.disabled = false;
+      if (shown !== before) return; // another position was chosen meanwhile
+      instance.value = 0;
       takeInstance();
     } catch (problem) {
       change.say(problemText(problem));
@@ -103,6 +105,7 @@ export function positionPanel(change) {
 
   function takeInstance() {
     const item = boards[instance.value];
+    if (!item) return;
     change.position({ board: item.board, size: parseSize(item.size), goal: item.goal });
     const known = item.optimal_length == null ? "" : `, known to take ${item.optimal_length} moves`;
     change.say(`Board ${item.id} of ${set.value}${known}.`);
@@ -137,13 +140,7 @@ export function positionPanel(change) {
       setText(why, "");
       text.removeAttribute("aria-invalid");
     }
-    const item = boards[instance.value];
-    if (item && item.size !== sizeText(position.size)) {
-      set.value = "";
-      boards = [];
-      fillSelect(instance, [["", "–"]], "");
-      instance.disabled = true;
-    }
+    if (boards.length && !sameBoard(boards[instance.value]?.board ?? [], position.start)) instance.value = "";
   }
 
   return { show, showSets, showSizes };

@@ -32,7 +32,8 @@ export function addressOf({ line, size, goalText, db }) {
 export function writeAddress(position) {
   clearTimeout(timer);
   waiting = addressOf(position);
-  timer = setTimeout(() => flushAddress(), WAIT_MS);
+  if (waiting === location.hash) waiting = null;
+  else timer = setTimeout(() => flushAddress(), WAIT_MS);
 }
 
 /** Write the address that waits now: as it is, or as a step of the history. The state is the number of steps before it. */

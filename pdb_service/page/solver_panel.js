@@ -9,7 +9,7 @@ const TICK_MS = 100;
 export function solverPanel({ found, isOnTheWay, say, idle }) {
   const [text, search, sweep, details] = ["solution-text", "search", "sweep", "search-details"].map(byId);
   const seconds = byId("seconds");
-  let [abort, proved] = [null, null];
+  let [abort, proved, isFound] = [null, null, false];
 
   byId("cancel").addEventListener("click", cancel);
 
@@ -105,6 +105,7 @@ export function solverPanel({ found, isOnTheWay, say, idle }) {
     const effort = `${count(result.generated)} ${result.generated === 1 ? "node" : "nodes"} in ${duration(result.seconds)}`;
     text.replaceChildren(make("strong", { text: sentence }), make("span", { text: effort }));
     say(`Found: ${sentence}.`);
+    isFound = true;
     found(result);
   }
 
@@ -140,7 +141,7 @@ export function solverPanel({ found, isOnTheWay, say, idle }) {
   /** Forget the solution that is shown, and stop the search that is under way. */
   function clear() {
     if (abort) abort.abort();
-    abort = null;
+    [abort, isFound] = [null, false];
     search.hidden = true;
     details.hidden = true;
     details.open = false;
@@ -149,7 +150,7 @@ export function solverPanel({ found, isOnTheWay, say, idle }) {
     byId("solution-problem").querySelector("button").textContent = "Try again";
   }
 
-  return { solve, limit: () => Number(seconds.value), allow, cancel, clear, isSearching: () => abort !== null };
+  return { solve, limit: () => Number(seconds.value), allow, cancel, clear, isSearching: () => abort !== null, hasFound: () => isFound };
 }
 
 const limitText = (seconds) => (seconds < 60 ? `${seconds} s` : `${Number((seconds / 60).toFixed(1))} min`);

@@ -113,9 +113,31 @@ def test_clients_check_solutions_as_the_library(server: Server) -> None:
             assert dict(found) == expected
     for board, moves, error in ((given, "north", errors.MovesError), (UNSOLVABLE, "8", errors.UnsolvableError)):
         assert [kind for kind, _ in outcomes(server, "check_solution", board, moves)] == [error, error]
-    # The moves of an answer are a list.
-    body = b'{"board": "1 2 3/4 0 6/7 5 8", "moves": [5, 8]}'
-    assert server.ask("/v1/check", body, content_type="application/json").json["verdict"] == "optimal"
+    # The moves of an answer are a list, which may be longer than a board.
+    body = b'{"board": "1 2 3/4 0 6/7 5 8", "moves": [%s 5, 8]}' % (b"5, 5, " * 500)
+    assert server.ask("/v1/check", body, content_type="application/json").json["verdict"] == "too long"
+
+
+def test_client_of_a_forked_process_has_its_own_connections(server: Server) -> None:
+    """Otherwise it would read answers to requests of others."""
+    forked = """
+import sys
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+from pdb_core.puzzle import random_boards
+from pdb_service.client import Client
+
+client = Client(sys.argv[1], size="3x3")
+lengths = [client.probe(board).h for board in random_boards("3x3", "blank-last", 50, 1)]
+
+def is_same(_):
+    return [client.probe(board).h for board in random_boards("3x3", "blank-last", 50, 1)] == lengths
+
+with ProcessPoolExecutor(3, get_context("fork")) as pool:
+    assert all(pool.map(is_same, range(6)))
+assert is_same(0)
+"""
+    assert python(forked, server.url).returncode == 0
 
 
 @pytest.mark.parametrize("method", ["probe", "moves", "solve"])

@@ -64,6 +64,8 @@ async def test_search_ends_when_its_client_leaves(solvers: HeldSolvers, request_
         for request in (waiting, running):
             request.leave()
             await request.task
+        left = [count for name, count in metrics(app).items() if "requests_total" in name and 'status="499"' in name]
+        assert left == [2]
         last = ask_solve(app, BOARDS[2])
         await solvers.begin(2)
         solvers.release.set()
