@@ -35,15 +35,18 @@ def as_they_come(items: Iterable[Item]) -> Generator[Item | None, None, None]:
             raise item.error
 
 
-def in_chunks(items: Iterable[Item], n_most: int, *, n_threads: int) -> Iterator[list[Item]]:
+def in_chunks(items: Iterable[Item], n_most: int, *, n_threads: int, waits: bool = True) -> Iterator[list[Item]]:
     """Yield lists of 1 to `n_most` items that are read ahead, without waiting for more than the first.
 
-    Lists are shorter when few items are left, so that each of `n_threads` gets some. Raises the errors of `items`,
-    after the items before.
+    Lists are shorter when few items are left, so that each of `n_threads` gets some. If it does not wait for the first
+    item either, a list may be empty. Raises the errors of `items`, after the items before.
     """
     with _read_ahead(items, max(_MOST_AHEAD, n_most)) as ready:
         end: _End | None = None
         while end is None:
+            if not waits and ready.empty():
+                yield []
+                continue
             chunk: list[Any] = [ready.get()]
             share = n_most if n_threads == 1 else ready.qsize() // (_CHUNKS_A_THREAD * n_threads)
             while len(chunk) < min(n_most, share) and not ready.empty() and not isinstance(chunk[-1], _End):

@@ -45,8 +45,9 @@ class _ThreadedSource(ABC):
         """
         # A card shares the boards of a call itself.
         n_shares = self.n_threads if self.n_most <= MOST_BOARDS else 1
-        chunks = in_chunks(self._jobs(requests), self.n_most, n_threads=n_shares)
-        for request, found in stream_in_parallel(chunks, self._search_chunk, n_threads=self.n_threads):
+        chunks = in_chunks(self._jobs(requests), self.n_most, n_threads=n_shares, waits=self.n_threads == 1)
+        ready = (chunk or None for chunk in chunks)
+        for request, found in stream_in_parallel(ready, self._search_chunk, n_threads=self.n_threads):
             # Of equal boards, the first one has been answered.
             result = self.hooks.known(request) if found is None and self.hooks.known is not None else found
             assert result is not None

@@ -153,8 +153,13 @@ class CardIdaStar(IdaStar):
         if is_over or wanted.finds_all or frontier.nodes_before < _LEAST_NODES:
             super().search_threshold(frontier, stack, max_nodes, clock, pool, wanted)
             return
-        with self._lock:
+        while not self._lock.acquire(timeout=_LOOK_S):
+            if clock.is_over(frontier.iteration):
+                return
+        try:
             self._search_on_card(frontier, stack, max_nodes, clock)
+        finally:
+            self._lock.release()
 
     def _search_on_card(self, frontier: Frontier, stack: Stack, max_nodes: int, clock: Clock) -> None:
         numbers, paths = frontier.take_all(stack)
@@ -181,7 +186,8 @@ class CardIdaStar(IdaStar):
             counts, n_left = launches.counts()
             for job in np.flatnonzero(((counts != before).any(axis=1) | (n_left == 0)) & is_left).tolist():
                 generated, expanded = (counts[job] - before[job]).tolist()
-                is_left[job] = n_left[job] > 0
+                # Once there is a solution, what is left of the other items is not searched.
+                is_left[job] = n_left[job] > 0 or bool(frontier.tiles)
                 frontier.count_item(numbers[job], np.array([generated, expanded, 0]), is_over=not is_left[job])
             before = counts
             if clock.is_over(frontier.iteration) or frontier.generated >= max_nodes:

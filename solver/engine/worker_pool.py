@@ -1,5 +1,6 @@
 """Pool of threads that search boards, and that help with hard boards when no other board is left."""
 
+import time
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import closing, suppress
@@ -19,6 +20,8 @@ Outcome = TypeVar("Outcome")
 
 # How often the main thread looks up from waiting, in seconds: only it can act on Ctrl-C.
 _WAIT_S = 0.1
+# Seconds between two looks at a source that has no item yet, if nothing else is to do.
+_SOURCE_S = 0.01
 # Items per thread that are begun and not yet yielded.
 _MOST_WAITING = 64
 
@@ -158,7 +161,7 @@ def in_parallel(
 
 
 def stream_in_parallel(
-    items: Iterable[Item],
+    items: Iterable[Item | None],
     work: Callable[[Item, Report, WorkerPool | None], Generator[Outcome, None, None]],
     *,
     n_threads: int,
@@ -168,12 +171,14 @@ def stream_in_parallel(
     Yield the outcomes in the order of the items, as soon as they are found.
 
     Items are taken as they are needed; with one thread, when the item before is finished, because the source may wait
-    for its outcomes. If no items are left, free workers help with the searches that `work` offers to the pool. What
-    `work` raises is raised here. Leaving the iteration early, by an error or Ctrl-C, stops the searches within a
-    fraction of a second: `report` then raises.
+    for its outcomes. With more threads, the source must not wait: None means that the next item is not there yet. If no
+    items are left, free workers help with the searches that `work` offers to the pool. What `work` raises is raised
+    here. Leaving the iteration early, by an error or Ctrl-C, stops the searches within a fraction of a second: `report`
+    then raises.
     """
     if n_threads == 1:
         for item in items:
+            assert item is not None
             yield from work(item, lambda _: None, None)
         return
     with WorkerPool(n_threads) as pool:
@@ -189,7 +194,7 @@ class _Stream(Generic[Item, Outcome]):
 
     def __init__(
         self,
-        source: Iterator[Item],
+        source: Iterator[Item | None],
         work: Callable[[Item, Report, WorkerPool | None], Generator[Outcome, None, None]],
         pool: WorkerPool,
         n_threads: int,
@@ -207,7 +212,10 @@ class _Stream(Generic[Item, Outcome]):
         while True:
             self._begin_items()
             if not self._waiting:
-                if self._end is None or isinstance(self._end, StopIteration):
+                if self._end is None:
+                    time.sleep(_SOURCE_S)
+                    continue
+                if isinstance(self._end, StopIteration):
                     return
                 raise self._end
             turn = self._waiting[0]
@@ -231,6 +239,8 @@ class _Stream(Generic[Item, Outcome]):
                 item = next(self._source)
             except Exception as error:
                 self._end = error
+                return
+            if item is None:
                 return
             self._waiting.append(_Turn())
             self._pool.submit(partial(self._run, item, self._waiting[-1]))

@@ -34,6 +34,7 @@ from solver.graph_search.node_table import NodeTable
 from solver.graph_search.node_table_kernels import FOUND, NO_BUCKETS, Packing
 from solver.heuristics import Heuristics, heuristic_tables
 from solver.heuristics.evaluate_kernels import TRIPLES, evaluate
+from solver.heuristics.heuristic import own_share
 from solver.progress import Clock
 
 # Expansions between two looks at the clock: 10 to 50 ms, also with triples, which take 10 microseconds per 5x5 board.
@@ -78,6 +79,8 @@ class Evaluation:
             database.check_size(size)
         self.goal, self._databases = goal, databases
         self.heuristic = heuristic_tables(heuristics, size, goal, may_be_none=bool(databases))
+        n_expansions = _SLICE_EXPANSIONS_OF_TRIPLES if TRIPLES in self.heuristic.codes else _SLICE_EXPANSIONS
+        self.slice_expansions = max(1, int(n_expansions * own_share(size, goal, self.heuristic)))
         # The kernel reads these tables by address.
         self._sums = [DatabaseSums(database.lookup_tables, database.views(goal)) for database in databases]
         self.units = unit_tables(size, sums_of(self._sums))
@@ -131,9 +134,6 @@ class BestFirstSearch:
         Raises `MemoryLimitError` if the nodes exceed the limit.
         """
         tables, table = self._evaluation, self.table
-        uses_triples = TRIPLES in tables.heuristic.codes
-        n_expansions = _SLICE_EXPANSIONS_OF_TRIPLES if uses_triples else _SLICE_EXPANSIONS
-
         board = np.empty(table.packing.n_cells, dtype=np.uint8)
 
         def expand() -> int:
@@ -149,7 +149,7 @@ class BestFirstSearch:
                     table.counters,
                     board,
                 )
-                status = expand_best(search, n_expansions, clock.most_nodes)
+                status = expand_best(search, tables.slice_expansions, clock.most_nodes)
                 if status == NO_BUCKETS:
                     self._add_buckets()
             return status

@@ -4,7 +4,9 @@ A heuristic is one of `HEURISTICS` or the largest of several, `max(a,b)`, or a c
 `evaluate_kernels` evaluates those that were chosen.
 """
 
+import math
 import re
+import time
 from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
@@ -14,7 +16,7 @@ from pdb_core.arguments import as_all
 from pdb_core.board_size import BoardSize, check_table_size
 from pdb_core.errors import InputError
 from pdb_core.messages import did_you_mean, shorten
-from pdb_core.puzzle import Boards, Tiles
+from pdb_core.puzzle import Boards, Tiles, random_boards
 from pdb_core.types import Int64s
 from solver.algorithms import HEURISTIC_NAMES
 from solver.board_arrays import manhattan_distances
@@ -30,6 +32,8 @@ Heuristic = str | Callable[[Any], float]
 Heuristics = Heuristic | Sequence[Heuristic]
 # Heuristics by name, with their codes for kernels in the order of evaluation.
 HEURISTICS = {name: code for code, name in enumerate(HEURISTIC_NAMES)}
+# The slowest evaluation by a function of one's own with which a search has its usual speed, and boards to measure it.
+_USUAL_S, _N_MEASURED = 1e-5, 32
 
 
 def parse_heuristic(text: str, *, also: Collection[str] = ()) -> tuple[str, ...]:
@@ -102,6 +106,21 @@ def values_of(tables: HeuristicTables, boards: Boards) -> Int64s:
     values = np.zeros((len(boards), len(tables.codes)), dtype=np.uint16)
     evaluate_many(tables, boards, values)
     return values.astype(np.int64)
+
+
+def own_share(size: BoardSize, goal: Tiles, tables: HeuristicTables) -> float:
+    """Return the share of a search's usual speed that functions of one's own allow, measured: a power of ten.
+
+    A search looks at its limits, at Ctrl-C and at its report only between two slices of nodes.
+    """
+    if tables.codes.max(initial=0) < OWN:
+        return 1.0
+    boards = random_boards(size, goal, _N_MEASURED, seed=0).astype(np.uint8)
+    values_of(tables, boards[:1])  # compiles
+    start = time.perf_counter()
+    values_of(tables, boards)
+    seconds = (time.perf_counter() - start) / _N_MEASURED
+    return float(10.0 ** min(0, math.floor(math.log10(_USUAL_S / seconds))))
 
 
 def checked_solution(solution: Solution, tables: HeuristicTables) -> Solution:

@@ -114,6 +114,20 @@ def test_hard_board_continues_on_the_card_from_a_checkpoint(
         assert node_counts(found.thresholds[:-1]) == node_counts(expected.thresholds[:-1])
 
 
+def test_search_that_has_found_a_solution_continues_as_one_that_has_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was not searched is not noted as finished, neither in the checkpoint nor if the report raises then."""
+    divide_early(monkeypatch, 1, 5_000, 0.1)
+    for name, value in (("_LEAST_BOARDS", 2), ("_PACE", 1), ("_LOOK_S", 0.0)):
+        monkeypatch.setattr(search_module, name, value)
+    monkeypatch.setattr(launches_module, "_LAUNCH_S", 1e9)
+    monkeypatch.setattr("solver.engine.stack._SLICE_NODES", 200)
+    (database,) = databases("1,2,3/4,5,6/7,8", "3x3")
+    processor, card = Solver(database), Solver(database, device="cuda")
+    board, checkpoint = walked(database.goal, database.size, 60, np.random.default_rng(3)), Checkpoint()
+    found = [solver.solve(board, checkpoint=checkpoint) for solver in (card, card, processor)]
+    assert [solution.length for solution in found] == [processor.solve(board).length] * 3
+
+
 def test_labels_are_those_of_the_processor() -> None:
     (database,) = databases("1,2,5/3,4,6/7,8", "3x3")
     boards = near_boards(database, 3, 12)

@@ -15,8 +15,10 @@ from pdb_core.puzzle import Tiles, blank_first, blank_last, snail
 from pdb_study.compare import compare
 from pdb_study.heuristics import study_heuristics
 from pdb_study.layer_search import all_boards
-from solver import GraphSolver, HeuristicSolver, a_star, h, ida_star
+from solver import GraphSolver, HeuristicSolver, Limits, a_star, h, ida_star
 from solver.board_arrays import manhattan_distances
+from solver.heuristics import heuristic_tables
+from solver.heuristics.heuristic import own_share
 from tests.solving import S3, S4, node_counts, walked
 
 HARDEST = "8 6 7/2 5 4/3 0 1"
@@ -34,6 +36,33 @@ def manhattan_of(size: BoardSize, goal: Tiles) -> Callable[[Any], int]:
         return total
 
     return manhattan
+
+
+@needs_jit
+def test_slow_function_has_short_slices() -> None:
+    """A search acts on limits, Ctrl-C and its report only between them."""
+
+    @numba.njit
+    def slow(cells: Any) -> float:
+        total = 0.0
+        for i in range(300_000):  # a millisecond or so
+            total += np.sqrt(i + cells[i % len(cells)])
+        return min(total, 0.0)
+
+    goal = blank_last(S3)
+    shares = [own_share(S3, goal, heuristic_tables(each, S3, goal)) for each in (manhattan_of(S3, goal), slow)]
+    assert shares[0] == 1
+    assert shares[1] <= 0.1
+    n_reports = [0]
+
+    def count(_: Any) -> None:
+        n_reports[0] += 1
+
+    for solver in (HeuristicSolver(3, heuristics=slow), GraphSolver(3, heuristics=slow)):
+        n_reports[0] = 0
+        solution = solver.solve(HARDEST, limits=Limits(max_nodes=300), report=count)
+        assert n_reports[0] > 2
+        assert solution.generated < 330
 
 
 def misplaced_of(_size: BoardSize, goal: Tiles) -> Callable[[Any], int]:

@@ -48,6 +48,25 @@ def test_chunks_have_all_items_in_order(n_threads: int) -> None:
     assert list(in_chunks([], 64, n_threads=n_threads)) == []
 
 
+@pytest.mark.parametrize("n_threads", [1, 4])
+def test_slow_source_does_not_hold_back_outcomes(n_threads: int) -> None:
+    """Each number is read when the outcome of the one before has come."""
+    has_come = [Event() for _ in range(10)]
+
+    def numbers() -> Iterator[int]:
+        for number in range(10):
+            assert number == 0 or has_come[number - 1].wait(20)
+            yield number
+
+    def work(chunk: list[int], _report: Report, _pool: WorkerPool | None) -> Generator[int, None, None]:
+        yield from chunk
+
+    chunks = in_chunks(numbers(), 64, n_threads=n_threads, waits=n_threads == 1)
+    for number in stream_in_parallel((chunk or None for chunk in chunks), work, n_threads=n_threads):
+        has_come[number].set()
+    assert has_come[-1].is_set()
+
+
 def test_thread_ends_when_its_items_are_not_read() -> None:
     has_ended = Event()
 

@@ -150,7 +150,8 @@ def search_source(
         solution: Solution = solve(request.board, **how)
         return solution
 
-    return SingleAnswers(search, n_threads=n_threads, hooks=hooks)
+    # A card searches a threshold of one board at a time: the time of others would pass while they wait.
+    return SingleAnswers(search, n_threads=1 if method.device == "cuda" else n_threads, hooks=hooks)
 
 
 def solvers(method: Method, databases: OpenDatabases, *, n_at_a_time: int) -> "Callable[[BoardSize, Tiles], Any]":

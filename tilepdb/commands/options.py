@@ -149,9 +149,9 @@ def file_or_board(argument: str) -> Path | str:
 
 
 def is_file(name: str) -> bool:
-    """Return True if a file has this name, which may be any text."""
+    """Return True if a file or a pipe has this name, which may be any text."""
     try:
-        return Path(name).is_file()
+        return Path(name).is_file() or Path(name).is_fifo()
     except (OSError, ValueError):  # such as a name that is too long
         return False
 

@@ -215,8 +215,9 @@ def test_boards_before_a_line_that_is_no_board_are_answered(n_threads: str, smal
     assert "4: cannot be solved" in result.stdout
 
 
-def test_writer_that_waits_for_each_answer(small_table: str) -> None:
-    command = ("solve", "--db", small_table, "--instances", "-", "--format", "ndjson")
+@pytest.mark.parametrize("options", [(), ("--threads", "2")])
+def test_writer_that_waits_for_each_answer(small_table: str, options: tuple[str, ...]) -> None:
+    command = ("solve", "--db", small_table, "--instances", "-", "--format", "ndjson", *options)
     with start(*command, stderr=subprocess.DEVNULL, bufsize=1) as process:
         for board in (BOARD, NEAR, BOARD):
             process.stdin.write(f"{board}\n")
