@@ -210,7 +210,10 @@ def _are_lists_of_integers(boards: Any) -> bool:
 
 
 def _check_shape(body: bytes, max_boards: int, *, has_moves: bool) -> None:
-    """Refuse a body before it is parsed: empty lists take 30 times the memory of their text. Lists of moves are long."""
+    """Refuse a body before it is parsed: empty lists take 30 times the memory of their text.
+
+    With moves, lists may be longer than a board.
+    """
     # pydantic keeps an error for each unknown field: those of a large body would take many times its memory.
     if body.count(b":") > _MOST_COLONS:
         raise ParameterError("the body has too many fields; /openapi.json lists those that are known")
