@@ -88,7 +88,7 @@ class PartialFolder:
     def clear(self) -> None:
         """Remove all files of builds, checkpoints too. Files that cannot be removed stay."""
         with suppress(OSError):
-            for path in (*self.path.glob("checkpoint*"), self.table, self.report):
+            for path in (self.checkpoint, self.checkpoint.with_suffix(".new"), self.table, self.report):
                 with suppress(OSError):
                     path.unlink(missing_ok=True)
 

@@ -1,5 +1,6 @@
 """Plan of a build: its entries, states, memory and disk, and a check that they are available."""
 
+import os
 import warnings
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -20,7 +21,9 @@ from pdb_core.shared_tables import TableUse, shared_tables
 from pdb_core.table_spec import DatabaseSpec, TableSpec, most_pattern_tiles
 
 # Interpreter, libraries and compiled kernels, measured.
-PROCESS_BYTES = 200_000_000
+PROCESS_BYTES = 235_000_000
+# What the layouts of boards of more cells than this take beside the bytes of `layout_bytes`, measured.
+_LARGE_BOARD_CELLS, _LARGE_BOARD_BYTES = 25, 20_000_000
 # HDF5's own structures, before and after alignment: superblock and attributes; groups of each pattern, measured.
 _FILE_OVERHEAD_BYTES, _PATTERN_OVERHEAD_BYTES = 40 * 1024, 8 * 1024
 # A build takes this share of the available memory if it can: the system needs the rest to cache files.
@@ -150,6 +153,8 @@ def plan_build(
     362880
     """
     size, out = as_size(size), as_path(out, "out")
+    if out.is_symlink():  # the file that it leads to is written
+        out = Path(os.path.realpath(out))
     goal = as_goal(goal, size)
     as_choice(encoding, "encoding", ENCODINGS)
     if not isinstance(partition, Partition):
@@ -258,7 +263,8 @@ def layout_bytes(spec: TableSpec) -> int:
     return (
         n_jumps * row_bytes(spec.n_tiles) * 12  # where jumps take words
         + spec.n_orders * (16 * spec.n_tiles + 64)  # their making
-        + spec.n_sets * (32 + spec.size.n_cells) + spec.n_blocks * 20 + spec.n_transitions * 6  # layout
+        + spec.n_sets * (32 + spec.size.n_cells) + spec.n_blocks * 28 + spec.n_transitions * 6  # layout
+        + (_LARGE_BOARD_BYTES if spec.size.n_cells > _LARGE_BOARD_CELLS else 0)
     )  # fmt: skip
 
 

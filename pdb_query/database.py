@@ -71,7 +71,7 @@ class Database:
     """
 
     def __init__(self, path: Path, header: Header, memory: npt.NDArray[np.uint8], load: LoadMode = "map") -> None:
-        self.path = path
+        self.path, self._absolute_path = path, path.absolute()  # the current folder may change
         self.header = header
         self.size, self.goal = header.spec.size, header.spec.goal
         self.encoding: Encoding = header.spec.encoding
@@ -90,7 +90,7 @@ class Database:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the path: the process that reads it opens the file."""
-        return partial(open_database, load=self.load), (self.path.absolute(),)
+        return partial(open_database, load=self.load), (self._absolute_path,)
 
     def __enter__(self) -> "Database":
         return self

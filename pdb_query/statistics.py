@@ -58,13 +58,15 @@ def random_board_statistics(
     n_boards = as_count(n_boards, "n_boards", 2, _MOST_BOARDS)
     seed = as_count(seed, "seed")
     generator = np.random.default_rng(seed)
-    rows = []
+    totals = squares = np.zeros(1, dtype=np.int64)
     for start in range(0, n_boards, _BOARDS_AT_A_TIME):
         n_now = min(_BOARDS_AT_A_TIME, n_boards - start)
         boards = random_boards(database.size, database.goal, n_now, int(generator.integers(1 << 62)))
         probe = database.probe_batch(boards)
-        rows.append(np.column_stack([probe.sums, probe.h]))
-    values = np.concatenate(rows)
-    errors = values.std(axis=0, ddof=1) / math.sqrt(n_boards)
-    *sums, h = zip(values.mean(axis=0).tolist(), errors.tolist(), strict=True)
+        values = np.column_stack([probe.sums, probe.h]).astype(np.int64)
+        totals, squares = totals + values.sum(axis=0), squares + (values * values).sum(axis=0)
+    *sums, h = (
+        (total / n_boards, math.sqrt((n_boards * square - total * total) / (n_boards - 1)) / n_boards)
+        for total, square in zip(totals.tolist(), squares.tolist(), strict=True)
+    )
     return RandomBoardStatistics(tuple(sums), h)

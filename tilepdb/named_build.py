@@ -11,7 +11,7 @@ from pdb_core.board_size import BoardSize, SizeLike, as_size
 from pdb_core.encoding import DEFAULT_ENCODING, Cost, Encoding
 from pdb_core.errors import OutputError, PartitionError
 from pdb_core.pattern import Partition, default_cost, parse_partition
-from pdb_core.puzzle import BoardLike, as_goal
+from pdb_core.puzzle import Board, BoardLike, as_goal, goal_name
 
 if TYPE_CHECKING:
     from pdb_build import BuildPlan, BuildProgress, BuildResult
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 TABLE_FOLDER = Path("data")
 # Longer names of partitions do not become names of files.
 _LONGEST_STEM = 80
+_DEFAULT_GOAL = "blank-last"
 
 
 def named_plan(
@@ -28,7 +29,7 @@ def named_plan(
     out: FilePath | None = None,
     *,
     size: SizeLike | None = None,
-    goal: BoardLike = "blank-last",
+    goal: BoardLike = _DEFAULT_GOAL,
     encoding: Encoding = DEFAULT_ENCODING,
     cost: Cost | None = None,
     n_threads: int | None = None,
@@ -39,7 +40,7 @@ def named_plan(
     board_size = parse_partition(partition, None, cost=cost).size if size is None else as_size(size)
     checked_goal = as_goal(goal, board_size)
     parsed = parse_partition(partition, board_size, checked_goal, cost)
-    path = TABLE_FOLDER / f"{_stem(parsed)}.h5" if out is None else as_path(out, "out")
+    path = TABLE_FOLDER / f"{_stem(parsed, checked_goal, encoding)}.h5" if out is None else as_path(out, "out")
     return plan_build(board_size, checked_goal, parsed, path, encoding=encoding, n_threads=n_threads)
 
 
@@ -66,15 +67,25 @@ def build_plan(
         return builder(plan, progress=progress or line.show_build, say=line.say)
 
 
-def _stem(partition: Partition) -> str:
+def _stem(partition: Partition, goal: Board, encoding: Encoding) -> str:
     """Return the name of a partition's file, with a digest instead of many tiles, and what is not the default."""
     name = partition.name.replace("/", "_").replace(",", "-")
     if len(name) > _LONGEST_STEM or " " in name:
-        digest = hashlib.sha256(str(partition).encode()).hexdigest()[:8]
-        name = f"{'catalogue' if partition.is_catalogue else 'partition'}-{digest}"
+        name = f"{'catalogue' if partition.is_catalogue else 'partition'}-{_digest(str(partition))}"
     if partition.size != _default_size(partition):
         name += f"-{partition.size}"
-    return name if partition.cost == default_cost(partition.name) else f"{name}-{partition.cost}"
+    if partition.cost != default_cost(partition.name):
+        name += f"-{partition.cost}"
+    goal_of_name = goal_name(goal, partition.size)
+    if " " in goal_of_name:
+        goal_of_name = f"goal-{_digest(goal_of_name)}"
+    if goal_of_name != _DEFAULT_GOAL:
+        name += f"-{goal_of_name}"
+    return name if encoding == DEFAULT_ENCODING else f"{name}-{encoding}"
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:8]
 
 
 def _default_size(partition: Partition) -> BoardSize | None:
@@ -89,7 +100,7 @@ def build(
     out: FilePath | None = None,
     *,
     size: SizeLike | None = None,
-    goal: BoardLike = "blank-last",
+    goal: BoardLike = _DEFAULT_GOAL,
     encoding: Encoding = DEFAULT_ENCODING,
     cost: Cost | None = None,
     n_threads: int | None = None,
@@ -103,7 +114,8 @@ def build(
     partition
         Such as `663`, `78`, `auto` or `1,2,5/3,4,6/7,8`, see `parse_partition`.
     out
-        The table file, by default `data/PARTITION.h5` below the current folder. An existing table file is replaced.
+        The table file, by default `data/PARTITION.h5` below the current folder; another size, goal, cost or encoding
+        than the default is in the name, too. An existing table file is replaced.
     size
         Such as "4x4", 4 or (4, 4); needed for `auto` and for boards that are not square.
     goal

@@ -23,6 +23,8 @@ from solver.board_arrays import neighbours_by_move
 
 # Boards per block. Another number would give other boards for the same seed.
 BLOCK = 1024
+# Characters of the lengths of walks in a description, which is one line of a file.
+_LONGEST_LENGTHS = 1000
 # Directions of the blank, in the order of `neighbours_by_move`.
 DIRECTIONS = ("up", "left", "right", "down")
 MAX_WALK = 1_000_000
@@ -181,7 +183,7 @@ class Shard(BoardSource):
 
 
 def lengths_text(lengths: Sequence[int]) -> str:
-    """Return lengths of walks as numbers and ranges.
+    """Return lengths of walks as numbers and ranges; of many, the first ones and a digest.
 
     >>> lengths_text((10, 1, 2, 3))
     '10,1-3'
@@ -190,7 +192,11 @@ def lengths_text(lengths: Sequence[int]) -> str:
     for _, group in groupby(enumerate(lengths), key=lambda item: item[1] - item[0]):
         numbers = [length for _, length in group]
         parts.append(str(numbers[0]) if len(numbers) == 1 else f"{numbers[0]}-{numbers[-1]}")
-    return ",".join(parts)
+    text = ",".join(parts)
+    if len(text) <= _LONGEST_LENGTHS:
+        return text
+    digest = hashlib.sha256(text.encode()).hexdigest()[:16]
+    return f"{text[:_LONGEST_LENGTHS].rpartition(',')[0]},... ({len(lengths):,} lengths, sha256 {digest})"
 
 
 def in_chunks(blocks: Iterator[Boards], n: int) -> Iterator[Boards]:

@@ -154,6 +154,8 @@ class Journal:
         """Check the header, find the end of the records, and remove what follows them."""
         lines = self._lines(0)
         line = next(lines, b"")
+        if fresh and not (line.startswith(b'{"journal"') or b'{"journal"'.startswith(line)):
+            self._refuse_foreign()
         if not fresh and line.endswith(b"\n"):
             try:
                 self._check_header(line)
@@ -203,7 +205,8 @@ class Journal:
 
     def _refuse_foreign(self) -> NoReturn:
         name, _, version = self._kind.rpartition(" ")
-        raise OutputError(f"{self.path} is not a {name} (format {version}); {self._advice}")
+        other_path, *_start_over = self._advice.split(", or ")
+        raise OutputError(f"{self.path} is not a {name} (format {version}); {other_path}")
 
 
 def _check(text: bytes) -> bytes:

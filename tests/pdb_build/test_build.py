@@ -90,6 +90,15 @@ def test_files_that_differ_in_their_suffix_have_reports_of_their_own(tmp_path: P
     assert len({build_database(small_plan(tmp_path / name)).report for name in ("x", "x.a", "x.h5")}) == 3
 
 
+@pytest.mark.tiny
+def test_link_stays_and_leads_to_the_file_that_is_built(tmp_path: Path) -> None:
+    (tmp_path / "disk").mkdir()
+    (tmp_path / "a.h5").symlink_to("disk/b.h5")
+    build_database(small_plan(tmp_path / "a.h5"))
+    assert [path.name for path in tmp_path.iterdir() if path.is_symlink()] == ["a.h5"]
+    assert {path.name for path in (tmp_path / "disk").iterdir()} == {"b.h5", "b.h5.build.json"}
+
+
 @pytest.mark.parametrize("when", [1, 2, 5])
 def test_interrupted_build_leaves_what_was_there(tmp_path: Path, when: int) -> None:
     path = tmp_path / "a.h5"
@@ -231,7 +240,7 @@ def test_planned_memory_is_that_of_the_build(tmp_path: Path, encoding: Encoding,
 def test_build_goes_on_if_the_available_memory_is_unknown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pdb_build.plan.available_memory", lambda: None)
     plan = small_plan(tmp_path / "a.h5")
-    with pytest.warns(RuntimeWarning, match=r"the available memory is unknown; building .* for 3x3 needs 200\.\d MB"):
+    with pytest.warns(RuntimeWarning, match=r"the available memory is unknown; building .* for 3x3 needs 235\.\d MB"):
         result = build_database(plan)
     assert result.path.exists()
     assert small_plan(tmp_path / "b.h5", EIGHTS, "5x5").overlaps_writing

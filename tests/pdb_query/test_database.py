@@ -1,8 +1,10 @@
 """The database: single boards, batches, threads, memory; invalid boards. test_lookup.py compares distances."""
 
 import gc
+import pickle
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -143,6 +145,16 @@ def test_mapped_tables_are_shared_between_processes() -> None:
         (mapped,) = [at for at in psutil.Process().memory_maps() if at.path == str(path)]
     assert mapped.rss > 11_000_000
     assert mapped.private_dirty == 0
+
+
+@pytest.mark.tiny
+def test_pickled_database_is_opened_from_another_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "a.h5").symlink_to(table_file("8", "3x3"))
+    monkeypatch.chdir(tmp_path)
+    with open_database("a.h5") as database:
+        monkeypatch.chdir("/")
+        with pickle.loads(pickle.dumps(database)) as copy:
+            assert copy.path == tmp_path / "a.h5"
 
 
 @pytest.mark.tiny

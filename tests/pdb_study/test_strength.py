@@ -67,4 +67,7 @@ def test_command_prints_eta_of_tables_beside_heuristics(small_table: str) -> Non
     assert rows[1]["eta"] < rows[0]["eta"]
     few = pdb("study", "strength", "4x4", "--heuristic", "manhattan", "--chains", "30", "--steps", "2", code=0)
     assert "few chains decide eta of manhattan" in few.stderr
+    (own,) = records("study", "strength", "3x3", "--db", small_table, "--heuristic", "db")
+    assert (own["heuristic"], own["eta"]) == (rows[1]["heuristic"], pytest.approx(rows[1]["eta"]))
+    assert "few chains" not in pdb("study", "strength", "2x2", code=0).stderr
     refused(pdb("study", "strength", "7x7"), 2, "go to boards of 6x6")

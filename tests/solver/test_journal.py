@@ -94,8 +94,9 @@ def test_journal_of_another_command_is_refused(tmp_path: Path) -> None:
 )
 def test_other_files_are_refused_and_left_as_they_are(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "log").write_bytes(content)
-    with pytest.raises(OutputError, match=r"is not a log of tests \(format 1\); name another with --log"):
-        opened(tmp_path / "log")
+    for fresh in (False, True):
+        with pytest.raises(OutputError, match=r"is not a log of tests \(format 1\); name another with --log"):
+            opened(tmp_path / "log", fresh=fresh)
     assert (tmp_path / "log").read_bytes() == content
 
 

@@ -1,14 +1,14 @@
 """`pdb build`: make table files."""
 
 import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from typer import Argument, Option
 
-from pdb_core.errors import InputError
+from pdb_core.errors import DiskFullError, InputError, OutputError
 from pdb_core.messages import format_bytes
 from tilepdb.commands import completion
 from tilepdb.commands.options import (
@@ -110,7 +110,8 @@ def build(
 ) -> None:
     """Build pattern databases.
 
-    Search all patterns of a partition, and write a table file, data/PARTITION.h5, and a report beside it.
+    Search all patterns of a partition, and write a table file, data/PARTITION.h5, and a report beside it. Another size,
+    goal, cost or encoding than the default is in the name of the file, too.
     """
     if file.out is not None and len(partitions) > 1:
         raise InputError(
@@ -122,12 +123,11 @@ def build(
     prepare("the builder of tables")
     from tilepdb.named_build import named_plan
 
-    plans = [named_plan(partition, **vars(file), n_threads=run.threads) for partition in partitions]
+    make_plans = [partial(named_plan, name, **vars(file), n_threads=run.threads) for name in partitions]
     if run.dry_run:
-        write_records(
-            map(_plan_record, plans), output, columns=(*_COLUMNS, "memory_bytes", "disk_bytes"), text=_plan_text
-        )
-    results = _build(plans, cluster, run)
+        records = (_plan_record(make_plan()) for make_plan in make_plans)
+        write_records(records, output, columns=(*_COLUMNS, "memory_bytes", "disk_bytes"), text=_plan_text)
+    results = _build(make_plans, cluster, run)
     if run.dry_run:
         list(results)
         return
@@ -135,14 +135,23 @@ def build(
     write_records(map(_result_record, results), output, columns=columns, text=_result_text)
 
 
-def _build(plans: "list[BuildPlan]", cluster: BuildClusterOptions, run: RunOptions) -> "Iterator[BuildResult]":
-    """Build on this machine or on a cluster, and yield each result. With --dry-run, only check memory and disk."""
+def _build(
+    make_plans: "Sequence[Callable[[], BuildPlan]]", cluster: BuildClusterOptions, run: RunOptions
+) -> "Iterator[BuildResult]":
+    """Build on this machine or on a cluster, and yield each result. With --dry-run, only check folder, memory and disk.
+
+    Each build has a new plan, with the memory and the disk that the builds before have left.
+    """
     from pdb_build import build_database, check_plan
     from pdb_build.report import check_replaced
-    from tilepdb.named_build import build_plan
+    from tilepdb.named_build import TABLE_FOLDER, build_plan
 
-    for plan in [] if run.force else plans:
-        check_replaced(plan.out)
+    plans = [make_plan() for make_plan in make_plans]
+    for plan in plans:
+        if plan.out.parent != TABLE_FOLDER and not plan.out.parent.is_dir():
+            raise OutputError(f"cannot write {plan.out}: there is no folder {plan.out.parent}; make it first")
+        if not run.force:
+            check_replaced(plan.out)
     with contextlib.ExitStack() as stack:
         check: Callable[[BuildPlan], None] = check_plan
         builder: Callable[..., BuildResult] = partial(build_database, checkpoint_every_s=run.checkpoint_every)
@@ -154,8 +163,12 @@ def _build(plans: "list[BuildPlan]", cluster: BuildClusterOptions, run: RunOptio
             builder = partial(build_on_cluster, **on_cluster)
         for plan in plans:
             check(plan)
-        for plan in [] if run.dry_run else plans:
-            yield build_plan(plan, partial(builder, fresh=run.fresh, force=run.force), log=message)
+        n_bytes, free = sum(plan.disk_bytes for plan in plans), max(plan.available_disk for plan in plans)
+        if n_bytes > free:
+            shown = f"{plural(len(plans), 'file')} need {format_bytes(n_bytes)}, {format_bytes(free)} are free there"
+            raise DiskFullError(f"{shown}; make room, or build fewer")
+        for make_plan in [] if run.dry_run else make_plans:
+            yield build_plan(make_plan(), partial(builder, fresh=run.fresh, force=run.force), log=message)
 
 
 def _check_cluster_plan(plan: "BuildPlan", *, client: "Client", n_shards: int | None, says_how: bool) -> None:

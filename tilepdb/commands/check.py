@@ -45,12 +45,13 @@ def check(
     with OpenDatabases(tables) as databases, SearchDisplay() as display, WorkerPool(available_cores() - 1) as pool:
         solver_for = solvers(Method(), databases, n_at_a_time=1)
 
+        columns = ("id", "size", "board", "goal", "verdict", *_FACTS, "problem")
         invalid: list[Record] = []
 
         def refuse(row: str, error: InputError) -> None:
             counts["invalid"] += 1
             message(str(error))
-            invalid.append({"id": row, "verdict": "invalid", "problem": str(error)})
+            invalid.append(dict.fromkeys(columns) | {"id": row, "verdict": "invalid", "problem": str(error)})
 
         def records() -> Iterator[Record]:
             for instance in read_boards(boards, databases, refused=refuse):
@@ -83,7 +84,6 @@ def check(
                 }  # fmt: skip
             yield from invalid
 
-        columns = ("id", "size", "board", "goal", "verdict", *_FACTS, "problem")
         write_records(records(), output, columns=columns, text=_text)
     summary = f"{plural(counts.total(), 'solution')}: {', '.join(f'{n:,} {verdict}' for verdict, n in counts.items())}"
     if bad := counts.keys() - {"optimal"}:

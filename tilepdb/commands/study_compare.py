@@ -195,7 +195,7 @@ def _methods(options: MethodOptions, db: "list[Path] | None") -> list[Method]:
         ("--memory-limit", options.memory_limit, algorithms.keys() - {IDA_STAR}),
         ("--plain", options.plain, IDA_STAR in algorithms),
     ):
-        if value and not is_used:
+        if value is not None and value is not False and not is_used:
             raise InputError(f"{option} cannot be given here: no --algorithm uses it")
     for algorithm in algorithms:
         uses_none = algorithm in ALGORITHMS and not ALGORITHMS[algorithm].uses_heuristic

@@ -61,12 +61,7 @@ def heuristics(
 
     board_size = parse_size(size)
     wanted = parse_goal(goal, board_size)
-    names = [name for name in heuristic or () if name != DATABASES]
-    for name in names:
-        if DATABASES in re.split(r"[(),\s]+", name):
-            raise InputError(f"{as_typed(name)}: tables are studied by themselves; give --heuristic {DATABASES}, too")
-    if heuristic and not names and not tables.db:
-        raise InputError(f"--heuristic {DATABASES} needs a table file; give one with --db")
+    names = studied_names(heuristic, tables)
     with OpenDatabases(tables) as opened, ProgressLine(message) as line:
         study = study_heuristics(
             board_size,
@@ -87,6 +82,17 @@ def heuristics(
         write_plot(plot, study.draw, width=8 if len(study.names) <= 4 else 10)
     elif plot is not None:
         message("nothing to draw: the distances of these boards are not known")
+
+
+def studied_names(heuristic: list[str] | None, tables: TableOptions) -> list[str]:
+    """Return the heuristics of a study without `db`, which means the tables: each of them is studied anyway."""
+    names = [name for name in heuristic or () if name != DATABASES]
+    for name in names:
+        if DATABASES in re.split(r"[(),\s]+", name):
+            raise InputError(f"{as_typed(name)}: tables are studied by themselves; give --heuristic {DATABASES}, too")
+    if heuristic and not names and not tables.db:
+        raise InputError(f"--heuristic {DATABASES} needs a table file; give one with --db")
+    return names
 
 
 def _records(study: "HeuristicStudy") -> Iterator[dict[str, Any]]:

@@ -8,7 +8,7 @@ from typer import Option
 from tilepdb.commands.opened_tables import OpenDatabases
 from tilepdb.commands.options import FormatOption, GoalOption, SeedOption, SizeArgument, TableOptions, ThreadsOption
 from tilepdb.commands.output import message, prepare, write_records
-from tilepdb.commands.study_heuristics import HeuristicsOption
+from tilepdb.commands.study_heuristics import HeuristicsOption, studied_names
 from tilepdb.progress import ProgressLine
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def strength(
     Eta is the mean of b^-h over all boards, where b is the branching factor (Clausecker and Schintke 2021). IDA* with a
     heuristic searches about eta times the nodes of a search without one. Up to 10 cells all boards are evaluated. On
     larger boards eta is estimated, with its standard error (+-), by chains from random boards to those with a small h.
-    Each --db is a heuristic, too.
+    Each --db is a heuristic, too, and the only one by default.
     """
     prepare()
     from pdb_core.board_size import parse_size
@@ -46,11 +46,11 @@ def strength(
     from pdb_study.strength import study_strength
 
     board_size = parse_size(size)
-    wanted = parse_goal(goal, board_size)
+    wanted, names = parse_goal(goal, board_size), studied_names(heuristic, tables)
     with OpenDatabases(tables) as opened, ProgressLine(message) as line:
         study = study_strength(
             board_size,
-            heuristic or ([] if opened.given else fitting_heuristics(board_size, wanted)),
+            names if heuristic or tables.db else fitting_heuristics(board_size, wanted),
             opened.given,
             goal=wanted,
             n_chains=chains,
@@ -61,7 +61,7 @@ def strength(
         )
     records: Any = [study] if output == "text" else _records(study)
     write_records(records, output, columns=_COLUMNS, text=_text)
-    few = [row.name for row in study.rows if row.n_effective < _FEW_EFFECTIVE]
+    few = [row.name for row in study.rows if row.standard_error and row.n_effective < _FEW_EFFECTIVE]
     if few:
         message(f"few chains decide eta of {', '.join(few)}: its error is larger than shown; give more --steps")
 

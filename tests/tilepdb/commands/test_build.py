@@ -19,7 +19,9 @@ def test_build_takes_several_partitions_and_options(tmp_path: Path, is_checkout:
         (tmp_path / "data").mkdir()
     options = ("--size", "3x3", "--goal", "blank-first", "--encoding", "bytes")
     built = records("build", "8", "1,2,3,4/5,6,7,8", *options, cwd=tmp_path)
-    assert [record["file"] for record in built] == ["data/8.h5", "data/1-2-3-4_5-6-7-8.h5"]
+    assert [record["file"] for record in built] == [
+        "data/8-blank-first-bytes.h5", "data/1-2-3-4_5-6-7-8-blank-first-bytes.h5"
+    ]  # fmt: skip
     for record in built:
         spec = read_table_header(tmp_path / record["file"]).spec
         assert (record["encoding"], spec.encoding, spec.goal) == ("bytes", "bytes", tuple(range(9)))
@@ -36,6 +38,11 @@ def test_different_tables_have_different_default_files() -> None:
         *(named_plan(patterns(first, 35, 3)) for first in (1, 2)),
         *(named_plan(eleven, size=size) for size in ("4x3", "3x4")),
         *(named_plan("1,2,3", size=size, cost="every-move") for size in ("3x3", "4x4")),
+        *(
+            named_plan("663", goal=goal)
+            for goal in ("blank-last", "blank-first", "0 15 14 13/12 11 10 9/8 7 6 5/4 3 2 1")
+        ),
+        named_plan("663", encoding="bytes"),
     ]
     assert len({plan.out for plan in plans}) == len(plans)
     assert plans[4].out == Path("data/1-2-3-4-5-6_7-8-9-10-11-4x3.h5")
@@ -53,6 +60,14 @@ def test_dry_run_builds_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     assert "518,918,400 entries, 1,425,191,040 states" in shown
     assert " of an unknown amount available" in shown
     assert not list(tmp_path.iterdir())
+    refused(pdb("build", "663", "--dry-run", "--out", "none/a.h5", cwd=tmp_path), 2, "there is no folder none")
+
+
+def test_disk_has_room_for_all_partitions_or_none_is_built(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pdb_build.plan.available_disk", lambda _folder: 150_000)
+    refused(pdb("build", "8", "1,2,3,4/5,6,7,8", "--size", "3x3", cwd=tmp_path), 5, "2 files need .* are free there")
+    assert not list(tmp_path.iterdir())
+    pdb("build", "8", cwd=tmp_path, code=0)
 
 
 def test_fresh_removes_a_checkpoint_and_starts_over(tmp_path: Path) -> None:
