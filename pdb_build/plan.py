@@ -153,7 +153,7 @@ def plan_build(
     362880
     """
     size, out = as_size(size), as_path(out, "out")
-    if out.is_symlink():  # the file that it leads to is written
+    if out.is_symlink() and not out.is_dir():  # the file that it leads to is written
         out = Path(os.path.realpath(out))
     goal = as_goal(goal, size)
     as_choice(encoding, "encoding", ENCODINGS)

@@ -149,7 +149,7 @@ def _build(
     plans = [make_plan() for make_plan in make_plans]
     for plan in plans:
         if plan.out.parent != TABLE_FOLDER and not plan.out.parent.is_dir():
-            raise OutputError(f"cannot write {plan.out}: there is no folder {plan.out.parent}; make it first")
+            raise OutputError(f"cannot write {plan.out}: No such file or directory; make its folder first")
         if not run.force:
             check_replaced(plan.out)
     with contextlib.ExitStack() as stack:
