@@ -22,7 +22,8 @@ class Limits:
         Seconds of the search; None for no limit.
     max_nodes
         Generated nodes; None for no limit. IDA* on one thread exceeds it by less than 4. Further threads may add the
-        nodes of about 20 ms each, and tasks of a cluster the nodes of half a second.
+        nodes of about 20 ms each, and tasks of a cluster the nodes of half a second. A search in the order of the
+        textbook searches its last threshold more than once, each time with this limit.
 
     Raises
     ------
