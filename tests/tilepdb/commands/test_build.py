@@ -60,7 +60,7 @@ def test_dry_run_builds_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     assert "518,918,400 entries, 1,425,191,040 states" in shown
     assert " of an unknown amount available" in shown
     assert not list(tmp_path.iterdir())
-    refused(pdb("build", "663", "--dry-run", "--out", "none/a.h5", cwd=tmp_path), 2, "No such file or directory; make its folder")
+    refused(pdb("build", "663", "--dry-run", "--out", "none/a.h5", cwd=tmp_path), 2, "make its folder first")
 
 
 def test_disk_has_room_for_all_partitions_or_none_is_built(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
