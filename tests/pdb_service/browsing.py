@@ -28,6 +28,7 @@ _RULES = {
     "rules": {"label-content-name-mismatch": {"enabled": True}},
     "resultTypes": ["violations"],
 }
+expect.set_options(timeout=20_000)  # on a machine that is busy
 _COLOURS: tuple[Literal["light", "dark"], ...] = ("light", "dark")
 
 
