@@ -215,7 +215,7 @@ NOT_RUN = {
     "pdb bench 78 --device cuda": "needs a graphics card; scripts/test-cuda",
     "pdb build 6666 --scheduler": "needs that cluster; tests/pdb_cluster/test_build.py",
     "pdb solve --db data/6666.h5 --instances korf50-24puzzle --log": "takes days; tests/tilepdb/commands",
-    "pdb solve --db data/24-large.h5 --load huge": "takes hours; tests/solver/test_division.py",
+    "pdb solve --db data/24-large-blank-first.h5 --load huge": "takes hours; tests/solver/test_division.py",
     "pdb solve --db data/6666.h5 --instances korf50-24puzzle --scheduler": "needs a cluster; tests/pdb_cluster",
 }
 # Pages whose blocks can be pasted one by one. Only a service that a block starts keeps running.
