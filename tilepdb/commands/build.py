@@ -163,9 +163,11 @@ def _build(
             builder = partial(build_on_cluster, **on_cluster)
         for plan in plans:
             check(plan)
-        n_bytes, free = sum(plan.disk_bytes for plan in plans), max(plan.available_disk for plan in plans)
+        # A file that is replaced gives its room to the new one.
+        new = [plan for plan in plans if not plan.out.exists()]
+        n_bytes, free = sum(plan.disk_bytes for plan in new), max(plan.available_disk for plan in plans)
         if n_bytes > free:
-            shown = f"{plural(len(plans), 'file')} need {format_bytes(n_bytes)}, {format_bytes(free)} are free there"
+            shown = f"{plural(len(new), 'file')} need {format_bytes(n_bytes)}, {format_bytes(free)} are free there"
             raise DiskFullError(f"{shown}; make room, or build fewer")
         for make_plan in [] if run.dry_run else make_plans:
             yield build_plan(make_plan(), partial(builder, fresh=run.fresh, force=run.force), log=message)

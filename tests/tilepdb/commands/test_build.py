@@ -68,6 +68,7 @@ def test_disk_has_room_for_all_partitions_or_none_is_built(tmp_path: Path, monke
     refused(pdb("build", "8", "1,2,3,4/5,6,7,8", "--size", "3x3", cwd=tmp_path), 5, "2 files need .* are free there")
     assert not list(tmp_path.iterdir())
     pdb("build", "8", cwd=tmp_path, code=0)
+    pdb("build", "8", "1,2,3,4/5,6,7,8", "--size", "3x3", cwd=tmp_path, code=0)  # the first one is replaced
 
 
 def test_fresh_removes_a_checkpoint_and_starts_over(tmp_path: Path) -> None:
