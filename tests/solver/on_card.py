@@ -115,7 +115,7 @@ def test_hard_board_continues_on_the_card_from_a_checkpoint(
 
 
 def test_search_that_has_found_a_solution_continues_as_one_that_has_not(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What was not searched is not noted as finished, neither in the checkpoint nor if the report raises then."""
+    """Its checkpoint notes only subtrees that were searched."""
     divide_early(monkeypatch, 1, 5_000, 0.1)
     for name, value in (("_LEAST_BOARDS", 2), ("_PACE", 1), ("_LOOK_S", 0.0)):
         monkeypatch.setattr(search_module, name, value)
