@@ -193,7 +193,6 @@ class BuildCheckpoints(SearchCheckpoints):
             ) from error
         if found is None:
             folder.clear()
-        self._newest = found
         self.found = found or BuildCheckpoint({}, None, SearchPosition(), 0.0, 0)
         self._start = time.monotonic()
         self._cost = plan.checkpoint_bytes / 2 / _DISK_BYTES_PER_S
@@ -230,20 +229,20 @@ class BuildCheckpoints(SearchCheckpoints):
             return
         interrupt, is_last = None, self._due == -math.inf
         tables = self._tables()
-        begin, new, older = time.monotonic(), self._folder.checkpoint.with_suffix(".new"), self._newest
+        begin, new = time.monotonic(), self._folder.checkpoint.with_suffix(".new")
         checkpoint = BuildCheckpoint(tables, self._index, position, self.seconds(), self.n_runs)
         try:
             self._check_disk(arrays)
             try:
                 _write(new, checkpoint.to_manifest(self._identity), arrays)
+                put_in_place(new, self._folder.checkpoint)
             except KeyboardInterrupt as error:
                 if is_last:
                     raise
                 interrupt = error
                 self._say("interrupted: writing a last checkpoint; Ctrl-C again ends without it")
                 _write(new, checkpoint.to_manifest(self._identity), arrays)
-            self._newest = checkpoint  # before it has its name: a signal may come while it gets it
-            put_in_place(new, self._folder.checkpoint)
+                put_in_place(new, self._folder.checkpoint)
             self._has_failed = False
             sync(self._folder.path.parent)
         except OSError as error:
@@ -251,7 +250,7 @@ class BuildCheckpoints(SearchCheckpoints):
                 new.unlink(missing_ok=True)
             if not self._has_failed:
                 self._say(f"no checkpoint of {self._plan.out}: {error.strerror}; the build continues without")
-            self._newest, self._has_failed = older, True
+            self._has_failed = True
         self._cost = time.monotonic() - begin
         self._due = begin + self._cost + self._interval()
         if interrupt is not None:
@@ -277,11 +276,14 @@ class BuildCheckpoints(SearchCheckpoints):
 
     def say_what_is_kept(self) -> None:
         """Report how to continue a build that ends too early."""
-        if self._newest is not None:
-            self._say(
-                f"{self._plan.out} is kept up to {self._newest.describe(len(self._plan.patterns))}, in "
-                f"{self._folder.path.name}; the same build continues it, or starts over (fresh)"
-            )
+        # From the file: a signal may have come while a checkpoint got its name.
+        with suppress(OSError, CheckpointMismatchError), self._folder.checkpoint.open("rb") as file:
+            newest = _read_manifest(file, self._plan, self._folder.path)
+            if newest is not None:
+                self._say(
+                    f"{self._plan.out} is kept up to {newest.describe(len(self._plan.patterns))}, in "
+                    f"{self._folder.path.name}; the same build continues it, or starts over (fresh)"
+                )
 
     def _find(self) -> BuildCheckpoint | None:
         """Return the checkpoint in the folder, only its whole tables if the rest is damaged, or None.

@@ -55,8 +55,8 @@ class TableFileWriter:
         self._cancelled = Event()
         if not self.written:
             with writing_errors(self.path):
-                self._temporary.unlink(missing_ok=True)
-                self._temporary.touch(exist_ok=False)
+                # Not removed: a checkpoint without a table file is that of a finished build.
+                self._temporary.open("wb").close()
 
     @property
     def searches(self) -> tuple[PatternTable, ...]:

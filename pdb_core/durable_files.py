@@ -52,6 +52,9 @@ def written_safely(path: Path, advice: str = _OTHER_OUT, *, is_text: bool = True
         if _is_written_in_place(path):
             with path.open(f"w{kind}", encoding=encoding) as file:
                 yield file
+                if path.is_file():
+                    file.flush()
+                    os.fsync(file.fileno())
             return
         opened = temporary.open(f"x{kind}", encoding=encoding)
         try:

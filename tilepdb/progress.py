@@ -59,7 +59,7 @@ class ProgressLine:
         with self._lock:
             if self._draw is not None:
                 if now - self._absent_since >= self._delay_s:
-                    with suppress(OSError):  # the terminal was closed
+                    with suppress(OSError, RuntimeError):  # the terminal was closed, or no thread can be started
                         self._draw(text, share)
                 return
             if self._logged_at == math.inf:

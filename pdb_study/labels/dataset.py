@@ -22,7 +22,7 @@ from pdb_core.arguments import (
     check_kind,
 )
 from pdb_core.durable_files import written_safely
-from pdb_core.errors import InputError
+from pdb_core.errors import InputError, OutputError
 from pdb_core.messages import shorten
 from pdb_core.puzzle import format_board
 from pdb_core.types import N_MOVES
@@ -40,7 +40,7 @@ _MAX_COMMAND = 1000
 # Boards of up to so many cells take far less than a second.
 _SMALL_CELLS = 16
 _SMALL_CHUNK, _CARD_CHUNK, _LARGE_CHUNK = 1000, 250_000, 16
-_KIND = "checkpoint of pdb label 2"
+_KIND = "checkpoint of pdb label 3"
 _ADVICE = "choose another file, or start over (fresh)"
 
 
@@ -155,12 +155,19 @@ def _row_type(source: BoardSource, content: Content) -> np.dtype[Any]:
 
 
 def _blocks(journal: Journal, row_type: np.dtype[Any]) -> Iterator[npt.NDArray[Any]]:
-    """Yield the rows of each chunk."""
-    for _, record in journal.records():
+    """Yield the rows of each chunk. Raises `OutputError` if one is missing before another one."""
+    n_rows = 0
+    for number, (_, record) in enumerate(journal.records(), start=2):
+        if record["first"] != n_rows:
+            raise OutputError(
+                f"{journal.path} has no boards {n_rows + 1:,} to {record['first']:,}; remove its lines from line "
+                f"{number} on, or {_ADVICE}"
+            )
         with np.load(io.BytesIO(base64.b64decode(record["chunk"])), allow_pickle=False) as arrays:
             block = np.empty(len(arrays["distances"]), row_type)
             for name in arrays:
                 block[COLUMNS[name]] = arrays[name]
+        n_rows += len(block)
         yield block
 
 
@@ -170,7 +177,7 @@ def _append(journal: Journal, labels: Iterator[LabelledBoards], n_done: int, pro
     for labelled in labels:
         content = io.BytesIO()
         np.savez(content, **labelled.arrays())
-        journal.append({"chunk": base64.b64encode(content.getvalue()).decode()})
+        journal.append({"first": n_done, "chunk": base64.b64encode(content.getvalue()).decode()})
         n_done += len(labelled.boards)
         progress(n_done)
     return n_done

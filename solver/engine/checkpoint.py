@@ -97,6 +97,11 @@ class Checkpoint:
             last = finished[-1].threshold
             self._subtrees = {key: kept for key, kept in self._subtrees.items() if key[0] > last}
 
+    def has_subtrees(self, threshold: int) -> bool:
+        """Return whether subtrees of a threshold are finished."""
+        with self._lock:
+            return any(key[0] == threshold for key in self._subtrees)
+
     def subtrees(self, threshold: int, division: str) -> Subtrees:
         """Return the finished subtrees of a threshold; `division` is the digest of the list of its subtrees."""
         subtrees = Subtrees()

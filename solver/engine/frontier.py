@@ -42,12 +42,12 @@ class Frontier:
 
     nodes_before = 0
 
-    def __init__(self, board: Tiles, stack: Stack, threshold: int) -> None:
-        """The stack holds all nodes that are left."""
+    def __init__(self, board: Tiles, stack: Stack, threshold: int, started: float | None = None) -> None:
+        """The stack holds all nodes that are left. `started` is when the threshold was begun, now by default."""
         self.board, self.threshold, self._size = board, threshold, stack.engine.size
         self.counts: Int64s = np.zeros(len(_COUNTED), dtype=np.int64)
         self.tiles: tuple[int, ...] = ()
-        self.seconds, self._started = 0.0, time.perf_counter()
+        self.seconds, self._started = 0.0, time.perf_counter() if started is None else started
         # Known after a division.
         self._division: tuple[Items, Checkpoint] | None = None
         self._left: deque[int] = deque()

@@ -184,7 +184,8 @@ class _LongSearch:
         while is_begun or threshold <= self.roots.last[self.row]:
             nodes_left = self.clock.most_nodes - sum(done.generated for done in finished)
             if is_begun:
-                frontier = Frontier(self.board, self.stack, threshold)
+                started = self.many.began_at + sum(done.seconds for done in finished)
+                frontier = Frontier(self.board, self.stack, threshold, started)
             elif (tiles := self._found_at(threshold, finished[-1])) is not None:
                 return self._result(finished, tiles)
             else:
@@ -210,9 +211,13 @@ class _LongSearch:
         ida_star, report = self.ida_star, self.clock.report
         if ida_star.find_solution is None or self.wanted.finds_all or not is_long(last, self.pace):
             return None
+        if self.checkpoint is not None and self.checkpoint.has_subtrees(threshold):
+            return None  # an earlier run has looked
         at_last = None if report is None else lambda _: report(last)
-        n_nodes = int(last.generated / self.pace)
-        tiles = ida_star.find_solution(self.board, threshold, n_nodes, self.clock.end, at_last)
+        n_nodes, now = int(last.generated / self.pace), time.perf_counter()
+        # Runs with a short limit would otherwise never finish a subtree.
+        end = now + (self.clock.end - now) / 2
+        tiles = ida_star.find_solution(self.board, threshold, n_nodes, end, at_last)
         if tiles is not None and len(tiles) != threshold:
             raise ida_star.engine.wrong_end()
         return tiles

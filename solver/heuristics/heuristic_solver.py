@@ -77,7 +77,7 @@ class HeuristicSolver(IdaStarSolver):
         return f"HeuristicSolver({self._size}, {', '.join(map(heuristic_name, as_heuristics(self._made.args[2])))})"
 
     def _method(self) -> object:
-        return self._made.args[2], self._made.keywords
+        return self._size, self._made.args[2], self._made.keywords
 
     def _mapping(self, goal: Tiles) -> BoardMapping:
         if goal != self._goal:

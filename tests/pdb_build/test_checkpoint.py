@@ -19,7 +19,7 @@ from pdb_build.partial_folder import PartialFolder
 from pdb_build.search import SearchPosition
 from pdb_core.board_size import parse_size
 from pdb_core.encoding import Cost, Encoding
-from pdb_core.errors import BuildRunningError, CheckpointMismatchError, OutputError
+from pdb_core.errors import BuildRunningError, CheckpointMismatchError, DiskFullError, OutputError
 from pdb_core.puzzle import blank_last
 from tests import failing, rows
 from tests.tables import flip, small_plan, stopped
@@ -155,6 +155,55 @@ def test_interrupted_checkpoint_is_written(
     build_database(plan, say=said.append)
     assert said == [f"{plan.out} continues from level {6 if n_interrupts == 1 else 5} of pattern 1 of 3"]
     assert plan.out.read_bytes() == expected
+
+
+@pytest.mark.parametrize("n_interrupts", [1, 2])
+@pytest.mark.parametrize("n_th", [1, 5])
+def test_what_is_said_of_a_checkpoint_interrupted_while_it_gets_its_name_is_kept(
+    plan: BuildPlan, monkeypatch: pytest.MonkeyPatch, expected: bytes, n_th: int, n_interrupts: int
+) -> None:
+    real, calls, said = checkpoint.put_in_place, itertools.count(1), list[str]()
+
+    def interrupted(*paths: Path) -> None:
+        if n_th <= next(calls) < n_th + n_interrupts:
+            raise KeyboardInterrupt
+        real(*paths)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(checkpoint, "put_in_place", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            build_database(plan, say=said.append, checkpoint_every_s=0)
+    level = n_th + (n_interrupts == 1)
+    kept = [] if level == 1 else [f"level {level} of pattern 1 of 3"]
+    assert said[1:] == [
+        f"{plan.out} is kept up to {what}, in {plan.out.name}.partial; the same build continues it, or starts over "
+        "(fresh)"
+        for what in kept
+    ]
+    said.clear()
+    build_database(plan, say=said.append)
+    assert said == [f"{plan.out} continues from {what}" for what in kept]
+    assert plan.out.read_bytes() == expected
+
+
+def test_run_that_ends_before_it_has_a_table_keeps_the_checkpoint(
+    plan: BuildPlan, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stopped(plan)
+
+    def full(path: Path, mode: str = "r", *arguments: Any, **named: Any) -> Any:
+        if path.name == "table.h5" and "w" in mode:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return real(path, mode, *arguments, **named)
+
+    real = Path.open
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "open", full)
+        with pytest.raises(DiskFullError):
+            build_database(plan)
+    said: list[str] = []
+    assert build_database(plan, say=said.append).n_runs == 2
+    assert said[0].startswith(f"{plan.out} continues from level")
 
 
 @pytest.mark.parametrize(

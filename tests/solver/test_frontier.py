@@ -1,6 +1,7 @@
 """Subtrees: divided and stopped searches have the nodes and answers of whole ones; of a cluster: its test_solve.py."""
 
 from collections.abc import Callable
+from contextlib import nullcontext as does_not_raise
 from itertools import count
 
 import pytest
@@ -137,8 +138,13 @@ def test_checkpoint_of_another_search_is_refused() -> None:
     ):
         with pytest.raises(InputError, match=f"the checkpoint belongs to the search of another {name}; use a new"):
             searches()
+    checkpoint = Checkpoint()
+    for size, raises in (("3x2", does_not_raise()), ("2x3", pytest.raises(InputError, match="another method"))):
+        with raises:
+            HeuristicSolver(size).solve((1, 2, 3, 4, 0, 5), checkpoint=checkpoint)
     # The goal of this solver's other boards does not matter.
-    other = Solver(database, goal=goal_with_blank(0, S3))
+    other, checkpoint = Solver(database, goal=goal_with_blank(0, S3)), Checkpoint()
+    solver.solve(HARDEST_8, checkpoint=checkpoint)
     assert other.solve(HARDEST_8, database.goal, checkpoint=checkpoint).length == 31
 
 

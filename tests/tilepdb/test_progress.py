@@ -2,6 +2,7 @@
 
 import io
 import re
+from unittest.mock import Mock
 
 import pytest
 
@@ -12,7 +13,7 @@ from solver.answers.requests import Request
 from tests.solving import FINISHED, S4, solvable_boards
 from tilepdb.commands.progress import LabelDisplay, SearchDisplay
 from tilepdb.named_build import named_plan
-from tilepdb.progress import BuildLine
+from tilepdb.progress import BuildLine, ProgressLine
 
 
 @pytest.mark.parametrize(
@@ -44,6 +45,15 @@ def test_bar_is_only_on_a_terminal_fits_on_a_line_and_is_removed(
     # A line that wraps could not be removed. At the end the cursor is shown again.
     assert all(len(line) <= 60 for line in re.split(r"\r|\n|\x1b\[\??[\d;]*[a-zA-Z]", shown))
     assert shown.rfind("\x1b[?25l") < shown.rfind("\x1b[?25h") < shown.rfind("\x1b[2K")
+
+
+def test_work_goes_on_without_a_bar_if_no_thread_can_be_started(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
+    monkeypatch.setattr("threading.Thread.start", Mock(side_effect=RuntimeError("can't start new thread")))
+    with ProgressLine() as line:
+        line.show("one", 0.1)
+        line.show("two", 0.2)
 
 
 def test_search_has_estimates_of_the_time_left(

@@ -16,7 +16,7 @@ import pandas as pd
 import pytest
 
 from pdb_core.board_size import BoardSize
-from pdb_core.errors import CheckpointMismatchError, DiskFullError, InputError
+from pdb_core.errors import CheckpointMismatchError, DiskFullError, InputError, OutputError
 from pdb_core.puzzle import Board, blank_last, parse_goal
 from pdb_query import Database, read_instances
 from pdb_study.labels import BoardSource, GivenBoards, RandomBoards, RandomWalks, write_labels
@@ -141,6 +141,41 @@ def test_run_that_was_stopped_again_and_again_gives_the_same_bytes(
         assert not out.exists()
     assert write(out, database, command="other") == whole
     assert not partial.exists()
+
+
+def test_boards_that_are_missing_in_a_partial_file_are_reported(tmp_path: Path, database: Database) -> None:
+    """What the message advises makes the same file."""
+    out, done = tmp_path / "a.npz", iter(range(5))
+
+    def stop(_n_done: int) -> None:
+        if next(done) == 4:
+            raise StoppedError
+
+    with pytest.raises(StoppedError):
+        write(out, database, chunk=5, progress=stop)
+    partial = tmp_path / "a.npz.partial"
+    lines = partial.read_bytes().splitlines(keepends=True)
+    partial.write_bytes(b"".join(lines[:2] + lines[3:]))
+    with pytest.raises(OutputError, match="has no boards 6 to 10; remove its lines from line 3 on, or choose"):
+        write(out, database, chunk=5)
+    partial.write_bytes(b"".join(lines[:2]))
+    assert write(out, database, chunk=5) == write(tmp_path / "b.npz", database)
+
+
+def test_dataset_behind_a_link_is_synced_before_the_partial_file_is_removed(
+    tmp_path: Path, database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "a.npz").symlink_to(tmp_path / "b.npz")
+    (tmp_path / "b.npz").touch()
+    synced: list[tuple[bool, bool]] = []
+
+    def sync(descriptor: int) -> None:
+        is_file = os.path.samestat(os.fstat(descriptor), (tmp_path / "b.npz").stat())
+        synced.append((is_file, (tmp_path / "a.npz.partial").exists()))
+
+    monkeypatch.setattr(os, "fsync", sync)
+    write(tmp_path / "a.npz", database)
+    assert (True, True) in synced
 
 
 def rows_in_blocks(joined: npt.NDArray[Any], n_each: int) -> Rows:
