@@ -4,23 +4,33 @@ import asyncio
 import concurrent.futures
 import contextlib
 import functools
+import hashlib
 import logging
+import math
 import threading
 import time
 from collections.abc import Callable, Iterator
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
 
 from distributed import Client, KilledWorker, Security
-from distributed.comm import connect
+from distributed.client import ClosedClientError
+from distributed.comm import CommClosedError, connect
 from tornado.ioloop import IOLoop
 
+import pdb_core
 from pdb_core.errors import ClusterError, PdbError
-from pdb_core.jit import program_version
 
 # Seconds for a scheduler to answer, and for a client to say goodbye; interval at which workers are looked for.
 _CONNECT_S = 8
 _CLOSE_S = 5
 _POLL_S = 0.2
+# Seconds for a worker to answer, which may have to load its packages first.
+ANSWER_S = 15.0
+# States of workers that start no more tasks.
+_ENDING = ("closing_gracefully", "closing", "closed", "failed")
+# Packages whose code runs on workers.
+_PACKAGES = ("pdb_core", "pdb_query", "pdb_build", "solver", "pdb_cluster")
 
 
 @contextlib.contextmanager
@@ -93,15 +103,14 @@ def _check_scheduler(address: str) -> None:
 
 def wait_for_workers(client: Client, say: Callable[[str], None]) -> None:
     """Wait for the first worker. Raises `ClusterError` if the scheduler ends meanwhile."""
-    with while_reachable():
-        if not client.nthreads():
-            say(f"waiting for workers ... (dask worker {client.scheduler.address} starts some)")
-        while not client.nthreads():
-            time.sleep(_POLL_S)
+    if not _present(client):
+        say(f"waiting for workers ... (dask worker {client.scheduler.address} starts some)")
+    while not _present(client):
+        time.sleep(_POLL_S)
 
 
 def check_workers(client: Any) -> dict[str, int]:
-    """Return the threads of each worker of this version. Raise `ClusterError` if all workers have other versions."""
+    """Return the threads of each worker of this version. Raise `ClusterError` if there are only others."""
     refused: list[str] = []
     threads = RightWorkers(client, refused.append).threads()
     if refused and not threads:
@@ -109,38 +118,115 @@ def check_workers(client: Any) -> dict[str, int]:
     return threads
 
 
+class _Process(NamedTuple):
+    """Process of a worker. Another one may start at the address of one that has ended, but has its own folder."""
+
+    address: str
+    folder: str
+
+
+def _present(client: Any) -> dict[_Process, int]:
+    """Return the threads of each worker that takes tasks. Raises `ClusterError` if the scheduler is lost."""
+    with while_reachable():
+        if client.status != "running":
+            raise CommClosedError(client.status)
+        workers = client.sync(client.scheduler.identity)["workers"]
+    return {
+        _Process(address, worker["local_directory"]): worker["nthreads"]
+        for address, worker in workers.items()
+        if worker["status"] not in _ENDING
+    }
+
+
 class RightWorkers:
     """Workers of a cluster that run the version of this process. The others get no tasks, and are reported once."""
 
     def __init__(self, client: Any, say: Callable[[str], None]) -> None:
-        """`client` is a `distributed.Client`. `say` is called with a sentence for each worker that is refused."""
+        """`client` is a `distributed.Client`. `say` is called with a sentence for each worker that is left out."""
         self._client, self._say = client, say
-        self._is_right: dict[str, bool] = {}
+        self._is_right: dict[_Process, bool] = {}
+        # Answers of new workers, and when they are late.
+        self._asked: dict[_Process, concurrent.futures.Future[Any]] = {}
+        self._late_at: dict[_Process, float] = {}
+        self._trusted: set[str] = set()
 
     def threads(self) -> dict[str, int]:
-        """Return the threads of each worker that runs this version, by its address. Raises `ClusterError`."""
-        with while_reachable():
-            present = self._client.nthreads()
-            # Another process may start at the address of one that has ended.
-            self._is_right = {address: self._is_right[address] for address in present if address in self._is_right}
-            new = [address for address in present if address not in self._is_right]
-            # An error on a worker is returned in place of its version.
-            answers = self._client.run(program_version, workers=new, on_error="return") if new else {}
-        for address, version in answers.items():
-            if isinstance(version, OSError):  # it has just ended
-                continue
-            self._is_right[address] = version == program_version()
-            if not self._is_right[address]:
-                if isinstance(version, Exception):  # Dask may return one error as another
-                    what = f"has no tile-pdb of this version ({version})"
-                else:
-                    what = f"runs tile-pdb {_shown(version)}, this command {_shown(program_version())}"
-                self._say(f"the worker at {address} {what}, so it gets no tasks; install the same version on both")
-        return {address: n_threads for address, n_threads in present.items() if self._is_right.get(address)}
+        """Return the threads of each worker that runs this version, by its address.
+
+        The first call waits some seconds for the answers of all workers; later ones do not wait for new workers.
+
+        Raises `ClusterError`, also if a worker of another version has come to the address of one of this version: it
+        may have run tasks.
+        """
+        is_first = not self._is_right and not self._asked
+        present = self._ask_new()
+        if is_first:
+            concurrent.futures.wait(self._asked.values(), timeout=ANSWER_S)
+        for process, answer in list(self._asked.items()):
+            if answer.done():
+                del self._asked[process]
+                self._judge(process, answer.result())
+            if process not in self._is_right and time.monotonic() >= self._late_at[process]:
+                self._late_at[process] = math.inf
+                self._say(f"the worker at {process.address} does not answer; it gets no tasks until it does")
+        return {process.address: n_threads for process, n_threads in present.items() if self._is_right.get(process)}
+
+    def _ask_new(self) -> dict[_Process, int]:
+        """Ask new workers for their versions. Return the threads of all."""
+        present = _present(self._client)
+        self._is_right = {process: self._is_right[process] for process in present if process in self._is_right}
+        self._asked = {process: self._asked[process] for process in present if process in self._asked}
+        for process in present:
+            if process not in self._is_right and process not in self._asked:
+                self._asked[process] = ask(self._client, program_sources, process.address)
+                self._late_at.setdefault(process, time.monotonic() + ANSWER_S)
+        return present
+
+    def _judge(self, process: _Process, version: Any) -> None:
+        """Note whether a worker is right. Raises as `threads`."""
+        if version is None or isinstance(version, OSError):  # it has just ended, or is asked again
+            return
+        address = process.address
+        self._is_right[process] = version == program_sources()
+        if self._is_right[process]:
+            self._trusted.add(address)
+            return
+        if isinstance(version, Exception):  # Dask may return one error as another
+            what = f"has no tile-pdb of this version ({version})"
+        else:
+            what = f"runs tile-pdb {_shown(version)}, this command {_shown(program_sources())}"
+        if address in self._trusted:
+            raise ClusterError(f"the new worker at {address} {what}; install the same version on both, and start again")
+        self._say(f"the worker at {address} {what}, so it gets no tasks; install the same version on both")
+
+
+@functools.cache
+def program_sources() -> tuple[str, str]:
+    """Return the version and the digest of all sources of tasks, as they were at the first call."""
+    digest, root = hashlib.sha256(), Path(pdb_core.__file__).parent.parent
+    for path in sorted(path for package in _PACKAGES for path in (root / package).rglob("*.py")):
+        digest.update(str(path.relative_to(root)).encode() + path.read_bytes())
+    return pdb_core.__version__, digest.hexdigest()
 
 
 def _shown(version: tuple[str, str]) -> str:
-    return f"{version[0]} (kernels {version[1][:8]})"
+    return f"{version[0]} (sources {version[1][:8]})"
+
+
+def ask(client: Any, function: Callable[..., Any], address: str) -> "concurrent.futures.Future[Any]":
+    """Run a function on a worker, beside its tasks. The result is that of the function, or the error that it raised;
+    None or an `OSError` if the worker has ended. It may never come.
+    """
+    answer: concurrent.futures.Future[Any] = concurrent.futures.Future()
+
+    def run() -> None:
+        try:
+            answer.set_result(client.run(function, workers=[address], on_error="return").get(address))
+        except BaseException as error:  # the scheduler is lost
+            answer.set_result(OSError(str(error)))
+
+    threading.Thread(target=run, name=f"question to {address}", daemon=True).start()
+    return answer
 
 
 @contextlib.contextmanager
@@ -148,10 +234,13 @@ def while_reachable() -> Iterator[None]:
     """Raise `ClusterError` if the scheduler is lost or has dropped the tasks. For calls of a client only."""
     try:
         yield
-    except (OSError, asyncio.CancelledError, concurrent.futures.CancelledError) as error:
-        raise ClusterError(
-            "the scheduler dropped the tasks or cannot be reached any more; start the command again"
-        ) from error
+    except (OSError, ClosedClientError, asyncio.CancelledError, concurrent.futures.CancelledError) as error:
+        raise scheduler_lost() from error
+
+
+def scheduler_lost() -> ClusterError:
+    """Return the error to raise when the scheduler has gone or has dropped the tasks."""
+    return ClusterError("the scheduler dropped the tasks or cannot be reached any more; start the command again")
 
 
 def failure(what: str, error: BaseException) -> PdbError:

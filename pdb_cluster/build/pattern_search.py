@@ -27,12 +27,13 @@ from weakref import WeakSet
 
 import numpy as np
 from distributed import Client, Future, KilledWorker
+from distributed.comm import CommClosedError
 
 from pdb_build.search import NO_ENTRIES, PatternTable, Progress
 from pdb_build.word_layout import row_bytes
 from pdb_cluster.build.shard import LostError, PatternShard, divide
 from pdb_cluster.build.shard_plan import PatternTask, Worker
-from pdb_cluster.connect import failure
+from pdb_cluster.connect import failure, scheduler_lost, while_reachable
 from pdb_core.durable_files import write_all, writing_errors
 from pdb_core.encoding import UNREACHED
 from pdb_core.errors import LimitReachedError
@@ -98,14 +99,14 @@ class PatternSearch:
         """Go on after `waiting`. Return the table, without its entries, if it is in the file.
 
         Raises `LostError`, `LimitReachedError` as `search_pattern` does, `DiskFullError`, `OutputError`,
-        `ClusterError`, and `OSError` if the scheduler is gone.
+        `ClusterError`.
         """
         try:
             results = self.waiting.result()
         except (LostError, KilledWorker, concurrent.futures.CancelledError, asyncio.CancelledError) as error:
             raise LostError(str(error)) from error
-        except OSError:
-            raise
+        except CommClosedError as error:
+            raise scheduler_lost() from error
         except Exception as error:
             what = f"the search of pattern {self.spec.pattern} failed on a worker at depth {self.depth}"
             raise failure(what, error) from error
@@ -212,7 +213,8 @@ class PatternSearch:
     def _submit(self, number: int, task: Any, *arguments: Any) -> Future:
         """Submit a task to the worker of a shard, and to no other."""
         address = self._workers[number].address
-        future = self.client.submit(task, *arguments, workers=[address], allow_other_workers=False, pure=False)
+        with while_reachable():
+            future = self.client.submit(task, *arguments, workers=[address], allow_other_workers=False, pure=False)
         self._futures.add(future)
         return future
 

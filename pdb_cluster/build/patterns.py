@@ -26,7 +26,7 @@ from pdb_build.writer import TableFileWriter
 from pdb_cluster.build.pattern_search import PatternSearch
 from pdb_cluster.build.shard import LostError
 from pdb_cluster.build.shard_plan import PatternTask, Worker, by_size, plan_task, workers_of
-from pdb_cluster.connect import RightWorkers, check_workers, while_reachable
+from pdb_cluster.connect import RightWorkers, check_workers
 from pdb_core.errors import ClusterError, MemoryLimitError
 from pdb_core.resources import peak_memory
 
@@ -65,8 +65,7 @@ def check_cluster_plan(plan: BuildPlan, client: Client, *, n_shards: int | None 
         If there are no workers of this version.
     """
     check_disk(plan, plan.disk_bytes)
-    with while_reachable():
-        workers = workers_of(client, check_workers(client))
+    workers = workers_of(client, check_workers(client))
     if not workers:
         raise ClusterError("the cluster has no workers; start some with dask worker, and build again")
     return [plan_task(plan, index, workers, n_shards) for index in by_size(plan)]
@@ -122,11 +121,10 @@ def build_on_cluster(
     with PartialFolder(plan.out) as folder:
         refuse_checkpoint(folder, fresh=fresh)
         writer = TableFileWriter(folder, plan)
-        with while_reachable():
-            build = _Build(
-                plan, client, folder.table, writer, n_shards, progress or (lambda _: None), say or (lambda _: None)
-            )
-            built_by = build.run()
+        build = _Build(
+            plan, client, folder.table, writer, n_shards, progress or (lambda _: None), say or (lambda _: None)
+        )
+        built_by = build.run()
         header = writer.close()
         result = BuildResult(plan, header, writer.searches, time.perf_counter() - start, peak_memory())
         write_report(result, folder, built_by=[built_by[use.index] for use in header.uses])
@@ -231,6 +229,6 @@ class _Build:
         if bool(present) != bool(known):
             self.say("workers came, continuing" if present else "all workers are gone; waiting for workers ...")
         if present != set(known) or not self._searches:
-            measured = workers_of(self.client, present)
-            kept = known if self._searches else {}
-            self._workers = tuple(kept.get(worker.address, worker) for worker in measured)
+            kept = [known[address] for address in present & set(known)] if self._searches else []
+            new = workers_of(self.client, present - {worker.address for worker in kept})
+            self._workers = tuple(sorted([*kept, *new], key=lambda worker: worker.address))

@@ -1,5 +1,6 @@
 """Plan of a build on a cluster: the memory of the workers, and the number of shards of each pattern."""
 
+import concurrent.futures
 import platform
 import uuid
 from collections import Counter
@@ -11,6 +12,7 @@ from distributed import Client
 
 from pdb_build.plan import PROCESS_BYTES, BuildPlan, PatternPlan
 from pdb_build.word_layout import row_bytes
+from pdb_cluster.connect import ANSWER_S, ask
 from pdb_core.errors import MemoryLimitError
 from pdb_core.layout import jump_positions
 from pdb_core.messages import format_bytes
@@ -62,9 +64,11 @@ class PatternTask:
 
 
 def workers_of(client: Client, addresses: Collection[str]) -> tuple[Worker, ...]:
-    """Return the workers at some addresses, ordered by address."""
-    # A worker that is about to end returns an error, and is left out.
-    answers = client.run(_memory_of, workers=list(addresses), on_error="ignore") if addresses else {}
+    """Return the workers at some addresses, ordered by address. Those that are about to end or hang are left out."""
+    asked = {address: ask(client, _memory_of, address) for address in addresses}
+    concurrent.futures.wait(asked.values(), timeout=ANSWER_S)
+    found = {address: answer.result() for address, answer in asked.items() if answer.done()}
+    answers = {address: answer for address, answer in found.items() if isinstance(answer, tuple)}
     n_on = Counter(machine for machine, *_ in answers.values())
     return tuple(
         Worker(address, n_threads, max(0, min(available // n_on[machine], limit)))
@@ -104,17 +108,29 @@ def plan_task(plan: BuildPlan, index: int, workers: tuple[Worker, ...], n_shards
     fitting = tuple(worker for worker in workers if worker.memory_bytes >= needed)
     if fitting and n_shards in (None, 1):
         return PatternTask(index, 1, needed, fitting, 0)
+    # If the smallest workers have too little, the others may be enough.
+    by_memory = sorted(workers, key=lambda worker: -worker.memory_bytes)
+    tasks = (_divided(entry, index, tuple(by_memory[:n]), n_shards) for n in range(len(workers), 0, -1))
+    task = next((task for task in tasks if task is not None), None)
+    if task is None:
+        number, least = n_shards or len(workers), by_memory[-1].memory_bytes
+        needed = _shards_bytes(entry, number, len(workers), _LEAST_HALO_BYTES)
+        raise MemoryLimitError(
+            f"pattern {entry.pattern} needs {format_bytes(needed)} of memory of each of {len(workers)} workers, "
+            f"{format_bytes(least)} are available at the one that has least; {_advice(entry, least)}"
+        )
+    return task
+
+
+def _divided(entry: PatternPlan, index: int, workers: tuple[Worker, ...], n_shards: int | None) -> PatternTask | None:
+    """Return how a pattern is divided among all of some workers; None if one of them has too little memory."""
     number, halo_bytes = n_shards or len(workers), HALO_BYTES
-    least = min(worker.memory_bytes for worker in workers)
     # A small halo takes many portions, each of which costs a message or two between any two shards.
-    while (needed := _shards_bytes(entry, number, len(workers), halo_bytes)) > least:
+    while (needed := _shards_bytes(entry, number, len(workers), halo_bytes)) > workers[-1].memory_bytes:
         if halo_bytes <= _LEAST_HALO_BYTES:
-            raise MemoryLimitError(
-                f"pattern {entry.pattern} needs {format_bytes(needed)} of memory of each of {len(workers)} workers, "
-                f"{format_bytes(least)} are available at the one that has least; {_advice(entry, least)}"
-            )
+            return None
         halo_bytes //= 2
-    return PatternTask(index, number, needed, workers, halo_bytes)
+    return PatternTask(index, number, needed, tuple(sorted(workers, key=lambda worker: worker.address)), halo_bytes)
 
 
 def _shards_bytes(entry: PatternPlan, n_shards: int, n_workers: int, halo_bytes: int) -> int:

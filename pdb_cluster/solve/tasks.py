@@ -12,7 +12,6 @@ from typing import Any
 from distributed import as_completed
 
 from pdb_cluster.connect import RightWorkers, failure, while_reachable, workers_died
-from pdb_core.errors import ClusterError
 
 # Seconds for which the workers of the cluster are taken as known.
 _WORKERS_S = 1.0
@@ -54,6 +53,8 @@ class Tasks:
         self._right = RightWorkers(client, lambda text: warnings.warn(text, RuntimeWarning, stacklevel=2))
         # The workers that get tasks. If all of them end, the set is kept until others come.
         self._workers: frozenset[str] = frozenset()
+        # Tasks that wait for the first one: a task without a set would run on any worker.
+        self._unsent: list[Task] = []
         self._n_threads = 0
         self._counted_at = -_WORKERS_S
         # Times that all workers of a task ended, since the last result.
@@ -90,34 +91,42 @@ class Tasks:
         return tasks
 
     def _send(self, send: Callable[..., list[Any]], tasks: Sequence[Task]) -> None:
+        if not self._workers:
+            self._unsent += tasks
+            return
         with while_reachable():
-            futures = send([task.argument for task in tasks], workers=list(self._workers) or None)
+            futures = send([task.argument for task in tasks], workers=list(self._workers))
         for task, future in zip(tasks, futures, strict=True):
             task.future, task.workers = future, self._workers
             self._pending[future.key] = task
             self._completed.add(future)
 
     def _send_again(self) -> None:
-        """Send the tasks again whose workers are all gone: those in their place have other addresses."""
+        """Send the tasks that wait, and again those whose workers are all gone: those in their place have other
+        addresses.
+        """
         lost = [task for task in self._pending.values() if not task.workers & self._workers]
         self._n_losses += bool(lost)
         if self._n_losses == _MAX_LOSSES:
             raise workers_died(_FAILED)
-        for task in lost:
-            self.cancel([task])
+        self.cancel(lost)
+        unsent, self._unsent = self._unsent, []
+        for task in lost + unsent:
             self._send(task.send, [task])
 
     def cancel(self, tasks: Iterable[Task]) -> None:
         """Cancel tasks. Those that run go on to their end; their results are not handled."""
-        futures = [task.future for task in tasks if self._pending.pop(task.future.key, None)]
+        tasks = set(tasks)
+        self._unsent = [task for task in self._unsent if task not in tasks]
+        futures = [task.future for task in tasks if task.future and self._pending.pop(task.future.key, None)]
         if futures:
             with while_reachable():
                 self._client.cancel(futures, force=True)
 
     def cancel_all(self) -> None:
-        """Cancel all tasks, also if the scheduler is gone."""
-        with contextlib.suppress(ClusterError):
-            self.cancel(list(self._pending.values()))
+        """Cancel all tasks, also if the scheduler is gone or the client is closed."""
+        with contextlib.suppress(Exception):
+            self.cancel([*self._pending.values(), *self._unsent])
 
     def handle_results(self) -> bool:
         """Handle the results that are there. Return whether there were some.

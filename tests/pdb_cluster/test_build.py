@@ -4,6 +4,7 @@ import json
 import os
 import re
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import pytest
@@ -14,10 +15,9 @@ from pdb_cluster import build_on_cluster, connect
 from pdb_cluster.build import pattern_search, shard_plan
 from pdb_core.encoding import Encoding
 from pdb_core.errors import ClusterError
-from pdb_core.jit import program_version
 from tests import wait_until
 from tests.command_line import pdb
-from tests.pdb_cluster.two_workers import N_WORKERS, fail, kill, worker_pids
+from tests.pdb_cluster.two_workers import N_WORKERS, WAIT_S, fail, kill, started_cluster, worker_pids
 from tests.tables import SMALL, interrupt_at, small_plan, table_file
 
 LARGE = "1,2,3,4,5/6,7,8"
@@ -99,7 +99,7 @@ def test_late_worker_of_another_version_is_left_out(
     client: Client, plan: BuildPlan, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A worker is killed, and the one in its place runs another version."""
-    real, known = program_version(), {os.getpid(), *worker_pids(client)}
+    real, known = connect.program_sources(), {os.getpid(), *worker_pids(client)}
     lost, kept = client.nthreads()
     said: list[str] = []
 
@@ -111,15 +111,44 @@ def test_late_worker_of_another_version_is_left_out(
             kill(client.run(os.getpid, workers=[lost])[lost])
             wait_until(lambda: lost not in client.nthreads() and len(client.nthreads()) == N_WORKERS)
 
-    monkeypatch.setattr(connect, "program_version", version)
+    monkeypatch.setattr(connect, "program_sources", version)
     build_on_cluster(plan, client, n_shards=2, progress=kill_one, say=said.append)
     builders = [table["built_by"]["shards"] for table in check_same_as_local(plan.out, SMALL)]
     assert kept in {shard["address"] for shards in builders for shard in shards} <= {lost, kept}
     (late,) = client.nthreads().keys() - {kept}
     assert [text for text in said if "runs tile-pdb" in text] == [
-        f"the worker at {late} runs tile-pdb {real[0]} (kernels 00000000), this command {real[0]} (kernels "
+        f"the worker at {late} runs tile-pdb {real[0]} (sources 00000000), this command {real[0]} (sources "
         f"{real[1][:8]}), so it gets no tasks; install the same version on both"
     ]
+
+
+@pytest.mark.parametrize("n_shards", [None, 2])
+def test_search_begins_again_if_a_worker_is_retired(tmp_path: Path, n_shards: int | None) -> None:
+    """Dask cannot move its shard, so it ends only when the search has left it."""
+    with started_cluster(N_WORKERS) as scheduler, Client(scheduler.address, set_as_default=False) as client:
+        client.wait_for_workers(N_WORKERS, timeout=WAIT_S)
+        retired: list[Thread] = []
+
+        def retire(progress: BuildProgress) -> None:
+            if progress.depth == 5 and not retired:
+                busy = [address for address, tasks in client.has_what().items() if tasks]
+                retired.append(Thread(target=client.retire_workers, args=(busy[:1],)))
+                retired[0].start()
+                wait_until(lambda: len(connect._present(client)) < N_WORKERS)
+
+        plan, said = small_plan(tmp_path / "a.h5", LARGE), list[str]()
+        build_on_cluster(plan, client, n_shards=n_shards, progress=retire, say=said.append)
+        retired[0].join(WAIT_S)
+        assert any("is gone; the search of this pattern begins again" in text for text in said), said
+        check_same_as_local(plan.out, LARGE)
+
+
+def test_error_of_a_callback_is_not_taken_for_a_lost_scheduler(client: Client, tmp_path: Path) -> None:
+    def fail_once(_progress: BuildProgress) -> None:
+        raise FileNotFoundError("of the callback")
+
+    with pytest.raises(FileNotFoundError, match="of the callback"):
+        build_on_cluster(small_plan(tmp_path / "a.h5"), client, progress=fail_once)
 
 
 @pytest.mark.parametrize("n_shards", [None, 2])

@@ -1,20 +1,31 @@
 """Clients that connect to clusters, and what is refused."""
 
 import re
+import signal
+import time
+from concurrent.futures import Future
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
 from distributed import Client
 
 from pdb_cluster import build_on_cluster, connect
-from pdb_cluster.connect import connected
+from pdb_cluster.connect import RightWorkers, connected
 from pdb_cluster.solve.boards import ClusterProgress
 from pdb_core.errors import ClusterError
 from pdb_core.puzzle import Board
 from solver import Iteration
 from solver.answers.requests import Request
+from tests import wait_until
 from tests.command_line import BOARD, start
-from tests.pdb_cluster.two_workers import started_cluster, worker_without_package
+from tests.pdb_cluster.two_workers import (
+    N_WORKERS,
+    WAIT_S,
+    started_cluster,
+    worker_process,
+    worker_without_package,
+)
 from tests.tables import small_plan
 from tilepdb.commands.progress import ClusterDisplay
 
@@ -40,6 +51,44 @@ def test_command_waits_for_workers_and_ends_if_all_are_refused(small_table: str)
             told = process.stderr.read()
         assert process.wait() == 1
     assert re.fullmatch(r"pdb: the worker at tcp://.* has no tile-pdb of this version .*; install the same .*\n", told)
+
+
+def test_worker_that_does_not_answer_is_reported_and_not_waited_for(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said: list[str] = []
+    right = RightWorkers(client, said.append)
+    assert len(right.threads()) == N_WORKERS
+    with worker_process(client.scheduler.address) as process:
+        client.wait_for_workers(N_WORKERS + 1, timeout=WAIT_S)
+        process.send_signal(signal.SIGSTOP)
+        monkeypatch.setattr(connect, "ANSWER_S", 0.5)
+        begin = time.monotonic()
+        while not said:
+            assert len(right.threads()) == N_WORKERS
+            time.sleep(0.1)
+        assert time.monotonic() - begin < 10
+        process.send_signal(signal.SIGCONT)
+        wait_until(lambda: len(right.threads()) == N_WORKERS + 1)
+    assert re.fullmatch("the worker at tcp://.* does not answer; it gets no tasks until it does", "".join(said))
+
+
+@pytest.mark.parametrize("is_same", [True, False])
+def test_other_process_at_the_address_of_a_worker_is_asked(
+    client: Client, monkeypatch: pytest.MonkeyPatch, is_same: bool
+) -> None:
+    right = RightWorkers(client, print)
+    threads = right.threads()
+    answer: Future[tuple[str, str]] = Future()
+    replaced = {process._replace(folder="other"): 1 for process in connect._present(client)}
+    monkeypatch.setattr(connect, "_present", lambda _client: replaced)
+    monkeypatch.setattr(connect, "ask", lambda *_: answer)
+    assert not right.threads()
+    answer.set_result(connect.program_sources() if is_same else ("0.1.0", "0"))
+    with (
+        nullcontext() if is_same else pytest.raises(ClusterError, match=r"the new worker at tcp.* runs tile-pdb 0.1.0")
+    ):
+        assert right.threads() == threads
 
 
 def test_build_without_workers_is_refused(tmp_path: Path) -> None:

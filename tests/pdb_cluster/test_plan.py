@@ -44,6 +44,13 @@ def test_pattern_too_large_for_each_worker_is_divided() -> None:
     assert tasks[0].memory_bytes < (alone - 0.05) * GB
 
 
+def test_worker_too_small_for_a_shard_gets_none() -> None:
+    alone = tasks_of(8)[0].memory_bytes / GB
+    task = tasks_of(alone - 0.05, 0.05, alone - 0.05)[0]
+    assert task.n_shards == 2
+    assert [worker.address for worker in task.workers] == ["tcp://0", "tcp://2"]
+
+
 def test_worker_of_unknown_memory_takes_any_pattern(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pdb_cluster.build.shard_plan.available_memory", lambda: None)
     dask_worker = SimpleNamespace(memory_manager=SimpleNamespace(memory_limit=None), state=SimpleNamespace(nthreads=1))

@@ -10,12 +10,14 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import dask
 import numpy as np
 import pytest
 from distributed import Client, Scheduler
 
+from pdb_cluster import connect
 from pdb_cluster.solve import boards as solve_boards, split_board, tasks as solve_tasks
 from pdb_cluster.solve.boards import ClusterAnswers, ClusterProgress
 from pdb_cluster.solve.worker import solver_for, tables_of
@@ -195,6 +197,28 @@ def test_worker_without_the_package_gets_no_tasks(client: Client, database: Data
             assert len(solved(client, BOARDS * 20, database)) == 100
 
 
+def test_refused_workers_get_no_tasks_if_there_are_no_others(
+    client: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here = os.getpid()
+    monkeypatch.setattr(connect, "program_sources", lambda: ("0.2.0", "0" if os.getpid() == here else "1"))
+    tasks, path = solve_tasks.Tasks(client), tmp_path / "run"
+    with pytest.warns(RuntimeWarning, match="so it gets no tasks; install the same version"):
+        sent = tasks.submit(Path.touch, [path], lambda *_: None)
+    time.sleep(1.5)
+    assert not tasks.handle_results()
+    assert not path.exists()
+    tasks.cancel(sent)
+    # They are sent when a right worker comes.
+    monkeypatch.undo()
+    late = solve_tasks.Tasks(client)
+    right, late._right = late._right, Mock(threads=dict)
+    late.submit(Path.touch, [path], lambda *_: None)
+    late._right, late._counted_at = right, 0.0
+    wait_until(late.handle_results)
+    assert path.exists()
+
+
 def die(*_arguments: Any, **_options: Any) -> None:
     os._exit(1)
 
@@ -234,6 +258,21 @@ def test_lost_scheduler_ends_the_run(large: Database) -> None:
 
         with pytest.raises(ClusterError, match="cannot be reached any more; start the command again"):
             solved(client, [hard_board()], large, report=report)
+
+
+def test_client_that_was_closed_ends_the_run(cluster: Scheduler, large: Database) -> None:
+    """Dask closes it if the scheduler is gone for some seconds, also while nobody asks for the next answer."""
+    for closes in (False, True):
+        with Client(cluster.address, set_as_default=False, timeout=WAIT_S) as client:
+            source = ClusterAnswers(client, lambda _size, _goal: (large,))
+            answers = source.answers(requests([*solvable_boards(S4, 1, 3), hard_board()], large.goal))
+            next(answers)
+            client.close()
+            if closes:
+                answers.close()
+                continue
+            with pytest.raises(ClusterError, match="cannot be reached any more"):
+                list(answers)
 
 
 def test_command_output_is_that_of_a_local_run(cluster: Scheduler, small_table: str) -> None:

@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 from distributed import Client, Nanny, Scheduler
@@ -16,13 +16,16 @@ from pdb_cluster.connect import event_loop
 
 N_WORKERS = 2
 WAIT_S = 120
-# A worker on whose machine tile-pdb is not installed.
-_NO_PACKAGE = """
+_WORKER = """
 import sys
-sys.modules["pdb_core"] = None
 from distributed.cli.dask_worker import main
 main([sys.argv[1], "--no-nanny", "--no-dashboard", "--nthreads", "1"])
 """
+# On whose machine tile-pdb is not installed.
+_NO_PACKAGE = f"""
+import sys
+sys.modules["pdb_core"] = None
+{_WORKER}"""
 
 
 @contextmanager
@@ -55,12 +58,17 @@ def run_on_loop(coroutine: Any) -> Any:
     return asyncio.run_coroutine_threadsafe(coroutine, event_loop().asyncio_loop).result(WAIT_S)  # type: ignore[attr-defined]
 
 
-@contextmanager
-def worker_without_package(address: str) -> Iterator[None]:
+def worker_without_package(address: str) -> AbstractContextManager[subprocess.Popen[bytes]]:
     """Start a worker that cannot import tile-pdb."""
-    process = subprocess.Popen([sys.executable, "-c", _NO_PACKAGE, address], stderr=subprocess.DEVNULL)
+    return worker_process(address, _NO_PACKAGE)
+
+
+@contextmanager
+def worker_process(address: str, program: str = _WORKER) -> Iterator[subprocess.Popen[bytes]]:
+    """Start a worker without a nanny."""
+    process = subprocess.Popen([sys.executable, "-c", program, address], stderr=subprocess.DEVNULL)
     try:
-        yield
+        yield process
     finally:
         process.kill()
         process.wait()
