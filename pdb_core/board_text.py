@@ -348,8 +348,9 @@ def size_of_rows(lengths: list[int], expected: BoardSize | None, rows: Sequence[
             for side in range(MAX_SIDE, MIN_SIDE - 1, -1)
             if width % side == 0 and MIN_SIDE <= width // side <= MAX_SIDE
         )
+        numbers = "1 number" if width == 1 else f"{width} numbers"
         raise BoardError(
-            f"board {quoted(rows)} is not square: it has {width} numbers, and a square board has 4, 9, 16, ... numbers"
+            f"board {quoted(rows)} is not square: it has {numbers}, and a square board has 4, 9, 16, ... numbers"
             f"{others and f'; it may be {others}'}; give it in rows, as in 1 2 3/4 5 0, or with its size, "
             "as in 3x2: 1 2 3 4 5 0"
         )

@@ -149,7 +149,9 @@ _MODULE_OF = {name: errors.__name__ for name, item in vars(errors).items() if is
     if alias.asname
 }
 
-__all__ = sorted(_MODULE_OF)
+_CLIENT = "pdb_service.client"
+# `help` and `from tilepdb import *` import all of these.
+__all__ = sorted(name for name, module in _MODULE_OF.items() if module != _CLIENT or importlib.util.find_spec("httpx"))
 
 
 def __getattr__(name: str) -> Any:
@@ -159,7 +161,7 @@ def __getattr__(name: str) -> Any:
     try:
         value = getattr(importlib.import_module(module), name)
     except ModuleNotFoundError as error:
-        if module != "pdb_service.client":
+        if module != _CLIENT:
             raise
         from pdb_core.messages import how_to_install
 

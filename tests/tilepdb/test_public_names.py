@@ -48,6 +48,11 @@ def test_names_are_listed_and_others_are_missing() -> None:
         tilepdb.solv  # type: ignore[attr-defined]  # noqa: B018
 
 
+def test_all_names_can_be_imported_without_the_client() -> None:
+    code = "import sys; sys.modules['httpx'] = None\nfrom tilepdb import *\nimport tilepdb; print(len(tilepdb.__all__))"
+    assert int(python(code).stdout) == len(tilepdb.__all__) - 2
+
+
 @pytest.mark.parametrize("name", tilepdb.__all__)
 def test_public_name_is_documented(name: str) -> None:
     value = getattr(tilepdb, name)

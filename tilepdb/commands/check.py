@@ -85,6 +85,8 @@ def check(
             yield from invalid
 
         write_records(records(), output, columns=columns, text=_text)
+    if not counts:
+        raise InputError("standard input has no boards")
     summary = f"{plural(counts.total(), 'solution')}: {', '.join(f'{n:,} {verdict}' for verdict, n in counts.items())}"
     if bad := counts.keys() - {"optimal"}:
         raise (LimitReachedError if bad == {"unknown"} else PdbError)(summary)

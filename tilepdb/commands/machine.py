@@ -77,7 +77,11 @@ def _checks(program: Any) -> Iterator[tuple[str, Any]]:
     yield "cores", available_cores()
     memory = available_memory()
     yield "memory", "unknown" if memory is None else f"{format_bytes(memory)} available"
-    yield "cache", f"{jit.cache_home()}, {format_bytes(available_disk(jit.cache_home()))} free"
+    try:
+        free = f"{format_bytes(available_disk(jit.cache_home()))} free"
+    except OSError as error:
+        free = f"{error.strerror}: set TILE_PDB_CACHE to a folder that can be written"
+    yield "cache", f"{jit.cache_home()}, {free}"
     yield (
         "compiled kernels",
         "kept on disk" if jit.keeps_compiled_kernels() else "not kept: compiled anew in every run",

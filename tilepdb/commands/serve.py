@@ -116,7 +116,7 @@ def serve(tables: ServedTableOptions, network: NetworkOptions, searches: SearchQ
     import faulthandler
     import logging
 
-    from pdb_core.board_size import parse_size
+    from pdb_core.board_size import check_table_size, parse_size
     from pdb_core.puzzle import blank_last
     from pdb_core.resources import available_cores
     from pdb_service.server import notify_systemd, open_socket, serve as run
@@ -134,6 +134,9 @@ def serve(tables: ServedTableOptions, network: NetworkOptions, searches: SearchQ
         allowed_hosts=tuple(map(read_host, network.allowed_host or ())),
         access_log=network.access_log,
     )
+    sizes = [*map(parse_size, tables.size or (() if tables.db else ("3x3", "4x4")))]
+    for size in sizes:
+        check_table_size(size, what="tables", instead="leave it out")
     # A line in the log if the process ends because a mapped table file was shortened (SIGBUS).
     faulthandler.enable(_STDERR, all_threads=False)
     logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
@@ -144,7 +147,6 @@ def serve(tables: ServedTableOptions, network: NetworkOptions, searches: SearchQ
             return stack.enter_context(open_file(path, tables.load, verify=tables.verify))
 
         given = [*map(opened, tables.db or ())]
-        sizes = map(parse_size, tables.size or (() if tables.db else ("3x3", "4x4")))
         # Standard tables are built and opened one after another, while the service runs.
         built = (opened(standard_table(size, blank_last(size), message)) for size in sizes)
         databases = itertools.chain(given, built)

@@ -70,6 +70,7 @@ def test_optimal_length_may_stay_unknown() -> None:
     table = str(table_file("663", "4x4"))
     file = f"board,published_length\n{format_board(hard_board())},80\n"
     refused(pdb("check", "--db", table, "--time-limit", "0", stdin=file), 5, "1 unknown")
+    refused(pdb("check", "--db", table, stdin=""), 2, "standard input has no boards")
 
 
 def test_solutions_in_every_format_pass_the_check(small_table: str) -> None:

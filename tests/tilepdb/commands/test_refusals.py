@@ -33,7 +33,7 @@ REFUSALS = rows("""
 1 | solve --db d.h5 --scheduler tls://host:8786 "1 2 3/4 5 6/7 8 0" | names no certificates for TLS
 2 | solve --instances - --shard 0/3 | shard '0/3' is not I/N with I from 1 to N; give one such as 2/8
 2 | solve --instances - --shard 1/\u0663 | is not I/N with I from 1 to N
-2 | solve --tiles letters --goal _ _ | is not square: it has 1 numbers
+2 | solve --tiles letters --goal _ _ | is not square: it has 1 number, and
 2 | solve --tiles letters --goal "a b/a _" "a b/a _" | tile 'a' twice
 2 | solve --tiles letters --goal "a b/c d" "a b/c d" | 0 blanks
 2 | solve --tiles letters --goal "a _/b ." "a _/b ." | 2 blanks
@@ -125,6 +125,7 @@ REFUSALS = rows("""
 
 2 | serve --db none.h5 --token-file line.token | token
 2 | serve --db none.h5 --token-file words.token | token
+2 | serve --size 7x7 | tables go to boards of 6x6, this board is 7x7; leave it out
 2 | serve --db none.h5 --host a..b | choose another with --host
 2 | serve --db none.h5 --allowed-host http://a | --allowed-host
 2 | serve --db none.h5 --cors-origin https://example.org/ | --cors-origin
