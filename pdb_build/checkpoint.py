@@ -280,6 +280,8 @@ class BuildCheckpoints(SearchCheckpoints):
         with suppress(OSError, CheckpointMismatchError), self._folder.checkpoint.open("rb") as file:
             newest = _read_manifest(file, self._plan, self._folder.path)
             if newest is not None:
+                if newest.n_runs == self.found.n_runs:  # of an earlier run; a part of it may be damaged
+                    newest = self.found
                 self._say(
                     f"{self._plan.out} is kept up to {newest.describe(len(self._plan.patterns))}, in "
                     f"{self._folder.path.name}; the same build continues it, or starts over (fresh)"

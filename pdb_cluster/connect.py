@@ -6,15 +6,15 @@ import contextlib
 import functools
 import hashlib
 import logging
-import math
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary
 
 from distributed import Client, KilledWorker, Security
-from distributed.client import ClosedClientError
 from distributed.comm import CommClosedError, connect
 from tornado.ioloop import IOLoop
 
@@ -46,7 +46,7 @@ def connected(scheduler: str, say: Callable[[str], None]) -> Iterator[Client]:
     try:
         with _client(scheduler) as client:
             wait_for_workers(client, say)
-            check_workers(client)
+            check_workers(client, say)
             yield client
     finally:
         logging.disable(logged)
@@ -109,12 +109,22 @@ def wait_for_workers(client: Client, say: Callable[[str], None]) -> None:
         time.sleep(_POLL_S)
 
 
-def check_workers(client: Any) -> dict[str, int]:
-    """Return the threads of each worker of this version. Raise `ClusterError` if there are only others."""
-    refused: list[str] = []
-    threads = RightWorkers(client, refused.append).threads()
-    if refused and not threads:
-        raise ClusterError(refused[0])
+def check_workers(client: Any, say: Callable[[str], None] = lambda _: None) -> dict[str, int]:
+    """Return the threads of each worker of this version, after the first answer; {} if there are no workers.
+
+    `say` is called with a sentence for each worker that does not answer. Raises `ClusterError` if all workers have
+    other versions.
+    """
+
+    def say_if_late(text: str) -> None:
+        if text not in right.refused:  # those are reported later
+            say(text)
+
+    right = RightWorkers(client, say_if_late)
+    while not (threads := right.threads()) and right.is_waiting:
+        time.sleep(_POLL_S)
+    if right.refused and not threads:
+        raise ClusterError(right.refused[0])
     return threads
 
 
@@ -127,7 +137,7 @@ class _Process(NamedTuple):
 
 def _present(client: Any) -> dict[_Process, int]:
     """Return the threads of each worker that takes tasks. Raises `ClusterError` if the scheduler is lost."""
-    with while_reachable():
+    with while_reachable(client):
         if client.status != "running":
             raise CommClosedError(client.status)
         workers = client.sync(client.scheduler.identity)["workers"]
@@ -138,74 +148,118 @@ def _present(client: Any) -> dict[_Process, int]:
     }
 
 
+@dataclass
+class _Known:
+    """What is known of the workers of a client.
+
+    asked    answers that have not come
+    late_at  when an answer is late
+    wrong    why workers get no tasks; empty for those that do
+    trusted  addresses of workers that did
+    """
+
+    asked: "dict[_Process, concurrent.futures.Future[Any]]" = field(default_factory=dict)
+    late_at: dict[_Process, float] = field(default_factory=dict)
+    wrong: dict[_Process, str] = field(default_factory=dict)
+    trusted: set[str] = field(default_factory=set)
+    has_waited: bool = False
+
+    def keep(self, present: Collection[_Process]) -> None:
+        """Forget workers that have ended."""
+        for known in (self.asked, self.late_at, self.wrong):
+            for process in known.keys() - present:
+                del known[process]
+
+
+_known: "WeakKeyDictionary[Any, _Known]" = WeakKeyDictionary()
+
+
 class RightWorkers:
     """Workers of a cluster that run the version of this process. The others get no tasks, and are reported once."""
 
     def __init__(self, client: Any, say: Callable[[str], None]) -> None:
         """`client` is a `distributed.Client`. `say` is called with a sentence for each worker that is left out."""
         self._client, self._say = client, say
-        self._is_right: dict[_Process, bool] = {}
-        # Answers of new workers, and when they are late.
-        self._asked: dict[_Process, concurrent.futures.Future[Any]] = {}
-        self._late_at: dict[_Process, float] = {}
-        self._trusted: set[str] = set()
+        self._known = _known.setdefault(client, _Known())
+        self._said: set[tuple[_Process, str]] = set()
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether a worker has not answered yet."""
+        return bool(self._known.asked)
+
+    @property
+    def refused(self) -> list[str]:
+        """Why workers are refused."""
+        return [why for why in self._known.wrong.values() if why]
 
     def threads(self) -> dict[str, int]:
         """Return the threads of each worker that runs this version, by its address.
 
-        The first call waits some seconds for the answers of all workers; later ones do not wait for new workers.
+        The first call for a client waits some seconds for the answers of all workers; later ones do not wait.
 
         Raises `ClusterError`, also if a worker of another version has come to the address of one of this version: it
         may have run tasks.
         """
-        is_first = not self._is_right and not self._asked
-        present = self._ask_new()
-        if is_first:
-            concurrent.futures.wait(self._asked.values(), timeout=ANSWER_S)
-        for process, answer in list(self._asked.items()):
-            if answer.done():
-                del self._asked[process]
-                self._judge(process, answer.result())
-            if process not in self._is_right and time.monotonic() >= self._late_at[process]:
-                self._late_at[process] = math.inf
-                self._say(f"the worker at {process.address} does not answer; it gets no tasks until it does")
-        return {process.address: n_threads for process, n_threads in present.items() if self._is_right.get(process)}
-
-    def _ask_new(self) -> dict[_Process, int]:
-        """Ask new workers for their versions. Return the threads of all."""
-        present = _present(self._client)
-        self._is_right = {process: self._is_right[process] for process in present if process in self._is_right}
-        self._asked = {process: self._asked[process] for process in present if process in self._asked}
+        known, present = self._known, _present(self._client)
+        known.keep(present)
         for process in present:
-            if process not in self._is_right and process not in self._asked:
-                self._asked[process] = ask(self._client, program_sources, process.address)
-                self._late_at.setdefault(process, time.monotonic() + ANSWER_S)
-        return present
+            if process not in known.wrong and process not in known.asked:
+                known.asked[process] = ask(self._client, _own_sources, process.address)
+                known.late_at.setdefault(process, time.monotonic() + ANSWER_S)
+        if present and not known.has_waited:
+            concurrent.futures.wait(known.asked.values(), timeout=ANSWER_S)
+            known.has_waited = True
+        for process, answer in list(known.asked.items()):
+            if answer.done():
+                del known.asked[process]
+                self._judge(process, answer)
+        for process in present:
+            why = known.wrong.get(process)
+            if why is None and time.monotonic() >= known.late_at[process]:
+                why = f"the worker at {process.address} does not answer; it gets no tasks until it does"
+            if why and (process, why) not in self._said:
+                self._said.add((process, why))
+                self._say(why)
+        return {process.address: n_threads for process, n_threads in present.items() if known.wrong.get(process) == ""}
 
-    def _judge(self, process: _Process, version: Any) -> None:
+    def _judge(self, process: _Process, answer: "concurrent.futures.Future[Any]") -> None:
         """Note whether a worker is right. Raises as `threads`."""
+        version = None if answer.cancelled() else answer.exception() or answer.result()
         if version is None or isinstance(version, OSError):  # it has just ended, or is asked again
             return
-        address = process.address
-        self._is_right[process] = version == program_sources()
-        if self._is_right[process]:
-            self._trusted.add(address)
+        if version == program_sources():
+            self._known.trusted.add(process.address)
+            self._known.wrong[process] = ""
             return
-        if isinstance(version, Exception):  # Dask may return one error as another
-            what = f"has no tile-pdb of this version ({version})"
-        else:
+        if isinstance(version, tuple):
             what = f"runs tile-pdb {_shown(version)}, this command {_shown(program_sources())}"
-        if address in self._trusted:
-            raise ClusterError(f"the new worker at {address} {what}; install the same version on both, and start again")
-        self._say(f"the worker at {address} {what}, so it gets no tasks; install the same version on both")
+        else:  # Dask may return one error as another
+            what = f"has no tile-pdb of this version ({version})"
+        if process.address in self._known.trusted:
+            raise ClusterError(
+                f"the new worker at {process.address} {what}; install the same version on both, and start again"
+            )
+        self._known.wrong[process] = (
+            f"the worker at {process.address} {what}, so it gets no tasks; install the same version on both"
+        )
+
+
+def _own_sources() -> tuple[str, str] | str:
+    """Return `program_sources`, or why they cannot be read. Runs on a worker."""
+    try:
+        return program_sources()
+    except OSError as error:
+        return str(error)
 
 
 @functools.cache
 def program_sources() -> tuple[str, str]:
     """Return the version and the digest of all sources of tasks, as they were at the first call."""
     digest, root = hashlib.sha256(), Path(pdb_core.__file__).parent.parent
-    for path in sorted(path for package in _PACKAGES for path in (root / package).rglob("*.py")):
-        digest.update(str(path.relative_to(root)).encode() + path.read_bytes())
+    files = [path for package in _PACKAGES for path in (root / package).rglob("*.py")]
+    for name in sorted(path.relative_to(root).as_posix() for path in files):
+        digest.update(name.encode() + (root / name).read_bytes())
     return pdb_core.__version__, digest.hexdigest()
 
 
@@ -217,24 +271,25 @@ def ask(client: Any, function: Callable[..., Any], address: str) -> "concurrent.
     """Run a function on a worker, beside its tasks. The result is that of the function, or the error that it raised;
     None or an `OSError` if the worker has ended. It may never come.
     """
-    answer: concurrent.futures.Future[Any] = concurrent.futures.Future()
 
-    def run() -> None:
-        try:
-            answer.set_result(client.run(function, workers=[address], on_error="return").get(address))
-        except BaseException as error:  # the scheduler is lost
-            answer.set_result(OSError(str(error)))
+    async def answer() -> Any:
+        return (await client.run(function, workers=[address], on_error="return")).get(address)
 
-    threading.Thread(target=run, name=f"question to {address}", daemon=True).start()
-    return answer
+    return asyncio.run_coroutine_threadsafe(answer(), client.loop.asyncio_loop)
 
 
 @contextlib.contextmanager
-def while_reachable() -> Iterator[None]:
-    """Raise `ClusterError` if the scheduler is lost or has dropped the tasks. For calls of a client only."""
+def while_reachable(client: Any) -> Iterator[None]:
+    """Raise `ClusterError` if the scheduler is lost or has dropped the tasks. For calls of a client, and their results
+    only.
+    """
     try:
         yield
-    except (OSError, ClosedClientError, asyncio.CancelledError, concurrent.futures.CancelledError) as error:
+    except (OSError, asyncio.CancelledError, concurrent.futures.CancelledError) as error:
+        raise scheduler_lost() from error
+    except Exception as error:
+        if client.status == "running":
+            raise
         raise scheduler_lost() from error
 
 

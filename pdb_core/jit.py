@@ -112,7 +112,7 @@ def _processor_features() -> set[str]:
 def program_version() -> tuple[str, str]:
     """Return the version and the digest of the sources of the kernels.
 
-    They must be equal on all machines of a cluster, and in all runs of a build.
+    They must be equal in all runs of a build.
     """
     digest = hashlib.sha256()
     for name, source in _kernel_sources().items():

@@ -213,7 +213,7 @@ class PatternSearch:
     def _submit(self, number: int, task: Any, *arguments: Any) -> Future:
         """Submit a task to the worker of a shard, and to no other."""
         address = self._workers[number].address
-        with while_reachable():
+        with while_reachable(self.client):
             future = self.client.submit(task, *arguments, workers=[address], allow_other_workers=False, pure=False)
         self._futures.add(future)
         return future

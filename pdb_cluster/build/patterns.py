@@ -83,9 +83,9 @@ def build_on_cluster(
 ) -> BuildResult:
     """Build a table file on a cluster. It has the bytes that `build_database` writes.
 
-    One worker searches each pattern. Patterns that are too large for each worker are searched in shards on all
-    workers. Workers of other versions are left out. After any error `plan.out` is as it was before, and the workers are
-    free.
+    One worker searches each pattern. Patterns that are too large for each worker are searched in shards, on all workers
+    that have enough memory for one. Workers of other versions are left out. After any error `plan.out` is as it was
+    before, and the workers are free.
 
     Parameters
     ----------
@@ -152,7 +152,8 @@ class _Build:
         self._built_by: dict[int, dict[str, Any]] = {}
         self._n_lost = Counter[int]()
         self._right = RightWorkers(self.client, self.say)
-        self._workers = workers_of(self.client, self._right.threads())
+        self._asked = set(self._right.threads())
+        self._workers = workers_of(self.client, self._asked)
         self._updated_at = self._idle_since = time.monotonic()
 
     def run(self) -> dict[int, dict[str, Any]]:
@@ -228,7 +229,9 @@ class _Build:
         present, known = set(self._right.threads()), {worker.address: worker for worker in self._workers}
         if bool(present) != bool(known):
             self.say("workers came, continuing" if present else "all workers are gone; waiting for workers ...")
-        if present != set(known) or not self._searches:
+        if present != self._asked or not self._searches:
             kept = [known[address] for address in present & set(known)] if self._searches else []
-            new = workers_of(self.client, present - {worker.address for worker in kept})
+            # One that did not answer is asked again when no search is under way.
+            new = workers_of(self.client, present - self._asked if self._searches else present, kept)
             self._workers = tuple(sorted([*kept, *new], key=lambda worker: worker.address))
+        self._asked = present

@@ -36,6 +36,7 @@ class Worker:
     address: str
     n_threads: int
     memory_bytes: int
+    machine: str = ""
 
 
 @dataclass(frozen=True)
@@ -63,15 +64,18 @@ class PatternTask:
     halo_bytes: int
 
 
-def workers_of(client: Client, addresses: Collection[str]) -> tuple[Worker, ...]:
-    """Return the workers at some addresses, ordered by address. Those that are about to end or hang are left out."""
+def workers_of(client: Client, addresses: Collection[str], kept: Collection[Worker] = ()) -> tuple[Worker, ...]:
+    """Return the workers at some addresses, ordered by address. Those that are about to end or hang are left out.
+
+    `kept` are other workers, with which they share their machines.
+    """
     asked = {address: ask(client, _memory_of, address) for address in addresses}
     concurrent.futures.wait(asked.values(), timeout=ANSWER_S)
     found = {address: answer.result() for address, answer in asked.items() if answer.done()}
     answers = {address: answer for address, answer in found.items() if isinstance(answer, tuple)}
-    n_on = Counter(machine for machine, *_ in answers.values())
+    n_on = Counter([*(machine for machine, *_ in answers.values()), *(worker.machine for worker in kept)])
     return tuple(
-        Worker(address, n_threads, max(0, min(available // n_on[machine], limit)))
+        Worker(address, n_threads, max(0, min(available // n_on[machine], limit)), machine)
         for address, (machine, n_threads, available, limit) in sorted(answers.items())
     )
 
@@ -100,8 +104,8 @@ def by_size(plan: BuildPlan) -> list[int]:
 def plan_task(plan: BuildPlan, index: int, workers: tuple[Worker, ...], n_shards: int | None = None) -> PatternTask:
     """Return how the pattern at `index` is built.
 
-    With `n_shards` None, a pattern too large for each worker has one shard per worker. If memory is short, the halo is
-    smaller. Raises `MemoryLimitError` if all workers have too little memory together.
+    With `n_shards` None, a pattern too large for each worker has one shard for each worker that has enough memory for
+    it. If memory is short, the halo is smaller. Raises `MemoryLimitError` if no workers have enough together.
     """
     entry = plan.patterns[index]
     needed = entry.memory_bytes + PROCESS_BYTES
@@ -113,10 +117,12 @@ def plan_task(plan: BuildPlan, index: int, workers: tuple[Worker, ...], n_shards
     tasks = (_divided(entry, index, tuple(by_memory[:n]), n_shards) for n in range(len(workers), 0, -1))
     task = next((task for task in tasks if task is not None), None)
     if task is None:
-        number, least = n_shards or len(workers), by_memory[-1].memory_bytes
-        needed = _shards_bytes(entry, number, len(workers), _LEAST_HALO_BYTES)
+        least_bytes = [_shards_bytes(entry, n_shards or n, n, _LEAST_HALO_BYTES) for n in range(1, len(workers) + 1)]
+        lacking = [needed - worker.memory_bytes for needed, worker in zip(least_bytes, by_memory, strict=True)]
+        n = lacking.index(min(lacking))
+        needed, least = least_bytes[n], by_memory[n].memory_bytes
         raise MemoryLimitError(
-            f"pattern {entry.pattern} needs {format_bytes(needed)} of memory of each of {len(workers)} workers, "
+            f"pattern {entry.pattern} needs {format_bytes(needed)} of memory of each of {n + 1} workers, "
             f"{format_bytes(least)} are available at the one that has least; {_advice(entry, least)}"
         )
     return task

@@ -94,7 +94,7 @@ class Tasks:
         if not self._workers:
             self._unsent += tasks
             return
-        with while_reachable():
+        with while_reachable(self._client):
             futures = send([task.argument for task in tasks], workers=list(self._workers))
         for task, future in zip(tasks, futures, strict=True):
             task.future, task.workers = future, self._workers
@@ -120,7 +120,7 @@ class Tasks:
         self._unsent = [task for task in self._unsent if task not in tasks]
         futures = [task.future for task in tasks if task.future and self._pending.pop(task.future.key, None)]
         if futures:
-            with while_reachable():
+            with while_reachable(self._client):
                 self._client.cancel(futures, force=True)
 
     def cancel_all(self) -> None:
@@ -147,7 +147,7 @@ class Tasks:
             if ended is None:
                 continue
             if isinstance(result, concurrent.futures.CancelledError):
-                with while_reachable():
+                with while_reachable(self._client):
                     raise result
             self._n_losses = 0
             ended.handle(ended, result)

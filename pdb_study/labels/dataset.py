@@ -155,13 +155,13 @@ def _row_type(source: BoardSource, content: Content) -> np.dtype[Any]:
 
 
 def _blocks(journal: Journal, row_type: np.dtype[Any]) -> Iterator[npt.NDArray[Any]]:
-    """Yield the rows of each chunk. Raises `OutputError` if one is missing before another one."""
+    """Yield the rows of each chunk. Raises `OutputError` if they do not follow each other."""
     n_rows = 0
     for number, (_, record) in enumerate(journal.records(), start=2):
         if record["first"] != n_rows:
             raise OutputError(
-                f"{journal.path} has no boards {n_rows + 1:,} to {record['first']:,}; remove its lines from line "
-                f"{number} on, or {_ADVICE}"
+                f"line {number} of {journal.path} does not follow the one before; remove it and all lines after it, "
+                f"or {_ADVICE}"
             )
         with np.load(io.BytesIO(base64.b64decode(record["chunk"])), allow_pickle=False) as arrays:
             block = np.empty(len(arrays["distances"]), row_type)

@@ -111,7 +111,7 @@ def test_late_worker_of_another_version_is_left_out(
             kill(client.run(os.getpid, workers=[lost])[lost])
             wait_until(lambda: lost not in client.nthreads() and len(client.nthreads()) == N_WORKERS)
 
-    monkeypatch.setattr(connect, "program_sources", version)
+    monkeypatch.setattr(connect, "_own_sources", version)
     build_on_cluster(plan, client, n_shards=2, progress=kill_one, say=said.append)
     builders = [table["built_by"]["shards"] for table in check_same_as_local(plan.out, SMALL)]
     assert kept in {shard["address"] for shards in builders for shard in shards} <= {lost, kept}
@@ -139,6 +139,7 @@ def test_search_begins_again_if_a_worker_is_retired(tmp_path: Path, n_shards: in
         plan, said = small_plan(tmp_path / "a.h5", LARGE), list[str]()
         build_on_cluster(plan, client, n_shards=n_shards, progress=retire, say=said.append)
         retired[0].join(WAIT_S)
+        assert not retired[0].is_alive()
         assert any("is gone; the search of this pattern begins again" in text for text in said), said
         check_same_as_local(plan.out, LARGE)
 

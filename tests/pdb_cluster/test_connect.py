@@ -53,24 +53,38 @@ def test_command_waits_for_workers_and_ends_if_all_are_refused(small_table: str)
     assert re.fullmatch(r"pdb: the worker at tcp://.* has no tile-pdb of this version .*; install the same .*\n", told)
 
 
-def test_worker_that_does_not_answer_is_reported_and_not_waited_for(
-    client: Client, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("is_first", [True, False])
+def test_worker_that_does_not_answer_is_reported_and_waited_for_once(
+    client: Client, monkeypatch: pytest.MonkeyPatch, is_first: bool
 ) -> None:
     said: list[str] = []
-    right = RightWorkers(client, said.append)
-    assert len(right.threads()) == N_WORKERS
+    if not is_first:
+        assert len(RightWorkers(client, said.append).threads()) == N_WORKERS
     with worker_process(client.scheduler.address) as process:
         client.wait_for_workers(N_WORKERS + 1, timeout=WAIT_S)
         process.send_signal(signal.SIGSTOP)
-        monkeypatch.setattr(connect, "ANSWER_S", 0.5)
-        begin = time.monotonic()
-        while not said:
-            assert len(right.threads()) == N_WORKERS
-            time.sleep(0.1)
-        assert time.monotonic() - begin < 10
+        monkeypatch.setattr(connect, "ANSWER_S", 3.0)
+        seconds: list[float] = []
+        while not said or len(seconds) < 3:
+            begin = time.monotonic()
+            assert len(connect.check_workers(client, said.append)) == N_WORKERS
+            seconds.append(time.monotonic() - begin)
+        assert sum(each > 2 for each in seconds) == is_first, seconds
         process.send_signal(signal.SIGCONT)
-        wait_until(lambda: len(right.threads()) == N_WORKERS + 1)
-    assert re.fullmatch("the worker at tcp://.* does not answer; it gets no tasks until it does", "".join(said))
+        wait_until(lambda: len(RightWorkers(client, said.append).threads()) == N_WORKERS + 1)
+    assert re.fullmatch("the worker at tcp://.* does not answer; it gets no tasks until it does", said[0])
+
+
+def test_workers_that_are_slow_to_answer_are_waited_for(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    def slow() -> tuple[str, str]:
+        time.sleep(3)
+        return sources
+
+    said, sources = list[str](), connect.program_sources()
+    monkeypatch.setattr(connect, "ANSWER_S", 0.5)
+    monkeypatch.setattr(connect, "_own_sources", slow)
+    assert 0 < len(connect.check_workers(client, said.append)) <= N_WORKERS
+    assert len(said) == N_WORKERS
 
 
 @pytest.mark.parametrize("is_same", [True, False])

@@ -12,7 +12,7 @@ from distributed import Client
 from pdb_build.plan import check_disk
 from pdb_build.word_layout import row_bytes
 from pdb_cluster.build.shard import PatternShard, divide
-from pdb_cluster.build.shard_plan import PatternTask, Worker, _memory_of, by_size, plan_task, shard_bytes
+from pdb_cluster.build.shard_plan import PatternTask, Worker, _memory_of, by_size, plan_task, shard_bytes, workers_of
 from pdb_core.encoding import Encoding
 from pdb_core.errors import DiskFullError, MemoryLimitError
 from tests.tables import small_plan, spec_of
@@ -85,6 +85,14 @@ def test_planned_memory_covers_the_shards(encoding: Encoding, n_shards: int) -> 
         halo = int(taken.sum(axis=2).max()) * row
         layout = sum(array.nbytes for array in vars(shard._part).values() if isinstance(array, np.ndarray))
         assert held + layout + halo * 4 <= 1.05 * planned
+
+
+def test_new_worker_shares_its_machine_with_those_that_are_there(client: Client) -> None:
+    addresses = sorted(client.nthreads())
+    both = workers_of(client, addresses)
+    new = workers_of(client, addresses[1:], kept=both[:1])
+    assert [worker.address for worker in (*both[:1], *new)] == addresses
+    assert 0.5 * both[1].memory_bytes < new[0].memory_bytes < 1.5 * both[1].memory_bytes
 
 
 def test_memory_of_a_worker_is_what_dask_leaves_to_results(client: Client) -> None:

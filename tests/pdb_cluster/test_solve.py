@@ -200,8 +200,7 @@ def test_worker_without_the_package_gets_no_tasks(client: Client, database: Data
 def test_refused_workers_get_no_tasks_if_there_are_no_others(
     client: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    here = os.getpid()
-    monkeypatch.setattr(connect, "program_sources", lambda: ("0.2.0", "0" if os.getpid() == here else "1"))
+    monkeypatch.setattr(connect, "_own_sources", lambda: ("0.2.0", "0"))
     tasks, path = solve_tasks.Tasks(client), tmp_path / "run"
     with pytest.warns(RuntimeWarning, match="so it gets no tasks; install the same version"):
         sent = tasks.submit(Path.touch, [path], lambda *_: None)
@@ -211,6 +210,7 @@ def test_refused_workers_get_no_tasks_if_there_are_no_others(
     tasks.cancel(sent)
     # They are sent when a right worker comes.
     monkeypatch.undo()
+    connect._known.clear()
     late = solve_tasks.Tasks(client)
     right, late._right = late._right, Mock(threads=dict)
     late.submit(Path.touch, [path], lambda *_: None)

@@ -95,8 +95,8 @@ class BuildClusterOptions(ClusterOptions):
         Option(
             min=1,
             max=4096,
-            help="On a cluster: divide the search of each pattern into N shards, on all workers. The default is one "
-            "worker per pattern, and shards if no worker has enough memory.",
+            help="On a cluster: divide the search of each pattern into N shards, on all workers that have the "
+            "memory. The default is one worker per pattern, and shards if no worker has enough memory.",
         ),
     ] = None
 
