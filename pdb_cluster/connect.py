@@ -280,9 +280,7 @@ def ask(client: Any, function: Callable[..., Any], address: str) -> "concurrent.
 
 @contextlib.contextmanager
 def while_reachable(client: Any) -> Iterator[None]:
-    """Raise `ClusterError` if the scheduler is lost or has dropped the tasks. For calls of a client, and their results
-    only.
-    """
+    """Raise `ClusterError` if the scheduler is lost. For calls of a client and their results only."""
     try:
         yield
     except (OSError, asyncio.CancelledError, concurrent.futures.CancelledError) as error:
