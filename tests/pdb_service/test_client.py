@@ -175,8 +175,8 @@ def test_batches_equal_those_of_the_database(client: Client, database: Database)
 
 
 def test_moves_wait_for_the_seconds_of_the_search(server: Server) -> None:
-    with Client(server.url, timeout_s=1) as client:
-        assert client.moves(HARD_4X4, time_limit=1.5).h
+    with Client(server.url, timeout_s=3) as client:
+        assert client.moves(HARD_4X4, time_limit=4).h
         limited = client.solve(HARD_4X4, max_nodes=1000)
         assert (limited.length, limited.moves, limited.optimal) == (None, None, False)
         assert limited.lower_bound >= (limited.h or 0) > 0

@@ -45,7 +45,7 @@ def test_slow_function_has_short_slices() -> None:
     @numba.njit
     def slow(cells: Any) -> float:
         total = 0.0
-        for i in range(300_000):  # a millisecond or so
+        for i in range(1_000_000):  # milliseconds
             total += np.sqrt(i + cells[i % len(cells)])
         return min(total, 0.0)
 

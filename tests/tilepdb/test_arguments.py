@@ -42,7 +42,7 @@ BatchProbe BoardLike BoardSource BuildPlan BuildProgress BuildResult Comparison 
 HeuristicStudy Instance Iteration LabelledBoards Probe Solution SolutionCheck SolvedBoards StateSpace
 StrengthStudy
 """
-HIDDEN = "offer withdraw begin resume finish_threshold finish_subtrees subtrees views contradicts checked"
+HIDDEN = "offer withdraw begin resume finish_threshold finish_subtrees subtrees has_subtrees views contradicts checked"
 
 
 def arguments(folder: Path, table: str) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
