@@ -152,21 +152,22 @@ def _present(client: Any) -> dict[_Process, int]:
 class _Known:
     """What is known of the workers of a client.
 
-    asked    answers that have not come
-    late_at  when an answer is late
-    wrong    why workers get no tasks; empty for those that do
-    trusted  addresses of workers that did
+    asked       answers that have not come
+    late_at     when an answer is late
+    why_not     why a worker gets no tasks; empty for one that gets some
+    trusted     addresses of workers that got tasks
+    has_waited  whether a call has waited for the first answers
     """
 
     asked: "dict[_Process, concurrent.futures.Future[Any]]" = field(default_factory=dict)
     late_at: dict[_Process, float] = field(default_factory=dict)
-    wrong: dict[_Process, str] = field(default_factory=dict)
+    why_not: dict[_Process, str] = field(default_factory=dict)
     trusted: set[str] = field(default_factory=set)
     has_waited: bool = False
 
     def keep(self, present: Collection[_Process]) -> None:
         """Forget workers that have ended."""
-        for known in (self.asked, self.late_at, self.wrong):
+        for known in (self.asked, self.late_at, self.why_not):
             for process in known.keys() - present:
                 del known[process]
 
@@ -191,7 +192,7 @@ class RightWorkers:
     @property
     def refused(self) -> list[str]:
         """Why workers are refused."""
-        return [why for why in self._known.wrong.values() if why]
+        return [why for why in self._known.why_not.values() if why]
 
     def threads(self) -> dict[str, int]:
         """Return the threads of each worker that runs this version, by its address.
@@ -204,7 +205,7 @@ class RightWorkers:
         known, present = self._known, _present(self._client)
         known.keep(present)
         for process in present:
-            if process not in known.wrong and process not in known.asked:
+            if process not in known.why_not and process not in known.asked:
                 known.asked[process] = ask(self._client, _own_sources, process.address)
                 known.late_at.setdefault(process, time.monotonic() + ANSWER_S)
         if present and not known.has_waited:
@@ -215,13 +216,14 @@ class RightWorkers:
                 del known.asked[process]
                 self._judge(process, answer)
         for process in present:
-            why = known.wrong.get(process)
+            why = known.why_not.get(process)
             if why is None and time.monotonic() >= known.late_at[process]:
                 why = f"the worker at {process.address} does not answer; it gets no tasks until it does"
             if why and (process, why) not in self._said:
                 self._said.add((process, why))
                 self._say(why)
-        return {process.address: n_threads for process, n_threads in present.items() if known.wrong.get(process) == ""}
+        right = {process for process, why in known.why_not.items() if not why}
+        return {process.address: n_threads for process, n_threads in present.items() if process in right}
 
     def _judge(self, process: _Process, answer: "concurrent.futures.Future[Any]") -> None:
         """Note whether a worker is right. Raises as `threads`."""
@@ -230,7 +232,7 @@ class RightWorkers:
             return
         if version == program_sources():
             self._known.trusted.add(process.address)
-            self._known.wrong[process] = ""
+            self._known.why_not[process] = ""
             return
         if isinstance(version, tuple):
             what = f"runs tile-pdb {_shown(version)}, this command {_shown(program_sources())}"
@@ -240,7 +242,7 @@ class RightWorkers:
             raise ClusterError(
                 f"the new worker at {process.address} {what}; install the same version on both, and start again"
             )
-        self._known.wrong[process] = (
+        self._known.why_not[process] = (
             f"the worker at {process.address} {what}, so it gets no tasks; install the same version on both"
         )
 
@@ -268,8 +270,10 @@ def _shown(version: tuple[str, str]) -> str:
 
 
 def ask(client: Any, function: Callable[..., Any], address: str) -> "concurrent.futures.Future[Any]":
-    """Run a function on a worker, beside its tasks. The result is that of the function, or the error that it raised;
-    None or an `OSError` if the worker has ended. It may never come.
+    """Run a function on a worker, beside its tasks.
+
+    The result may never come. It is that of the function, the error that it raised, or None or an `OSError` if the
+    worker has ended.
     """
 
     async def answer() -> Any:

@@ -145,11 +145,11 @@ def test_search_begins_again_if_a_worker_is_retired(tmp_path: Path, n_shards: in
 
 
 def test_error_of_a_callback_is_not_taken_for_a_lost_scheduler(client: Client, tmp_path: Path) -> None:
-    def fail_once(_progress: BuildProgress) -> None:
+    def fail_always(_progress: BuildProgress) -> None:
         raise FileNotFoundError("of the callback")
 
     with pytest.raises(FileNotFoundError, match="of the callback"):
-        build_on_cluster(small_plan(tmp_path / "a.h5"), client, progress=fail_once)
+        build_on_cluster(small_plan(tmp_path / "a.h5"), client, progress=fail_always)
 
 
 @pytest.mark.parametrize("n_shards", [None, 2])

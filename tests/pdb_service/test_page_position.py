@@ -173,7 +173,7 @@ def test_undo_goes_back_while_the_address_of_a_step_still_waits(visit: Visit) ->
     visit.expect_board(HARDEST_8)
     visit.tile(5).click()
     visit.has_address("&step=1")
-    # Two clicks at once. On this slow machine, the address would be written before the browser has gone back.
+    # Two clicks at once. Where the browser is slow, the address would be written before it has gone back.
     visit.page.evaluate("""
         const undo = document.getElementById("undo");
         undo.click();
