@@ -6,7 +6,8 @@ that fails inside the HDF5 library crashes the process (docs/design/table-file.m
 
 import hashlib
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from threading import Event
@@ -73,16 +74,20 @@ class TableFileWriter:
 
         Raises `DiskFullError` and `OutputError`.
         """
+        with self.opened() as descriptor:
+            sha256 = write_and_sync(descriptor, (table.table,), self.offsets[index], cancelled=self._cancelled.is_set)
+        if sha256 is not None:
+            self.add(index, table, sha256)
+
+    @contextmanager
+    def opened(self) -> Iterator[int]:
+        """Open the file in the folder for writing. Errors name the file that it will be."""
         with writing_errors(self.path):
             descriptor = os.open(self._temporary, os.O_WRONLY | system.BINARY)
             try:
-                sha256 = write_and_sync(
-                    descriptor, (table.table,), self.offsets[index], cancelled=self._cancelled.is_set
-                )
+                yield descriptor
             finally:
                 os.close(descriptor)
-        if sha256 is not None:
-            self.add(index, table, sha256)
 
     def add(self, index: int, table: PatternTable, sha256: str) -> None:
         """Record a table that was written and synced at its offset. Its entries are not kept: they take the memory."""

@@ -335,7 +335,9 @@ def size_of_rows(lengths: list[int], expected: BoardSize | None, rows: Sequence[
     if expected is not None:
         return expected
     if not is_grid:
-        raise BoardError(f"board {quoted(rows)} has rows of different lengths: [{listed(lengths)}]")
+        # In a spreadsheet, the blank may be an empty cell.
+        hint = "; is the blank missing? write it as 0" if sum(lengths) == max(lengths) * height - 1 else ""
+        raise BoardError(f"board {quoted(rows)} has rows of different lengths: [{listed(lengths)}]{hint}")
     if height > 1:
         try:
             return BoardSize(width, height)

@@ -21,7 +21,6 @@ import platform
 import time
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 from weakref import WeakSet
 
@@ -31,10 +30,11 @@ from distributed.comm import CommClosedError
 
 from pdb_build.search import NO_ENTRIES, PatternTable, Progress
 from pdb_build.word_layout import row_bytes
+from pdb_build.writer import TableFileWriter
 from pdb_cluster.build.shard import LostError, PatternShard, divide
 from pdb_cluster.build.shard_plan import PatternTask, Worker
 from pdb_cluster.connect import failure, scheduler_lost, while_reachable
-from pdb_core.durable_files import write_all, writing_errors
+from pdb_core.durable_files import write_all
 from pdb_core.encoding import UNREACHED
 from pdb_core.errors import LimitReachedError
 from pdb_core.resources import peak_memory
@@ -62,7 +62,7 @@ class PatternSearch:
     """Search of one pattern on some workers. Its table has the same bytes for any number of shards.
 
     free          workers of `task` that take shards
-    path, offset  of the table in the unfinished file
+    writer        of the file that gets the table
     depth         level that is searched
     waiting       done when `resume` can be called
     built_by      for the report, once the table is in the file
@@ -72,8 +72,7 @@ class PatternSearch:
     spec: TableSpec
     task: PatternTask
     free: Sequence[Worker]
-    path: Path
-    offset: int
+    writer: TableFileWriter
     progress: Progress
 
     def __post_init__(self) -> None:
@@ -157,7 +156,7 @@ class PatternSearch:
         ]
         self.built_by = {"shards": shards, "portions": len(n_rows[0]), "sent_bytes_per_depth": sent[1:]}
         seconds = time.perf_counter() - begun
-        return PatternTable(spec, NO_ENTRIES, tuple(entries), tuple(states), seconds, self.offset, sha256)
+        return PatternTable(spec, NO_ENTRIES, tuple(entries), tuple(states), seconds, sha256=sha256)
 
     def _choose_portions(self) -> Steps:
         """Choose enough portions for a small halo. Return the result of `PatternShard.set_portions` of each shard."""
@@ -189,19 +188,19 @@ class PatternSearch:
 
     def _fetch(self, n_bytes: Sequence[int]) -> Steps:
         """Write the entries of all shards into the file, one after another. Return their SHA-256."""
-        digest, offset = hashlib.sha256(), self.offset
+        digest, offset = hashlib.sha256(), self.writer.offsets[self.task.index]
         starts = [(number, first) for number, n in enumerate(n_bytes) for first in range(0, n, _PIECE_BYTES)]
-        with writing_errors(self.path), self.path.open("r+b") as file:
+        with self.writer.opened() as descriptor:
             for at in range(0, len(starts), _PIECES):
                 pieces = yield [
                     self._on_shard(number, PatternShard.piece, first, first + _PIECE_BYTES)
                     for number, first in starts[at : at + _PIECES]
                 ]
                 for piece in pieces:
-                    write_all(file.fileno(), piece.data, offset)
+                    write_all(descriptor, piece.data, offset)
                     digest.update(piece.data)
                     offset += piece.size
-            os.fsync(file.fileno())
+            os.fsync(descriptor)
         return digest.hexdigest()
 
     def _on_all(self, task: Any, *arguments: Any) -> list[Future]:

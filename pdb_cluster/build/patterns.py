@@ -12,7 +12,6 @@ from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from distributed import Client
@@ -121,9 +120,7 @@ def build_on_cluster(
     with PartialFolder(plan.out) as folder:
         refuse_checkpoint(folder, fresh=fresh)
         writer = TableFileWriter(folder, plan)
-        build = _Build(
-            plan, client, folder.table, writer, n_shards, progress or (lambda _: None), say or (lambda _: None)
-        )
+        build = _Build(plan, client, writer, n_shards, progress or (lambda _: None), say or (lambda _: None))
         built_by = build.run()
         header = writer.close()
         result = BuildResult(plan, header, writer.searches, time.perf_counter() - start, peak_memory())
@@ -133,14 +130,10 @@ def build_on_cluster(
 
 @dataclass
 class _Build:
-    """Searches of all patterns of a plan. A worker searches one pattern at a time, or shards of one.
-
-    path  of the unfinished file, whose other parts `writer` writes
-    """
+    """Searches of all patterns of a plan. A worker searches one pattern at a time, or shards of one."""
 
     plan: BuildPlan
     client: Client
-    path: Path
     writer: TableFileWriter
     n_shards: int | None
     show: Show
@@ -191,9 +184,9 @@ class _Build:
                 busy |= search.addresses
 
     def _search(self, task: PatternTask, workers: list[Worker]) -> PatternSearch:
-        index, entry, offset = task.index, self.plan.patterns[task.index], self.writer.offsets[task.index]
+        index, entry = task.index, self.plan.patterns[task.index]
         return PatternSearch(
-            self.client, entry.spec, task, workers, self.path, offset,
+            self.client, entry.spec, task, workers, self.writer,
             lambda *at: self.show(BuildProgress(index, entry.pattern, *at)),
         )  # fmt: skip
 

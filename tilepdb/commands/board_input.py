@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pdb_core.board_size import BoardSize, parse_size
-from pdb_core.errors import InputError
+from pdb_core.errors import BoardError, InputError
 from pdb_core.messages import as_typed
 from tilepdb.commands.opened_tables import OpenDatabases
 from tilepdb.commands.options import BoardOptions, SolveBoardOptions
@@ -18,6 +18,7 @@ from tilepdb.commands.output import message
 from tilepdb.commands.tile_names import TileNames
 
 if TYPE_CHECKING:
+    from pdb_core.puzzle import Board
     from pdb_query import Instance
     from pdb_query.instances import Refused
 
@@ -82,7 +83,6 @@ def read_boards(
 def _all_boards(
     options: BoardOptions, size: BoardSize | None, names: TileNames | None, refused: "Refused | None"
 ) -> "Iterator[Instance]":
-    from pdb_core.puzzle import Board
     from pdb_query import Instance, read_instances
 
     arguments = options.boards or []
@@ -92,7 +92,7 @@ def _all_boards(
     # No board is one short number: it is a board typed without quotes.
     if any(re.fullmatch(r"\d{1,3}", text) for text in texts) and all(re.fullmatch(r"[\d,/;|xX_.-]+", t) for t in texts):
         texts = [" ".join(texts)]
-    boards = [Board(text if names is None else names.numbered(text), size) for text in texts]
+    boards = [_board(text, size, names) for text in texts]
     tile_number = None if names is None else names.number
     for path in arguments:
         if isinstance(path, Path):
@@ -106,6 +106,21 @@ def _all_boards(
     if options.instances is not None or not arguments:
         source = STDIN if options.instances is None else options.instances
         yield from read_instances(source, size, tile_number=tile_number, refused=refused)
+
+
+def _board(text: str, size: BoardSize | None, names: TileNames | None) -> "Board":
+    """Raises `BoardError`."""
+    from pdb_core.puzzle import Board
+    from pdb_query.instances import instance_sets
+
+    try:
+        return Board(text if names is None else names.numbered(text), size)
+    except BoardError as error:
+        # A word is rather the name of a file or of a set.
+        if names is not None or not re.fullmatch(r"\S*[A-Za-z]{2}\S*", text[-300:]):
+            raise
+        hint = f"give --instances {text}" if text in instance_sets() else "there is no file of this name"
+        raise BoardError(f"{error}; {hint}") from None
 
 
 def _refuse(refused: "Refused", prefix: str, row: str, error: InputError) -> None:

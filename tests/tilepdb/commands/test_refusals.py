@@ -108,6 +108,8 @@ REFUSALS = rows("""
 2 | study heuristics --db d.h5 --heuristic max(db,manhattan) | tables are studied by themselves; give --heuristic db
 5 | study compare --boards 3 --max-nodes 10 | boards were given up at a limit
 3 | study compare --instances unsolvable.csv | 1 board of 2 cannot be solved by any
+2 | solve boards | 'boards' is not a number...there is no file of this name
+2 | solve korf100 | give --instances korf100
 2 | solve --instances korf100 --goal snail | has boards for the goal blank-first, not for snail; leave --goal out
 2 | study compare --size 7x7 | 6x6...smaller size
 2 | study compare --heuristic max(db,manhattan) | --algorithm a-star
