@@ -3,6 +3,7 @@
 import time
 from collections.abc import Iterator
 from dataclasses import asdict
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -68,22 +69,31 @@ def pattern_text(record: Record, entry: Record, contents: str) -> str:
 def info(files: FilesArgument, output: FormatOption = "text") -> None:
     """Describe table files: partition, goal and patterns.
 
-    Draw the partition and the goal on the board, and print the entries, maximum and mean of each pattern.
+    Draw the partition and the goal on the board, and print the entries, maximum and mean of each pattern. A file that
+    cannot be read does not end the command.
     """
-    from pdb_query import read_table_header
-
+    failures: list[TableFileError] = []
     write_records(
-        (_info_record(path, read_table_header(path)) for path in files),
+        chain.from_iterable(_info_record(path, failures) for path in files),
         output,
         columns=("file", "size", "goal", "partition", "encoding", "bytes", "sha256"),
         text=_info_text,
     )
+    _exit_after(failures)
 
 
-def _info_record(path: Path, header: "Header") -> dict[str, Any]:
+def _info_record(path: Path, failures: list[TableFileError]) -> Iterator[Record]:
+    """Yield the record of one file, if it can be read."""
     from pdb_core.pattern import partition_source
+    from pdb_query import read_table_header
 
-    return header_record(path, header) | {
+    try:
+        header = read_table_header(path)
+    except TableFileError as error:
+        message(str(error))
+        failures.append(error)
+        return
+    yield header_record(path, header) | {
         "bytes": path.stat().st_size,
         "goal": list(header.spec.goal),
         "partition_source": partition_source(header.spec.partition.name),
@@ -196,6 +206,11 @@ def verify(
         columns=("file", "deep", "ok", "sha256", "seconds"),
         text=_verify_text,
     )
+    _exit_after(failures)
+
+
+def _exit_after(failures: list[TableFileError]) -> None:
+    """Exit with the code of the first failure, if there is one."""
     if failures:
         raise SystemExit(failures[0].exit_code)
 

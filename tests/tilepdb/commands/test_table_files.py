@@ -35,3 +35,7 @@ def test_verify_goes_on_after_a_damaged_file(small_table: str, tmp_path: Path) -
     assert [(record["file"], record["ok"]) for record in found] == [(str(damaged), False), (small_table, True)]
     assert "the bytes outside its tables do not match their digest" in found[0]["error"]
     assert found[0]["error"] in pdb(*command).stderr
+
+
+def test_info_goes_on_after_a_file_that_is_missing(small_table: str) -> None:
+    assert [record["file"] for record in records("info", "none.h5", small_table, code=4)] == [small_table]
