@@ -104,8 +104,8 @@ def study_strength(
 
     Examples
     --------
-    >>> study_strength("2x2", "manhattan").rows[0].eta
-    1.0
+    >>> f"{study_strength('3x3', 'manhattan').rows[0].eta:.2e}"
+    '1.70e-03'
     """
     progress = as_function(progress, "progress")
     size, given, opened = as_size(size), given_heuristics(heuristics), as_databases(databases)

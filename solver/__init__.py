@@ -22,8 +22,8 @@ from solver.algorithms import ALGORITHMS, Algorithm
 from solver.progress import Iteration, Limits
 
 if TYPE_CHECKING:
-    from solver.approximate.suboptimal import default_time_limit, find_suboptimal_solution
-    from solver.engine.checkpoint import Checkpoint, Subtrees
+    from solver.approximate.suboptimal import find_suboptimal_solution
+    from solver.engine.checkpoint import Checkpoint
     from solver.engine.worker_pool import WorkerPool
     from solver.graph_search.graph_search import GraphSolver
     from solver.heuristics.heuristic_solver import HeuristicSolver
@@ -45,10 +45,8 @@ __all__ = [
     "Solution",
     "SolvedBoards",
     "Solver",
-    "Subtrees",
     "WorkerPool",
     "a_star",
-    "default_time_limit",
     "find_suboptimal_solution",
     "h",
     "ida_star",
@@ -56,8 +54,8 @@ __all__ = [
 ]
 
 _MODULES = {
-    "approximate.suboptimal": ("default_time_limit", "find_suboptimal_solution"),
-    "engine.checkpoint": ("Checkpoint", "Subtrees"),
+    "approximate.suboptimal": ("find_suboptimal_solution",),
+    "engine.checkpoint": ("Checkpoint",),
     "engine.worker_pool": ("WorkerPool",),
     "graph_search.graph_search": ("GraphSolver",),
     "heuristics.heuristic_solver": ("HeuristicSolver",),

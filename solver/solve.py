@@ -242,16 +242,10 @@ class Solver(IdaStarSolver):
     ) -> Labels:
         """Return the exact distances of many boards, and with `moves` those after each move of the blank.
 
-        Errors are those of `solve_many`.
+        Errors and other parameters are those of `solve_many`.
 
         Parameters
         ----------
-        boards
-            Integers of shape (m, n_cells) or (m, height, width), or a sequence of strings.
-        goal
-            Board to reach; by default the solver's goal.
-        n_threads
-            Threads that search easy boards without Python between them, and share hard boards. By default all cores.
         moves
             Whether to label the neighbours, too.
         report

@@ -115,27 +115,12 @@ def ida_star(
     """Return an optimal solution of a board by IDA* (Korf 1985): depth first, with ever larger thresholds on f.
 
     A node is generated when the search reaches it, and counted before its h is evaluated. Thresholds have the parity of
-    the solutions.
+    the solutions. Errors, and parameters beside `pruned`, are those of `a_star`.
 
     Parameters
     ----------
-    board
-        Board to solve.
-    heuristic
-        Function of a `Board` that returns a lower bound on the moves from there to the goal. Fractions are rounded up.
-        If it overestimates, the solution may be longer than the optimum, and `optimal` may be wrong. If numba has
-        compiled it, it is one for `HeuristicSolver`, which is much faster.
-    goal
-        Board to reach, or its name.
-    size
-        Size of the board, if it does not follow from `board`.
     pruned
         Sequences of the blank's moves, such as ``"UD"``, that no path contains.
-
-    Raises
-    ------
-    BoardError, GoalError, UnsolvableError, InputError
-        The board cannot be solved, or an argument is invalid.
 
     Examples
     --------

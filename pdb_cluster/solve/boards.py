@@ -26,7 +26,7 @@ from pdb_core.puzzle import Board, Tiles
 from pdb_core.symmetry import BoardMapping
 from pdb_query import Database
 from pdb_query.table_file import LoadMode
-from solver.answers.read_ahead import as_they_come
+from solver.answers.read_ahead import in_chunks
 from solver.answers.requests import Answer, Hooks, Request, Result
 from solver.engine.result import SearchResult
 from solver.progress import Iteration, Limits
@@ -125,7 +125,7 @@ class _Run:
 
     def __init__(self, settings: ClusterAnswers, requests: Iterable[Request]) -> None:
         self._settings, self._tasks = settings, Tasks(settings.client)
-        self._requests, self._reads_on = as_they_come(requests), True
+        self._requests, self._reads_on = in_chunks(requests, 1, n_threads=1, waits=False), True
         self._error: Exception | None = None
         # Requests whose answers are not yielded yet, in order; and the searches of boards under way, by board and goal.
         self._waiting: deque[tuple[Request, Future[Result]]] = deque()
@@ -161,9 +161,10 @@ class _Run:
         """Take the requests that have been read. An error is raised later, after the answers."""
         try:
             while self._reads_on and len(self._to_send) < _MAX_UNSENT and len(self._waiting) < _MAX_WAITING:
-                request = next(self._requests)
-                if request is None:
+                chunk = next(self._requests)
+                if not chunk:
                     return
+                (request,) = chunk
                 self._waiting.append((request, self._result(request)))
         except StopIteration:
             self._reads_on = False

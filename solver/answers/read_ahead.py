@@ -21,21 +21,9 @@ class _End:
     error: BaseException | None = None
 
 
-def as_they_come(items: Iterable[Item]) -> Generator[Item | None, None, None]:
-    """Yield items that are read ahead, and None when the next item is not there yet.
-
-    Raises the errors of `items`, after the items before.
-    """
-    with _read_ahead(items) as ready:
-        item: Any = None
-        while not isinstance(item, _End):
-            yield item
-            item = None if ready.empty() else ready.get()
-        if item.error is not None:
-            raise item.error
-
-
-def in_chunks(items: Iterable[Item], n_most: int, *, n_threads: int, waits: bool = True) -> Iterator[list[Item]]:
+def in_chunks(
+    items: Iterable[Item], n_most: int, *, n_threads: int, waits: bool = True
+) -> Generator[list[Item], None, None]:
     """Yield lists of 1 to `n_most` items that are read ahead, without waiting for more than the first.
 
     Lists are shorter when few items are left, so that each of `n_threads` gets some. If it does not wait for the first

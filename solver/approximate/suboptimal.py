@@ -53,22 +53,6 @@ _REST_FACTOR = 4
 _REST_MOVES = 700
 
 
-def default_time_limit(size: BoardSize) -> float:
-    """Return the default time limit of `find_suboptimal_solution`, in seconds.
-
-    Parameters
-    ----------
-    size
-        Size of the board.
-
-    Returns
-    -------
-    float
-        0.5 up to 7x7, 0.9 for 10x10, and at most 5.
-    """
-    return min(5.0, max(0.5, size.n_cells * 0.009))
-
-
 def find_suboptimal_solution(
     board: BoardLike,
     goal: BoardLike = "blank-last",
@@ -121,7 +105,8 @@ def find_suboptimal_solution(
     board = Board(board, size)
     goal, size = as_goal(goal, board.size), board.size
     check_solvable(board, goal, size)
-    seconds = default_time_limit(size) if time_limit is None else as_number(time_limit, "time_limit")
+    usual = min(5.0, max(0.5, size.n_cells * 0.009))
+    seconds = usual if time_limit is None else as_number(time_limit, "time_limit")
     opened = as_databases(databases)
     _compile_kernels(np.min_scalar_type(size.n_cells))
     fitted_values(min(LAST_SIDE, fitted_side(size.height, size.width)))

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pdb_core.puzzle import Tiles
-from pdb_core.types import Bytes, Int64s
+from pdb_core.types import BLANK, Bytes, Int64s
 from solver.cuda.kinds import CardRoots
 from solver.cuda.launches import Launches
 from solver.cuda.tables import CardTables, evaluated, items_of
@@ -20,11 +20,11 @@ from solver.engine.boards import BoardsSearch
 from solver.engine.database_engine import DatabaseEngine
 from solver.engine.engine import Engine, Roots
 from solver.engine.frontier import Frontier
-from solver.engine.paths import play_all
 from solver.engine.search import IdaStar, OfHardBoard
 from solver.engine.stack import Stack
 from solver.engine.threads import ONE_SOLUTION, Wanted
 from solver.engine.worker_pool import WorkerPool
+from solver.moves import blank_steps
 from solver.progress import Clock, Iteration, Limits
 
 # Nodes of a threshold, after which a card searches the next one.
@@ -140,7 +140,7 @@ class CardIdaStar(IdaStar):
 
         Raises `Engine.wrong_end` if one does not end at the goal.
         """
-        tiles, ends, _ = play_all(self.engine, boards, launches.moves(numbers), lengths)
+        tiles, ends, _ = _play_all(self.engine, boards, launches.moves(numbers), lengths)
         if (ends != np.array(self.engine.goal, dtype=np.uint8)).any():
             raise self.engine.wrong_end()
         return tiles
@@ -167,7 +167,7 @@ class CardIdaStar(IdaStar):
         moves = np.zeros((len(paths), int(lengths.max(initial=0))), dtype=np.int64)
         for row, path in zip(moves, paths, strict=True):
             row[: len(path)] = path
-        _, boards, states = play_all(self.engine, _copies(frontier.board, len(paths)), moves, lengths)
+        _, boards, states = _play_all(self.engine, _copies(frontier.board, len(paths)), moves, lengths)
         roots = evaluated(self._card, boards, states)
         launches = Launches(self._card, np.zeros(len(paths), dtype=np.int64), 1, frontier.threshold)
         launches.add(items_of(self._card, roots, frontier.threshold - lengths, launches.n_path, moves, lengths))
@@ -196,3 +196,24 @@ class CardIdaStar(IdaStar):
 
 def _copies(board: Tiles, n: int) -> Bytes:
     return np.tile(np.array(board, dtype=np.uint8), (n, 1))
+
+
+def _play_all(
+    engine: Engine, boards: Bytes, moves: npt.NDArray[np.integer], lengths: Int64s
+) -> tuple[Bytes, Bytes, Int64s]:
+    """Play the first `lengths`, int64[m], of the blank's moves, [m, n], on boards, uint8[m, n_cells].
+
+    Return the tiles moved, uint8[m, n], the boards after that, and the states of the operator pruning FSM, int64[m].
+    """
+    boards, rows, tiles = boards.copy(), np.arange(len(boards)), np.zeros(moves.shape, dtype=np.uint8)
+    states, blanks = engine.start_states(boards), boards.argmin(axis=1)
+    steps = np.array(blank_steps(engine.size))
+    for i, at_depth in enumerate(moves.T):
+        rows = rows[lengths[rows] > i]
+        cells = blanks[rows] + steps[at_depth[rows]]
+        tiles[rows, i] = boards[rows, cells]
+        boards[rows, blanks[rows]] = tiles[rows, i]
+        boards[rows, cells] = BLANK
+        blanks[rows] = cells
+        states[rows] = engine.fsm.successors[states[rows], at_depth[rows]]
+    return tiles, boards, states

@@ -8,10 +8,9 @@ searched above them add up to those of the whole threshold.
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 
 from pdb_core.puzzle import Tiles
-from pdb_core.types import BLANK, Bytes, Int64s, UInt32s
+from pdb_core.types import BLANK, UInt32s
 from solver.engine import layout as mem
 from solver.engine.engine import Engine
 from solver.engine.frontier import Frontier
@@ -38,27 +37,6 @@ def boards_after(engine: Engine, board: Tiles, paths: Sequence[bytes]) -> list[t
             state = int(engine.fsm.successors[state, moves[-1]])
         found.append((tuple(sorted(places, key=places.__getitem__)), state, moves))
     return found
-
-
-def play_all(
-    engine: Engine, boards: Bytes, moves: npt.NDArray[np.integer], lengths: Int64s
-) -> tuple[Bytes, Bytes, Int64s]:
-    """Play the first `lengths`, int64[m], of the blank's moves, [m, n], on boards, uint8[m, n_cells].
-
-    Return the tiles moved, uint8[m, n], the boards after that, and the states of the operator pruning FSM, int64[m].
-    """
-    boards, rows, tiles = boards.copy(), np.arange(len(boards)), np.zeros(moves.shape, dtype=np.uint8)
-    states, blanks = engine.start_states(boards), boards.argmin(axis=1)
-    steps = np.array(blank_steps(engine.size))
-    for i, at_depth in enumerate(moves.T):
-        rows = rows[lengths[rows] > i]
-        cells = blanks[rows] + steps[at_depth[rows]]
-        tiles[rows, i] = boards[rows, cells]
-        boards[rows, blanks[rows]] = tiles[rows, i]
-        boards[rows, cells] = BLANK
-        blanks[rows] = cells
-        states[rows] = engine.fsm.successors[states[rows], at_depth[rows]]
-    return tiles, boards, states
 
 
 def paths_before(engine: Engine, board: Tiles, path: bytes) -> tuple[list[bytes], int]:

@@ -137,20 +137,9 @@ def length_of(board: Board, goal: str) -> int | None:
     return HeuristicSolver(board.size, goal, "linear-conflict").solve(board).length
 
 
-def test_boards_with_leading_zeros_are_the_hardest() -> None:
-    four = "00 12 09 13\n15 11 10 14\n03 07 02 05\n04 08 06 01"
-    lists = f"{four.replace(chr(10), ' ')}\n00 12 09 13 15 11 10 14 03 07 06 02 04 08 05 01"
-    hardest = {instance.board for instance in read_instances("hardest80")}
-    for text, n in ((four, 1), (lists, 2)):
-        found = {instance.board for instance in read_instances("-", stdin=io.BytesIO(text.encode()))}
-        assert len(found) == n
-        assert found <= hardest
-
-
 # A file that is refused | and what to do.
 REFUSED = rows(r"""
 initial_state\n123406758 | line 1: no column of 'initial_state' is named board; name that of the boards
-state,depth\n1 2 3 4 0 6 7 5 8,2 | line 1: no column of 'state,depth' is named board; name that of the boards
 1 2 3\n4 5 6\n7 9 8 | line 1: .* 9 is out of range, missing 0; if 9 is the blank, write 0 for it
 2\n1 2 3 0\n4 5 6 7\n8 9 10 11\n12 13 14 15 | line 1: 2 may be a size, 2x2, or a number of boards with rows of 4
 3\n1 2 3 0\n0 1 2 3 | line 1 was read as a number of boards, 3; missing at the end: 1; correct it

@@ -12,7 +12,8 @@ import typer.main
 from pdb_core import errors
 from pdb_core.puzzle import random_boards
 from pdb_query import instance_sets, open_database
-from tests import PACKAGES, text_of
+from solver.algorithms import ALGORITHMS, HEURISTIC_NAMES
+from tests import PACKAGES, ROOT, source_files, text_of
 from tests.pdb_query.test_table_file import SAMPLES
 from tests.tables import table_file
 from tilepdb.commands.main import app
@@ -23,6 +24,14 @@ def test_page_lists_every_exit_code() -> None:
     listed = map(int, re.findall(r"^\| (\d+) \|", section, re.MULTILINE))
     of_errors = {item.exit_code for item in vars(errors).values() if isinstance(item, type)}
     assert set(listed) == of_errors | {0, 129, 130, 143}
+
+
+def test_page_lists_every_algorithm_and_heuristic() -> None:
+    text = text_of("docs/searches.md")
+    algorithms = dict(re.findall(r"^\| `([a-z-]+)` \| ([^|]+) \| (?:yes|no) \|", text, re.MULTILINE))
+    assert algorithms == {name: algorithm.finds for name, algorithm in ALGORITHMS.items()}
+    heuristics = re.findall(r"^\| `([a-z-]+)` \| [^|]+ \| [0-9.]+<", text, re.MULTILINE)
+    assert set(heuristics) == {*HEURISTIC_NAMES, "db"}
 
 
 def test_readme_lists_every_command_and_set_of_boards() -> None:
@@ -49,18 +58,19 @@ def test_reader_of_the_format_page_agrees_with_the_library(sample: tuple[Any, ..
             assert tuple(look_up(board)) == database.probe(board).values[0]
 
 
-# Modules with examples.
-MODULES = """
-pdb_build pdb_core tilepdb.commands.label pdb_core.messages pdb_core.puzzle pdb_core.ranking pdb_build.plan
-pdb_build.build pdb_core.arguments pdb_query.instances pdb_query.statistics pdb_study.compare
-pdb_study.heuristics pdb_study.labels pdb_study.labels.dataset pdb_study.labels.labelling
-pdb_study.labels.sources pdb_query pdb_query.database solver solver.graph_search.graph_search
-solver.heuristics.heuristic_solver solver.heuristics.values solver.approximate.suboptimal solver.textbook
-solver.solve tilepdb tilepdb.named_build tilepdb.solver
-"""
+def _has_examples(path: Path) -> bool:
+    return any(">>>" in line and "+SKIP" not in line for line in path.read_text(encoding="utf-8").splitlines())
 
 
-@pytest.mark.parametrize("module", MODULES.split())
+# Modules with examples that run without a server.
+MODULES = [
+    ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+    for path in source_files()
+    if _has_examples(path)
+]
+
+
+@pytest.mark.parametrize("module", MODULES)
 def test_examples_in_docstrings_run(module: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("data").mkdir()

@@ -8,10 +8,11 @@ import pytest
 
 from pdb_core.errors import InputError
 from pdb_core.puzzle import Board, blank_last
-from solver import HeuristicSolver, Iteration, Limits, Subtrees
+from solver import HeuristicSolver, Iteration, Limits
 from solver.answers.journal import Journal
 from solver.answers.log import AnswerLog
 from solver.answers.requests import Answer, Request
+from solver.engine.checkpoint import Subtrees
 from tests.command_line import BOARD, pdb, refused
 from tests.solving import FINISHED, HARDEST_8, S3
 

@@ -9,7 +9,8 @@ import pytest
 from pdb_core.encoding import Encoding
 from pdb_core.errors import InputError
 from pdb_core.puzzle import Tiles
-from solver import Checkpoint, HeuristicSolver, Limits, Solution, Solver, Subtrees, WorkerPool, replay
+from solver import Checkpoint, HeuristicSolver, Limits, Solution, Solver, WorkerPool, replay
+from solver.engine.checkpoint import Subtrees
 from solver.engine.paths import search_subtrees
 from solver.engine.threads import Wanted
 from tests.solving import (

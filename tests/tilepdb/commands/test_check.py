@@ -88,7 +88,3 @@ def test_text_says_whether_the_blank_or_the_tile_moves(command: str) -> None:
     assert lines == {"tiles": "  5 8", "blank": "  the blank moves DR", "tile-directions": "  the tile moves UL"}
     (record,) = records(command, NEAR)
     assert (record["moves"], record["blank_directions"], record["tile_directions"]) == ([5, 8], "DR", "UL")
-
-
-def test_list_has_only_tiles() -> None:
-    refused(pdb("search", "--all", "--list", "--notation", "blank", NEAR), 2, "--list writes tiles")

@@ -13,13 +13,10 @@ from tests.tables import table_file
 # Exit code | command | a part of the message, in which ... is any text.
 REFUSALS = rows("""
 2 | solve --db d.h5 "1 2 3/4 5 6/7 8 8" | 8 appears twice, missing 0
-2 | query --db d.h5 "1 2 3/4 5 6/7 8 8" | 8 appears twice, missing 0
 2 | solve --db d.h5 --instances snake.csv | snake.csv line 2: goal is neither one of
-2 | query --db d.h5 --instances snake.csv | snake.csv line 2: goal is neither one of
 2 | query --db d.h5 --instances hardest8 | did you mean hardest80
 2 | solve --db d.h5 none.pkl | there is no file
 4 | solve --db damaged.h5 "1 2 3/4 5 6/7 8 0" | damaged
-4 | query --db damaged.h5 "1 2 3/4 5 6/7 8 0" | damaged
 4 | info damaged.h5 | damaged
 4 | verify damaged.h5 | damaged
 4 | stats damaged.h5 | damaged
@@ -27,6 +24,7 @@ REFUSALS = rows("""
 2 | solve --worker-db a.h5 "1 2 3/4 5 6/7 8 0" | --worker-db needs --scheduler
 2 | solve --list "1 2 3/4 5 6/7 8 0" | --list needs --all
 2 | solve --all --list --format json "1 2 3/4 5 6/7 8 0" | --list writes only text or ndjson
+2 | search --all --list --notation blank "1 2 3/4 5 6/7 8 0" | --list writes tiles
 2 | solve --all --list --log a.log "1 2 3/4 5 6/7 8 0" | --list cannot be combined with --log
 2 | solve --all --scheduler tcp://127.0.0.1:9 "1 2/3 0" | leave out --scheduler to solve on this
 2 | solve --threads 2 --scheduler tcp://127.0.0.1:9 "1 2/3 0" | set it by dask worker --nthreads
@@ -121,7 +119,6 @@ REFUSALS = rows("""
 2 | study space 9x9 | go to boards of 6x6...up to 12 cells...a depth
 2 | study space 3 | WIDTHxHEIGHT
 2 | study space 3x3 --goal "1 2 3" | neither one of
-2 | study space 3x3 --plot a.txt | ends in .svg, .png or .pdf
 2 | study space 3x3 --plot none/a.svg | cannot write none/a.svg...--plot
 2 | study space 4x4 --memory-limit much | not a number of bytes
 
@@ -140,12 +137,7 @@ REFUSALS = rows("""
 2 | solve --instances b.txt --out b.txt | would overwrite ...--instances...; choose another place with --out
 2 | solve b.dat --out b.dat | would overwrite ...boards...; choose another place with --out
 2 | solve b.txt --log new --out here/new | would overwrite ...--log...; choose another place with --out
-2 | search b.txt --log b.txt | would overwrite ...boards...; choose another place with --log
-2 | approximate --db d.h5 b.txt --out d.h5 | would overwrite ...--db...; choose another place with --out
-2 | label --db d.h5 --random 2 --out d.h5 | would overwrite ...--db...; choose another place with --out
-2 | label --db d.h5 --instances b.csv --out b.csv | would overwrite ...--instances...; choose another place
 2 | stats d.svg --boards 10 --plot d.svg | would overwrite ...table file...; choose another place with --plot
-2 | study heuristics 3x3 --db d.svg --plot d.svg | would overwrite ...--db...; choose another place with --plot
 2 | study compare --db d.svg --heuristic db --boards 2 --plot d.svg | would overwrite ...--db...; choose another place
 
 2 | biuld | build
@@ -158,7 +150,7 @@ FILES = {
     "line.token": "\n",
     "words.token": "two words",
     "words.dat": "2\nb a\n_ zebra\n",
-    **dict.fromkeys(("b.txt", "b.dat", "b.csv"), "1 2 3/4 5 6/7 0 8\n"),
+    **dict.fromkeys(("b.txt", "b.dat"), "1 2 3/4 5 6/7 0 8\n"),
 }
 
 
