@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from pdb_core.errors import BoardError, UnsolvableError
 from pdb_core.puzzle import BoardLike
-from pdb_query.database import board_rows, refuse_row
+from pdb_query.board_rows import board_rows, refuse_row
 from pdb_query.probes import Probe
 from pdb_service.answers import CheckAnswer, DatabaseInfo, MovesAnswer, SolveAnswer
 from pdb_service.client_calls import Call, Result, ServiceCalls, SolveReport

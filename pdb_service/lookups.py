@@ -14,7 +14,7 @@ from pdb_core.board_size import parse_size
 from pdb_core.errors import BoardError, MediaTypeError, RequestError, RequestTooLargeError
 from pdb_core.messages import as_typed
 from pdb_core.puzzle import Board
-from pdb_query.database import rows_of_boards
+from pdb_query.board_rows import rows_of_boards
 from pdb_query.probes import Probe
 from pdb_service.answers import BINARY, JSON, BatchAnswer, BatchItem, LookupAnswer
 from pdb_service.openapi import TABLE_STATUSES, ApiRoute, Routes

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from pdb_core.arguments import as_choice, as_count, as_threads, check_kind
 from pdb_core.messages import ShortRepr
 from pdb_core.puzzle import BoardLike, as_goal
-from pdb_query.database import board_rows
+from pdb_query.board_rows import board_rows
 from pdb_study.labels.sources import BoardSource, GivenBoards, in_chunks
 from solver.board_arrays import blank_moved, neighbours_by_move
 from solver.labels import optimal_actions

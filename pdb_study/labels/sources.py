@@ -18,7 +18,7 @@ from pdb_core.arguments import as_all, as_count, check_kind, refusal
 from pdb_core.board_size import SizeLike, as_size, check_table_size
 from pdb_core.puzzle import BoardLike, Boards, as_goal, random_boards
 from pdb_core.types import BLANK, N_MOVES
-from pdb_query.database import board_rows, refuse_row
+from pdb_query.board_rows import board_rows, refuse_row
 from solver.board_arrays import neighbours_by_move
 
 # Boards per block. Another number would give other boards for the same seed.

@@ -8,7 +8,7 @@ import numpy.typing as npt
 from pdb_core.board_size import BoardSize, SizeLike, check_table_size
 from pdb_core.puzzle import Board, BoardLike, Boards, Tiles, as_goal, as_items
 from pdb_core.types import Int64s
-from pdb_query.database import board_rows
+from pdb_query.board_rows import board_rows
 from solver.heuristics.heuristic import Heuristics, heuristic_tables, values_of
 
 _BOARDS_AT_A_TIME = 100_000
