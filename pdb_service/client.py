@@ -238,12 +238,13 @@ class AsyncClient(ServiceCalls):
     """Client for asyncio, with parameters and errors of `Client`, and its methods `probe`, `moves`, `solve` and
     `check_solution`.
 
-    Use it as a context manager, which chooses the database. If a task is cancelled, the service ends its search.
+    Use it as a context manager, which chooses the database. If a task is cancelled, the service ends its search. More
+    searches at a time than its queues hold, 16 by default, may raise `BusyError`.
 
     Examples
     --------
     >>> async with AsyncClient("http://127.0.0.1:8015") as client:  # doctest: +SKIP
-    ...     solutions = await asyncio.gather(*map(client.solve, boards))
+    ...     solutions = await asyncio.gather(*map(client.solve, boards[:16]))
     """
 
     probe = _awaited(ServiceCalls._lookup, Client.probe)

@@ -61,6 +61,10 @@ Result = TypeVar("Result")
 SolveReport = Callable[[SolveProgress], None]
 
 
+class _ReportError(Exception):
+    """The `report` of a caller raised an error of httpx."""
+
+
 @dataclass(frozen=True)
 class Call(Generic[Result]):
     """A request, and the functions that read its answer.
@@ -174,7 +178,11 @@ class ServiceCalls:
                 if name == b"result":
                     results.append(self._parse(SolveAnswer, data))
                 elif report is not None:
-                    report(self._parse(SolveProgress, data))
+                    progress = self._parse(SolveProgress, data)
+                    try:
+                        report(progress)
+                    except httpx.HTTPError as error:  # of a request of its own
+                        raise _ReportError(error) from error
 
         def read(_: bytes) -> SolveAnswer:
             if not results:
@@ -283,6 +291,8 @@ class ServiceCalls:
                 "content": call.batch,
                 "headers": {"Accept": call.accept, "Content-Type": call.accept},
             }
+        except _ReportError as error:
+            raise error.args[0] from None
         except httpx.TimeoutException:
             raise ServiceError(
                 f"{self.url} sent nothing for {timeout_s:g} s; try again later, or give a larger timeout_s"

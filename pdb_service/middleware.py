@@ -34,8 +34,6 @@ _METHODS = ("GET", "OPTIONS", "POST")
 _ACCEPTED_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 # Load balancers and container probes name the address of the machine; these answers hold no data.
 _PATHS_FOR_ANY_HOST = ("/healthz", "/readyz")
-# They wait until the first database is loaded.
-_PATHS_WITH_TABLES = ("/v1/databases", "/v1/lookup", "/v1/moves", "/v1/solve", "/v1/check")
 # Headers of answers that do not have them.
 _HEADERS = ((b"cache-control", b"no-store"), (b"x-content-type-options", b"nosniff"))
 # Requests of the service's own page, and of no page: an address that a user types.
@@ -58,6 +56,10 @@ class Gate:
     def __post_init__(self) -> None:
         self._settings = self.service.settings
         self._told: set[str] = set()
+        # Not for pages of other origins (403). They wait until the first database is loaded.
+        self._paths_with_tables = {
+            path for path, methods in self.routes.items() if any(403 in route.statuses for route in methods.values())
+        }
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -83,7 +85,7 @@ class Gate:
             self._check_head(path, method, headers, [value for name, value in scope["headers"] if name == b"host"])
             # The server refuses a length that is not a number.
             _check_size(int(headers.get(b"content-length", b"0")), most_bytes)
-            if path in _PATHS_WITH_TABLES and not self.service.databases.is_complete:
+            if path in self._paths_with_tables and not self.service.databases.is_complete:
                 await self.service.wait_until_ready()
             if not methods:
                 raise HTTPException(404)
@@ -121,7 +123,7 @@ class Gate:
                 f"this server does not answer for host {as_typed(b', '.join(hosts).decode('latin-1'))!r}; name its "
                 "hosts with --allowed-host"
             )
-        if path in _PATHS_WITH_TABLES:
+        if path in self._paths_with_tables:
             self._check_origin(headers)
         token = self._settings.token
         needs_token = path.startswith("/v1/") or path == "/metrics"

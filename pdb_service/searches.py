@@ -7,7 +7,7 @@ import asyncio
 import contextlib
 import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
@@ -113,13 +113,17 @@ class SearchPools:
         before = self._searches[: self._searches.index(search)]
         return sum(other.queue == search.queue and other.started is None for other in before)
 
+    def queue(self, seconds: float) -> str:
+        """Return the queue for a search with this time limit."""
+        return "short" if seconds <= self._settings.short_s else "long"
+
     def check_open(self, seconds: float) -> str:
         """Return the queue for a search with this time limit. Raises `BusyError` if it would be refused at once."""
-        queue = "short" if seconds <= self._settings.short_s else "long"
+        queue = self.queue(seconds)
         searches = [search for search in self._searches if search.queue == queue]
         if len(searches) >= self._settings.n_solves + self._settings.n_waiting:
             n_running = sum(search.started is not None for search in searches)
-            state = f"{n_running} solves run here and {len(searches) - n_running} wait"
+            state = f"of {len(searches)} solves here {n_running} run, the others wait"
             raise self._refusal(queue, "full", f"{state}; try again in some seconds")
         self._check_not_stopping(queue)
         return queue
@@ -137,6 +141,22 @@ class SearchPools:
             search.is_given_up = True
             if search.started is None:
                 search.answer.cancel()
+
+    async def search(self, find: Find, seconds: float) -> Answer:
+        """Return the answer of a search with a time limit. It ends if this is cancelled. Raises as `start`."""
+        with self.start(find, seconds) as search:
+            await asyncio.wait({search.answer})  # to cancel it would free its slot, but not end its thread
+            return search.answer.result()
+
+    async def in_time(self, queue: str, waiting: Awaitable[Result]) -> Result:
+        """Return what is awaited. Raises `BusyError` after the longest time that a search may wait."""
+        wait_s = self._settings.wait_s
+        try:
+            async with asyncio.timeout(wait_s):
+                return await waiting
+        except TimeoutError:
+            message = f"no search ended within {wait_s:g} seconds, the longest that a solve may wait here"
+            raise self._refusal(queue, "waited", f"{message}; try again in some seconds") from None
 
     async def run(self, pool: str, call: Callable[..., Result], *arguments: object) -> Result:
         """Return what a call returns in a thread of a pool."""
@@ -160,24 +180,14 @@ class SearchPools:
             search.report(progress)
 
         queue = search.queue
-        await self._wait(queue)
+        with self._metrics.wait_seconds.labels(queue).time():
+            await self.in_time(queue, self._slots[queue].acquire())
         try:
             self._check_not_stopping(queue)
             search.started = time.monotonic()
             return await self.run(queue, find, report)
         finally:
             self._slots[queue].release()
-
-    async def _wait(self, queue: str) -> None:
-        """Take a slot of a queue. Raises `BusyError` after the longest time that a search may wait."""
-        wait_s = self._settings.wait_s
-        try:
-            with self._metrics.wait_seconds.labels(queue).time():
-                async with asyncio.timeout(wait_s):
-                    await self._slots[queue].acquire()
-        except TimeoutError:
-            message = f"no search ended within {wait_s:g} seconds, the longest that a solve may wait here"
-            raise self._refusal(queue, "waited", f"{message}; try again in some seconds") from None
 
     def _remove(self, search: Search) -> None:
         self._searches.remove(search)

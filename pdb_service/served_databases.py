@@ -82,13 +82,15 @@ class ServedDatabases:
         return given, self.choose(given.size, names.goal, names.db)
 
     def read(self, board: str | list[int], name: str | None = None) -> Board:
-        """Read a board, of the size of the named database. Raises `BoardError`, and as `choose` for the name."""
+        """Read a board, of the size of the named database. Raises as `choose`."""
         size = None if name is None else self.choose(None, None, name).size
         try:
             return Board(board, size)
         except BoardError:
             if size is not None:
                 raise
+            if not self.is_complete and isinstance(board, list):
+                raise BusyError("tables that may fit this list are still being loaded, so try again later") from None
             # A list may have the size of any database, if it can have that of no other.
             found = list[Board]()
             for known in {known.size for known in self._databases.values()}:

@@ -38,7 +38,8 @@ def _new_socket(host: str, port: int) -> socket.socket:
     """Return a new socket that listens. Raises `InputError`."""
     try:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
-        return socket.create_server((host, port), family=family, backlog=_BACKLOG)
+        is_dual = host == "::" and socket.has_dualstack_ipv6()
+        return socket.create_server((host, port), family=family, backlog=_BACKLOG, dualstack_ipv6=is_dual)
     except (OSError, UnicodeError) as error:  # a part of the host between two dots may be empty or too long
         reason = getattr(error, "strerror", None) or error
         raise InputError(
@@ -93,12 +94,14 @@ async def _serve(app: Starlette, listener: socket.socket, on_ready: Callable[[],
             server.stop()  # type: ignore[no-untyped-call]
             refusing = asyncio.create_task(_refuse_connections(listener))
             # Searches end by themselves after the time of grace; this bounds all other requests.
-            await asyncio.wait({serving}, timeout=settings.grace_s + _LAST_REQUEST_S)
-            refusing.cancel()
+            try:
+                await asyncio.wait({serving}, timeout=settings.grace_s + _LAST_REQUEST_S)
+            finally:
+                refusing.cancel()
+                if not serving.done():  # the connections that are left are cut, and granian would report that
+                    loop.set_exception_handler(lambda *_: None)
     if serving.done():
         serving.result()
-    else:  # the connections that are left are cut, and granian would report that
-        loop.set_exception_handler(lambda *_: None)
 
 
 async def _refuse_connections(listener: socket.socket) -> None:

@@ -3,7 +3,7 @@
 import asyncio
 import math
 import time
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Coroutine, Sequence
 from contextlib import aclosing
 from dataclasses import replace
 from functools import partial
@@ -32,7 +32,8 @@ from solver.check import check_moves
 
 # nginx then does not buffer the events.
 _EVENT_HEADERS = {"X-Accel-Buffering": "no"}
-# Searches with a shorter time limit do not wait for searches of easy boards.
+# Searches with a shorter time limit do not wait for searches of easy boards. After this time of a search, it is noticed
+# if the client leaves.
 _EASY_S = 0.1
 # Seconds between two events.
 _EVENT_S = 0.2
@@ -56,7 +57,7 @@ def solve_routes(service: Service) -> Routes:
         find = partial(_list_moves, service, board, served, Limits(seconds, query.max_nodes))
         if seconds == 0 or board == served.goal or not board.is_solvable(served.goal):
             return AnswerResponse(find())
-        return await _answer(request, service.pools, find, seconds)
+        return await _answer(request, service.pools.search(find, seconds))
 
     async def solve(request: Request, given: SearchQuery | SolveBody) -> Response:
         board, served = service.databases.place(given.board, given)
@@ -65,20 +66,24 @@ def solve_routes(service: Service) -> Routes:
         if not board.is_solvable(served.goal):
             answer = SolveAnswer.of(board, served, None)
             return Response(_event("result", answer), media_type=EVENTS) if wants_events else AnswerResponse(answer)
-        limits, checkpoint = Limits(seconds, given.max_nodes), Checkpoint()
+        pools, limits, checkpoint = service.pools, Limits(seconds, given.max_nodes), Checkpoint()
 
         def find(report: Report) -> SolveAnswer:
             return SolveAnswer.of(board, served, service.solve(board, served, limits, report, checkpoint))
 
-        if not wants_events:
-            if given.max_nodes is None and seconds >= _EASY_S and not service.pools.is_stopping:
-                found = await together.ask(board, served)
+        async def search() -> Answer:
+            nonlocal checkpoint
+            if given.max_nodes is None and seconds >= _EASY_S and not pools.is_stopping:
+                found = await pools.in_time(pools.queue(seconds), together.ask(board, served))
                 if isinstance(found, Solution):
-                    return AnswerResponse(SolveAnswer.of(board, served, found))
+                    return SolveAnswer.of(board, served, found)
                 checkpoint = found
-            return await _answer(request, service.pools, find, seconds)
-        service.pools.check_open(seconds)  # a refusal needs the status, which events come after
-        events = _events(service.pools, find, seconds, request.state.request_id)
+            return await pools.search(find, seconds)
+
+        if not wants_events:
+            return await _answer(request, search())
+        pools.check_open(seconds)  # a refusal needs the status, which events come after
+        events = _events(pools, find, seconds, request.state.request_id)
         return _EventResponse(events, media_type=EVENTS, headers=_EVENT_HEADERS)
 
     async def solve_from_query(request: Request) -> Response:
@@ -105,7 +110,7 @@ def solve_routes(service: Service) -> Routes:
 
             return CheckAnswer.model_validate(check_moves(board, given.moves, served.goal, given.notation, solve))
 
-        return await _answer(request, service.pools, find, seconds)
+        return await _answer(request, service.pools.search(find, seconds))
 
     get = ApiRoute(solve_from_query, SearchQuery, None, SolveAnswer, [EVENTS], TABLE_STATUSES)
     return {
@@ -126,21 +131,23 @@ class _EventResponse(StreamingResponse):
             await super().__call__(scope, receive, send)
 
 
-async def _answer(request: Request, pools: SearchPools, find: Find, seconds: float) -> Response:
-    """Return the answer of a search; an empty response if the client leaves first."""
-    with pools.start(find, seconds) as search:
-        # A single task: each new `receive` would let the server read more requests that are sent behind this one.
-        leaving = asyncio.create_task(_wait_until_left(request))
-        try:
-            ends: set[asyncio.Task[Any]] = {leaving, search.answer}
-            await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
-            if not leaving.done():
-                return AnswerResponse(search.answer.result())
-            leaving.result()
-            return Response(status_code=CLIENT_GONE)
-        finally:
-            leaving.cancel()
-            await asyncio.gather(leaving, return_exceptions=True)
+async def _answer(request: Request, search: Coroutine[Any, Any, Answer]) -> Response:
+    """Return the answer of a search; an empty response if the client leaves first, which cancels the search."""
+    tasks: list[asyncio.Task[Any]] = [answer := asyncio.create_task(search)]
+    try:
+        # The answer of an easy board comes before the client can leave.
+        if not (await asyncio.wait(tasks, timeout=_EASY_S))[0]:
+            # A single task: each new `receive` would let the server read more requests that are sent behind this one.
+            tasks.append(leaving := asyncio.create_task(_wait_until_left(request)))
+            await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+            if leaving.done():
+                leaving.result()
+                return Response(status_code=CLIENT_GONE)
+        return AnswerResponse(answer.result())
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
 
 
 async def _wait_until_left(request: Request) -> None:

@@ -41,7 +41,9 @@ class Together(Generic[Result]):
     async def _answer_all(self) -> None:
         while self._waiting:
             served = next(iter(self._waiting))
-            asked = self._waiting.pop(served)
+            asked = [each for each in self._waiting.pop(served) if not each[1].done()]  # some may have left
+            if not asked:
+                continue
             # Calls that may start now share the boards.
             n_now = min(_MOST_BOARDS, -(-len(asked) // (1 + self.n_at_once - len(self._tasks))))
             self._wait_again(served, asked[n_now:])

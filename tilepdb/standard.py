@@ -58,7 +58,9 @@ def standard_table(size: BoardSize, goal: Tiles, log: Callable[[str], None] | No
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with BuildLine(plan, log) as line:
-            line.say(f"no table file is given: building {plan.spec.partition.name} for {size} once, in {path}{why}")
+            line.say(
+                f"there is no standard table yet: building {plan.spec.partition.name} for {size} once, in {path}{why}"
+            )
             while not is_there(name):
                 try:
                     # Discard what an interrupted build left.

@@ -35,10 +35,6 @@ class DatabaseEngine(Engine):
     sums: tuple[Sum, ...]
     source: str
 
-    @property
-    def pace(self) -> float:
-        return 10.0 if self.size.n_cells <= 16 else 1.0
-
     def _evaluated(self, rows: Bytes, nodes: UInt32s) -> Roots:
         # The states and distances of each database's units.
         found = {id(each): probe_boards(rows, each.tables, each.views) for each in self.heuristics}
@@ -84,4 +80,5 @@ def database_engine(
     arrays = KeptArrays()
     round_tables, rows, *columns = kind.arrange(size, sums, arrays)
     tables = engine_tables(size, heuristics[0].tables.goal, fsm, arrays, rows, *columns, batch=batch)
-    return DatabaseEngine(size, fsm, tables, round_tables, 1.0, arrays, kind, tuple(heuristics), tuple(sums), source)
+    speed = 1.0 if size.n_cells <= 16 else 0.1
+    return DatabaseEngine(size, fsm, tables, round_tables, speed, arrays, kind, tuple(heuristics), tuple(sums), source)

@@ -75,7 +75,7 @@ class Engine(ABC):
     """Tables of a search.
 
     round_tables  the tables of the kind of round that searches, see `search_kernels.round_of`
-    speed         nodes a second, in terms of a search with tables of databases
+    speed         nodes a second, in terms of a search of the 15-puzzle with databases
     _arrays       those that the tables refer to by address
     """
 

@@ -193,8 +193,14 @@ def test_error_of_report_and_cancelled_task_end_the_search_of_the_service(server
         if progress.threshold is not None:
             raise EnoughError
 
-    with Client(server.url) as client, pytest.raises(EnoughError):
-        client.solve(HARD_4X4, report=report)
+    def report_elsewhere(_: SolveProgress) -> None:
+        raise httpx.ConnectError("elsewhere")
+
+    with Client(server.url) as client:
+        with pytest.raises(EnoughError):
+            client.solve(HARD_4X4, report=report)
+        with pytest.raises(httpx.ConnectError, match="elsewhere"):
+            client.solve(HARD_4X4, report=report_elsewhere)
     assert seen[-1].generated > 0
     assert seen[-1].nodes_per_s > 0
 

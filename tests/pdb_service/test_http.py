@@ -18,6 +18,7 @@ from pdb_service.settings import ServiceSettings
 from scripts.docs_site.fields import fields_page
 from tests import text_of
 from tests.pdb_service.app_requests import ask, metrics, ready_app
+from tilepdb.commands.serve import SearchQueueOptions
 
 BOARD = "8+6+7/2+5+4/3+0+1"
 
@@ -70,6 +71,12 @@ def test_limits_are_those_documented() -> None:
     assert len(rows) == len(written)
     settings = {at.name: at.default for at in dataclasses.fields(ServiceSettings)}
     assert written == {name: value for name, value in settings.items() if type(value) in (int, float)}
+
+
+def test_options_have_the_defaults_of_the_settings() -> None:
+    options, settings = SearchQueueOptions(), ServiceSettings()
+    assert (options.waiting, options.wait) == (settings.n_waiting, settings.wait_s)
+    assert (options.time_limit, options.grace) == (settings.solve_s, settings.grace_s)
 
 
 def test_metrics_are_those_documented(app: Starlette) -> None:

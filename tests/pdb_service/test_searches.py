@@ -5,6 +5,7 @@ import gc
 import json
 import random
 import re
+import threading
 from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import product
@@ -13,8 +14,10 @@ from typing import Any
 import pytest
 from starlette.applications import Starlette
 
+from pdb_core.puzzle import Board
 from pdb_query import Database, open_database
-from solver import Iteration
+from pdb_service.served_databases import Served
+from solver import Checkpoint, Iteration
 from tests import text_of
 from tests.pdb_service.app_requests import (
     BOARDS,
@@ -92,6 +95,32 @@ async def test_wait_of_a_solve_is_bounded(solvers: HeldSolvers, events: bool, ca
         assert counted['tile_pdb_solve_wait_seconds_count{queue="long"}'] == 3
         solvers.release.set()
         assert (await running.reply()).status == 200
+
+
+@in_event_loop
+async def test_wait_for_searches_of_easy_boards_is_bounded_and_ends_when_the_client_leaves(
+    solvers: HeldSolvers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun: list[list[Board]] = []
+    release = threading.Event()
+
+    def solve_easy(_: Served, boards: list[Board]) -> list[Checkpoint]:
+        begun.append(boards)
+        release.wait()
+        return [Checkpoint()]
+
+    async with running_app(solvers, n_solves=1, wait_s=0.5) as app:
+        monkeypatch.setattr(app.state.service, "solve_easy", solve_easy)
+        searched = ask_solve(app, BOARDS[0])
+        await until(lambda: bool(begun))
+        left, waiting = ask_solve(app, BOARDS[1]), ask_solve(app, BOARDS[2])
+        left.leave()
+        await left.task
+        assert not waiting.task.done()
+        assert [(await request.reply()).status for request in (searched, waiting)] == [503, 503]
+        assert metrics(app)['tile_pdb_solve_refusals_total{queue="long",reason="waited"}'] == 2
+        release.set()
+    assert [list(map(tuple, boards)) for boards in begun] == [[BOARDS[0]]]
 
 
 @in_event_loop

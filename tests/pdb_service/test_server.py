@@ -203,6 +203,16 @@ def test_signal_ends_solves_after_the_time_of_grace(number: int, code: int) -> N
         assert server.process.wait(20) == code
 
 
+def test_ctrl_c_cuts_an_unfinished_request_without_a_traceback() -> None:
+    with serving(table_file("8", "3x3"), options=["--grace", "0"]) as server:
+        body = b"POST /v1/lookup HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n\r\n[[1"
+        with connect(server, body):
+            server.ask("/healthz")
+            server.process.send_signal(signal.SIGINT)
+            assert server.process.wait(20) == -signal.SIGINT
+    assert "Traceback" not in "".join(server.log)
+
+
 @pytest.mark.usefixtures("hangup_ends")
 def test_options_set_token_origins_and_hosts_and_sighup_ends_the_server(tmp_path: Path) -> None:
     token = tmp_path / "token"

@@ -24,7 +24,7 @@ SLOW = "<!-- slow -->"
 
 # Messages of slow machines and of first runs.
 _PROGRESS = re.compile(
-    r"pdb: (compiling|no table file is given: building|pattern \d+ of|board \S+ threshold"
+    r"pdb: (compiling|there is no standard table yet: building|pattern \d+ of|board \S+ threshold"
     r"|(.*: )?[\d,]+ of [\d,]+ boards)"
 )
 

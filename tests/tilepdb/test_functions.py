@@ -107,6 +107,12 @@ def test_heuristics_are_evaluated_and_searched_with() -> None:
         assert values.tolist() == [21]
     for column in ([str(board)] * 2, [np.array(board)] * 2):
         assert tilepdb.h(pd.Series(column, index=[5, 6])).tolist() == [21, 21]
+    assert tilepdb.h(pd.DataFrame([board, board])).tolist() == [21, 21]
+    for odd in (np.array(5), pd.DataFrame({"board": [str(board)], "depth": [31]})):
+        with pytest.raises(tilepdb.BoardError):
+            tilepdb.h(odd)
+    with pytest.raises(tilepdb.BoardError, match="not a sequence of numbers"):
+        tilepdb.format_board(np.array(5))
     for none in (np.zeros((0, 9), dtype=np.uint8), np.zeros((0, 3, 3), dtype=np.uint8)):
         assert tilepdb.h(none).tolist() == tilepdb.h([], size=3).tolist() == []
     for options in (

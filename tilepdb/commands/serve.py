@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from pdb_query import Database
 
 _STDERR = 2
+# Longer times do not fit the clocks of all systems.
+_MOST_S = 1e6
 
 
 @option_group
@@ -94,11 +96,11 @@ class SearchQueueOptions:
         int,
         Option(min=0, max=100_000, help="Number of long searches that may wait, and of short ones."),
     ] = 16
-    wait: Annotated[float, Option(min=0, help="Time that a search may wait, in seconds.")] = 30.0
-    time_limit: Annotated[float, Option(min=0.001, help="Time limit of a search, in seconds.")] = 60.0
+    wait: Annotated[float, Option(min=0, max=_MOST_S, help="Time that a search may wait, in seconds.")] = 30.0
+    time_limit: Annotated[float, Option(min=0.001, max=_MOST_S, help="Time limit of a search, in seconds.")] = 60.0
     grace: Annotated[
         float,
-        Option(min=0, help="Time that running searches have when the server stops, in seconds."),
+        Option(min=0, max=_MOST_S, help="Time that running searches have when the server stops, in seconds."),
     ] = 5.0
 
 
