@@ -196,11 +196,12 @@ def as_array(given: Any) -> npt.NDArray[Any]:
 
 
 def as_items(boards: Any) -> Any:
-    """Return a column of a data frame, whose items are boards, as a list, and anything else as it is."""
+    """Return a column of a data frame, whose items are boards, as a list, a data frame as an array, and anything else
+    as it is.
+    """
     if hasattr(boards, "__array__") and not isinstance(boards, Sequence):
         array = np.asarray(boards)
-        if array.ndim == 1 and array.dtype == object:
-            return array.tolist()
+        return array.tolist() if array.ndim == 1 and array.dtype == object else array
     return boards
 
 
@@ -261,7 +262,7 @@ def format_board(board: Sequence[int], size: SizeLike | None = None) -> str:
     >>> format_board((1, 2, 3, 0), 2)
     '1 2/3 0'
     """
-    if not isinstance(board, Sequence | np.ndarray):
+    if not isinstance(board, Sequence | np.ndarray) or getattr(board, "ndim", 1) == 0:
         raise BoardError(f"board {shown(board)} is not a sequence of numbers")
     if size is None:
         return " ".join(map(str, board))

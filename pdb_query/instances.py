@@ -18,7 +18,7 @@ from pdb_core.board_size import BoardSize, SizeLike, as_size, parse_size
 from pdb_core.board_text import TILE_WORD, split_lines
 from pdb_core.errors import BoardError, InputError, InstanceError
 from pdb_core.messages import as_typed, did_you_mean, shorten
-from pdb_core.puzzle import Board, boards_of_text, parse_goal
+from pdb_core.puzzle import NAMED_GOALS, Board, boards_of_text, parse_goal
 from pdb_query.board_pickle import SUFFIXES, read_board_pickle
 
 # In a wheel the sets are beside this file; in a checkout they are in data/instances.
@@ -26,6 +26,8 @@ _PLACES = (Path(__file__).parent / "instance_sets", Path(__file__).parent.parent
 _MAX_LINE = 10_000
 # What a column or a field `size` has if it is the size of the board.
 _SIZE = re.compile(r"\d{1,2}x\d{1,2}")
+# Rows, or rows and columns, of the boards after the line.
+_SIZE_LINE = re.compile(r"\s*\d{1,2}(\s+\d{1,2})?\s*")
 STANDARD_INPUT = "-"
 
 # Returns the number of a tile that is written as a word. Raises `BoardError`.
@@ -43,7 +45,6 @@ class Instance:
     optimal_length    the optimal number of moves; None if the file has none
     published_length  the number of moves of a known solution, which need not be optimal; None if the file has none
     moves             the text of a solution to be checked, or its published length; None if the file has neither
-                      column
     """
 
     id: str
@@ -252,7 +253,10 @@ def _rows_of_json(line: _Line) -> list[dict[str, str]]:
     objects = _objects(line.text)
     if objects is None:
         raise InstanceError(f"{line.where} is not an object in JSON with a board, as the lines before it are")
-    return [{name: _text_of(value) for name, value in each.items()} for each in objects]
+    return [
+        {name: _text_of(value) for name, value in each.items() if value is not None or name == "board"}
+        for each in objects
+    ]
 
 
 def _text_of(value: Any) -> str:
@@ -310,6 +314,8 @@ def _parse_rows(
 def _board_of(row: dict[str, str], where: str, size: BoardSize | None, tile_number: TileNumber | None) -> Board:
     """Return the board of a row, whose goal is checked, too. Raises `InputError`."""
     text = _numbered(_Line(where, row["board"]), tile_number)
+    if row.get("goal") and row["goal"] not in NAMED_GOALS:
+        row["goal"] = _numbered(_Line(where, row["goal"]), tile_number)
     own_size = parse_size(row["size"]) if _SIZE.fullmatch(row.get("size", "")) else size
     with located(where):
         board = Board(text, own_size)
@@ -345,14 +351,19 @@ def _length(row: dict[str, str], column: str, where: str) -> int | None:
 def _instance(row: dict[str, str], number: str, board: Board, where: str) -> Instance:
     optimal, published = (_length(row, column, where) for column in ("optimal_length", "published_length"))
     moves = row.get("moves") or (row.get("moves") if published is None else published)
+    if moves == "" == row.get("length"):
+        moves = None  # the board was given up
     return Instance(row.get("id") or number, board, row.get("goal") or None, optimal, published, moves)
 
 
 def _numbered(line: _Line, tile_number: TileNumber | None) -> str:
-    """Return a line with numbers for words. Raises `InstanceError`."""
+    """Return a line with numbers for words; one with a size is kept. Raises `InstanceError`."""
     if tile_number is None:
         return line.text
+    text = line.text.partition("#")[0]
     try:
-        return TILE_WORD.sub(lambda word: tile_number(word[0]), line.text.partition("#")[0])
+        return TILE_WORD.sub(lambda word: tile_number(word[0]), text)
     except BoardError as error:
+        if _SIZE_LINE.fullmatch(text):
+            return text
         raise InstanceError(f"{line.where}: {error}") from None

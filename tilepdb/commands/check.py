@@ -15,6 +15,7 @@ from tilepdb.commands.output import Record, message, plural, prepare, write_reco
 from tilepdb.commands.progress import SearchDisplay
 
 _FACTS = ("length", "optimal_length", "difference", "first_illegal_move", "first_suboptimal_move")
+_COLUMNS = ("id", "size", "board", "goal", "verdict", *_FACTS, "problem")
 
 
 def check(
@@ -35,33 +36,32 @@ def check(
     from solver import Checkpoint, WorkerPool
     from solver.check import check_moves
 
-    moves: Any = None
-    if boards.boards and isinstance(boards.boards[-1], str) and boards.boards != [STDIN]:
-        *given, moves = boards.boards
-        if not given:
-            raise InputError("give the moves after the board, each in quotes")
-        boards = replace(boards, boards=given)
+    boards, moves = _without_moves(boards)
     counts = Counter[str]()
     with OpenDatabases(tables) as databases, SearchDisplay() as display, WorkerPool(available_cores() - 1) as pool:
         solver_for = solvers(Method(), databases, n_at_a_time=1)
 
-        columns = ("id", "size", "board", "goal", "verdict", *_FACTS, "problem")
         invalid: list[Record] = []
+
+        def told() -> Iterator[Record]:
+            for record in invalid:
+                message(record["problem"])
+                yield record
+            invalid.clear()
 
         def refuse(row: str, error: InputError) -> None:
             counts["invalid"] += 1
-            message(str(error))
-            invalid.append(dict.fromkeys(columns) | {"id": row, "verdict": "invalid", "problem": str(error)})
+            invalid.append(dict.fromkeys(_COLUMNS) | {"id": row, "verdict": "invalid", "problem": str(error)})
 
         def records() -> Iterator[Record]:
+            n_without = 0
             for instance in read_boards(boards, databases, refused=refuse):
-                yield from invalid
-                invalid.clear()
-                if moves is None and instance.moves is None:
-                    raise InputError(
-                        f"board {instance.id} comes without moves; give them after the board, or a file of CSV with "
-                        "the column moves or published_length"
-                    )
+                given: Any = instance.moves if moves is None else moves
+                if given is None:
+                    refuse(instance.id, InputError(f"board {instance.id} comes without moves"))
+                    n_without += 1
+                    continue
+                yield from told()
                 request = databases.request(instance, boards.goal)
                 solve = partial(
                     solver_for(request.size, request.goal).solve,
@@ -71,7 +71,6 @@ def check(
                 )
                 found: dict[str, Any] = {"verdict": "invalid"} | dict.fromkeys(_FACTS)
                 try:
-                    given: Any = instance.moves if moves is None else moves
                     found = vars(check_moves(request.board, given, request.goal, notation, solve))
                 except (MovesError, UnsolvableError) as error:
                     found["problem"] = str(error)
@@ -82,15 +81,30 @@ def check(
                     "id": request.id, "size": str(request.size), "board": list(request.board),
                     "goal": list(request.goal), "problem": None, **found,
                 }  # fmt: skip
-            yield from invalid
+            if n_without == counts.total() > 0:
+                raise InputError(
+                    "no board comes with moves; give them after the board, or a file of CSV with the column moves or "
+                    "published_length"
+                )
+            yield from told()
 
-        write_records(records(), output, columns=columns, text=_text)
+        write_records(records(), output, columns=_COLUMNS, text=_text)
     if not counts:
         raise InputError("standard input has no boards")
     summary = f"{plural(counts.total(), 'solution')}: {', '.join(f'{n:,} {verdict}' for verdict, n in counts.items())}"
     if bad := counts.keys() - {"optimal"}:
         raise (LimitReachedError if bad == {"unknown"} else PdbError)(summary)
     message(summary)
+
+
+def _without_moves(boards: BoardOptions) -> tuple[BoardOptions, Any]:
+    """Return boards without the moves behind them, and the moves, None if there are none. Raises `InputError`."""
+    if not boards.boards or not isinstance(boards.boards[-1], str) or boards.boards == [STDIN]:
+        return boards, None
+    *given, moves = boards.boards
+    if not given:
+        raise InputError("give the moves after the board, each in quotes")
+    return replace(boards, boards=given), moves
 
 
 def _text(record: Record) -> Iterator[str]:

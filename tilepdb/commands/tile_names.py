@@ -41,10 +41,10 @@ class TileNames:
         self.goal = self.numbered(goal)
 
     def number(self, word: str) -> str:
-        """Return the number of a tile. Numbers, as of a size, are kept. Raises `BoardError` for another word."""
-        if word not in self._numbers and not word.isdigit():
+        """Return the number of a tile. Raises `BoardError` for another word."""
+        if word not in self._numbers:
             raise BoardError(f"{shorten(word, 40)!r} is no tile of the goal; a board has each word of its goal once")
-        return self._numbers.get(word, word)
+        return self._numbers[word]
 
     def numbered(self, board: str) -> str:
         """Return a board of words as numbers. Raises `BoardError` if a word is not one of the goal."""

@@ -57,7 +57,7 @@ def test_file_of_solutions_is_checked(small_table: str) -> None:
         (("--notation", "tile-directions", NEAR, "UL"), 0, "1 optimal"),
         (("--goal", "blank-first", "1 0 2/3 4 5/6 7 8", "1"), 0, "1 optimal"),
         (("--goal", "1 2 3/4 6 0/7 5 8", NEAR, "6"), 2, "cannot serve the goal"),
-        (("--boards", "2", "--instances", "classic"), 2, "comes without moves"),
+        (("--boards", "2", "--instances", "classic"), 2, "no board comes with moves"),
         ((NEAR,), 2, "the moves after the board"),
         ((*NEAR.split(), "5 8"), 0, "1 optimal"),
     ],
@@ -77,6 +77,16 @@ def test_solutions_in_every_format_pass_the_check(small_table: str) -> None:
     """The CSV of `pdb solve` is a file of solutions."""
     solved = pdb("solve", "--db", small_table, "--format", "csv", stdin=f"{NEAR}\n{BOARD}\n").stdout
     assert [record["verdict"] for record in records("check", "--db", small_table, stdin=solved)] == ["optimal"] * 2
+
+
+@pytest.mark.parametrize("output", ["csv", "ndjson"])
+def test_board_that_was_given_up_has_no_solution_to_check(small_table: str, output: str) -> None:
+    boards = f"{BOARD}\n{NEAR}\n"
+    answers = pdb("search", "--heuristic", "misplaced", "--max-nodes", "9", "--format", output, code=5, stdin=boards)
+    found = records("check", "--db", small_table, code=1, stdin=answers.stdout)
+    assert [(record["verdict"], record["problem"]) for record in found] == [
+        ("invalid", "board 1 comes without moves"), ("optimal", None)
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize("command", ["solve", "search", "approximate"])

@@ -67,6 +67,11 @@ def test_command_answers_in_letters(command: str, tmp_path: Path) -> None:
     assert pdb(*arguments).stdout.splitlines()[1] == "  g h"
     unsolvable = pdb(*arguments[:-1], "b a c/d e f/g h _", code=3)
     assert "board b a c d e f g h _ cannot be solved: to reach the goal" in unsolvable.stderr
+    odd = pdb(*arguments[:-1], "a b c/d e f/7 g h", code=2)
+    assert "'7' is no tile of the goal" in odd.stderr
+    for output in ("csv", "ndjson"):  # answers are files of boards
+        (tmp_path / output).write_text(pdb(*arguments, "--format", output).stdout)
+        assert pdb(*arguments[:-1], output, cwd=tmp_path).stdout.splitlines()[1] == "  g h"
     (record,) = records(*arguments, "--out", "out.ans", cwd=tmp_path)
     assert record["moves"] == ["g", "h"]
     assert record["goal"] == [*"abcdefgh", "_"]
