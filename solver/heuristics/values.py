@@ -74,7 +74,8 @@ def evaluated(boards: Boards, heuristic: Heuristics, goal: Tiles, size: BoardSiz
 
 def _is_empty(boards: Any, size: SizeLike | None) -> bool:
     """Return whether these are no boards, rather than one without numbers."""
-    is_empty = isinstance(boards, list | tuple | np.ndarray) and np.shape(boards)[:1] == (0,)
+    has_items = isinstance(boards, list | tuple) or (isinstance(boards, np.ndarray) and boards.ndim > 0)
+    is_empty = has_items and len(boards) == 0
     return is_empty and (size is not None or np.ndim(boards) > 1)
 
 
