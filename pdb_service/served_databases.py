@@ -1,6 +1,6 @@
 """The open databases of a service, by id, and the choice of the one that serves a board."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -45,12 +45,10 @@ class ServedDatabases:
     is_complete  whether all databases are there, or another thread still adds some
     """
 
-    def __init__(self, databases: Iterable[Database], *, is_complete: bool = True) -> None:
-        self.is_complete = is_complete
+    def __init__(self) -> None:
+        self.is_complete = False
         self._databases: dict[str, Database] = {}
         self._choose_known = lru_cache(maxsize=256)(self._choose)
-        for database in databases:
-            self.add(database)
 
     def __iter__(self) -> Iterator[tuple[str, Database]]:
         return iter(self._databases.items())

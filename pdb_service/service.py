@@ -45,7 +45,7 @@ class Service:
     def __init__(self, databases: Iterable[Database], settings: ServiceSettings) -> None:
         self.settings = settings
         self._given = databases
-        self.databases = ServedDatabases([], is_complete=False)
+        self.databases = ServedDatabases()
         self.metrics = Metrics()
         self.pools = SearchPools(settings, self.metrics)
         self.solver = lru_cache(maxsize=None)(Solver)

@@ -17,7 +17,7 @@ from starlette.applications import Starlette
 from pdb_core.puzzle import Tiles, blank_last, is_solvable
 from pdb_query import Database
 from pdb_service.app import create_app
-from pdb_service.served_databases import Served, ServedDatabases
+from pdb_service.served_databases import Served
 from pdb_service.settings import ServiceSettings
 from solver import Checkpoint, Iteration, Limits
 from tests.pdb_service.server import Reply
@@ -183,7 +183,9 @@ def metrics(app: Starlette) -> dict[str, float]:
 def ready_app(*databases: Database, **settings: Any) -> Starlette:
     """Return an app that answers without its lifespan; `settings` are fields of `ServiceSettings`."""
     app = create_app(databases, ServiceSettings(**settings))
-    app.state.service.databases = ServedDatabases(databases)
+    for database in databases:
+        app.state.service.databases.add(database)
+    app.state.service.databases.is_complete = True
     app.state.service.loaded.set_result(None)
     return app
 

@@ -11,7 +11,6 @@ from schemathesis.specs.openapi.checks import positive_data_acceptance
 from pdb_core.board_size import BoardSize
 from pdb_query import Database
 from pdb_service.openapi import openapi
-from pdb_service.served_databases import ServedDatabases
 from tests.fuzzing import board_texts, fuzz, mutated
 from tests.pdb_service.app_requests import ask, ready_app
 
@@ -53,7 +52,7 @@ SCHEMA.config.phases.coverage.enabled = False
 
 @pytest.fixture(scope="module", autouse=True)
 def served(database: Database) -> None:
-    APP.state.service.databases = ServedDatabases([database])
+    APP.state.service.databases.add(database)
     # Compiles the kernels: schemathesis waits 10 s for an answer.
     for route in ("lookup", "moves", "solve"):
         assert ask(APP, f"/v1/{route}?board=8+6+7/2+5+4/3+0+1").status == 200
