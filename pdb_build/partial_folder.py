@@ -42,7 +42,8 @@ class PartialFolder:
         with writing_errors(self.out):
             try:
                 while self._lock is None:
-                    self.path.mkdir(exist_ok=True)
+                    with writing_errors(self.path):
+                        self.path.mkdir(exist_ok=True)
                     try:
                         self._lock = lock_file(self._lock_path)
                     except FileNotFoundError:

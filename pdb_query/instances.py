@@ -23,7 +23,9 @@ from pdb_query.board_pickle import SUFFIXES, read_board_pickle
 
 # In a wheel the sets are beside this file; in a checkout they are in data/instances.
 _PLACES = (Path(__file__).parent / "instance_sets", Path(__file__).parent.parent / "data" / "instances")
-_MAX_LINE = 10_000
+# A solution of a 32x32 board takes about 500,000 bytes.
+_MAX_LINE = 1_000_000
+csv.field_size_limit(_MAX_LINE)
 # What a column or a field `size` has if it is the size of the board.
 _SIZE = re.compile(r"\d{1,2}x\d{1,2}")
 # Rows, or rows and columns, of the boards after the line.
@@ -204,7 +206,7 @@ def _lines(file: BinaryIO, name: str) -> Iterator[_Line]:
         except UnicodeDecodeError:
             raise InstanceError(f"{where} is not text in UTF-8; save the file as text in UTF-8") from None
         if len(line.rstrip(b"\r\n")) > _MAX_LINE:
-            raise InstanceError(f"{where} is longer than {_MAX_LINE} bytes; is this a file of boards?")
+            raise InstanceError(f"{where} is longer than {_MAX_LINE:,} bytes; is this a file of boards?")
         yield _Line(where, text.strip())
 
 

@@ -116,9 +116,10 @@ class Frontier:
 
     def split(self, stack: Stack, other: Stack) -> None:
         """Move every second node of a stack to another one, which is empty and has the room."""
+        # First: a thread may search and count the nodes as soon as they are moved, even if Ctrl-C comes here.
+        other.item = stack.item
         self._begun[stack.item].n_stacks += 1
         stack.split(other)
-        other.item = stack.item
 
     def count(self, stack: Stack) -> None:
         """Count what was searched on a stack. If no stack has nodes of its item, that is finished."""

@@ -58,14 +58,21 @@ def test_columns_may_have_any_order_and_number() -> None:
 
 
 def test_longest_line_is_read_with_any_line_end(tmp_path: Path) -> None:
-    longest = "1 2 3 0".ljust(10_000)
+    longest = "1 2 3 0".ljust(1_000_000)
     path = tmp_path / "boards.txt"
     for end in ("", "\n", "\r\n"):
         path.write_bytes((longest + end).encode())
         assert len(list(read_instances(str(path)))) == 1
         path.write_bytes((longest + " " + end).encode())
-        with pytest.raises(InstanceError, match="line 1 is longer than 10000"):
+        with pytest.raises(InstanceError, match="line 1 is longer than 1,000,000"):
             list(read_instances(str(path)))
+
+
+def test_moves_of_a_large_board_are_read(tmp_path: Path) -> None:
+    moves = " ".join(["3"] * 200_000)
+    path = tmp_path / "answers.csv"
+    path.write_text(f"board,moves\n1 2 3 0,{moves}\n")
+    assert [instance.moves for instance in read_instances(path)] == [moves]
 
 
 def test_files_may_have_a_byte_order_mark_comments_and_other_line_ends(tmp_path: Path) -> None:
@@ -124,7 +131,7 @@ no.csv | the sets are classic
 . | Is a directory
 binary.dat | not text
 empty.dat | holds no board
-/dev/zero | line 1 is longer than 10000 bytes
+/dev/zero | line 1 is longer than 1,000,000 bytes
 """
 
 
