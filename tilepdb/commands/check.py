@@ -15,6 +15,8 @@ from tilepdb.commands.output import Record, message, plural, prepare, write_reco
 from tilepdb.commands.progress import SearchDisplay
 
 _FACTS = ("length", "optimal_length", "difference", "first_illegal_move", "first_suboptimal_move")
+# A file that begins with so many boards without moves is no file of solutions.
+_MOST_WITHOUT = 100
 _COLUMNS = ("id", "size", "board", "goal", "verdict", *_FACTS, "problem")
 
 
@@ -60,6 +62,8 @@ def check(
                 if given is None:
                     refuse(instance.id, InputError(f"board {instance.id} comes without moves"))
                     n_without += 1
+                    if n_without == counts.total() == _MOST_WITHOUT:
+                        break
                     continue
                 yield from told()
                 request = databases.request(instance, boards.goal)
