@@ -25,7 +25,7 @@ from pdb_query.board_pickle import SUFFIXES, read_board_pickle
 _PLACES = (Path(__file__).parent / "instance_sets", Path(__file__).parent.parent / "data" / "instances")
 # A solution of a 32x32 board takes about 500,000 bytes.
 _MAX_LINE = 1_000_000
-csv.field_size_limit(_MAX_LINE)
+csv.field_size_limit(max(csv.field_size_limit(), _MAX_LINE))  # of the whole process, so it is never lowered
 # What a column or a field `size` has if it is the size of the board.
 _SIZE = re.compile(r"\d{1,2}x\d{1,2}")
 # Rows, or rows and columns, of the boards after the line.
