@@ -336,7 +336,8 @@ def size_of_rows(lengths: list[int], expected: BoardSize | None, rows: Sequence[
         return expected
     if not is_grid:
         # In a spreadsheet, the blank may be an empty cell.
-        hint = "; is the blank missing? write it as 0" if sum(lengths) == max(lengths) * height - 1 else ""
+        is_blank_missing = sum(lengths) == max(lengths) * height - 1 and all(0 not in row for row in rows)
+        hint = "; is the blank missing? write it as 0" if is_blank_missing else ""
         raise BoardError(f"board {quoted(rows)} has rows of different lengths: [{listed(lengths)}]{hint}")
     if height > 1:
         try:

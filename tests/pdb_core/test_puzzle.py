@@ -93,6 +93,7 @@ BAD_TEXTS = rows(r"""
 1 2 3 4 5 6 7 8 1000 | 1000 is out of range, missing 0
 1 2 3 4 5 6 7 1_0 0 | '1_0' is not a number
 1 2 3/4 5/6 7 8 0 | different lengths: \[3, 2, 4\]$
+1 2 3/4 5 0/7 8 | different lengths: \[3, 3, 2\]$
 1 2 3/4 5 6/7 8 | different lengths: \[3, 3, 2\]; is the blank missing\? write it as 0$
 1/2/3/0 | board size 1x4 is not supported
 """)
