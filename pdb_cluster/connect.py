@@ -150,7 +150,7 @@ def _present(client: Any) -> dict[_Process, int]:
 
 @dataclass
 class _Known:
-    """What is known of the workers of a client.
+    """What the workers of a client have answered, or have still to answer.
 
     asked       answers that have not come
     late_at     when an answer is late
@@ -186,7 +186,7 @@ class RightWorkers:
 
     @property
     def is_waiting(self) -> bool:
-        """Whether a worker has not answered yet."""
+        """Whether an answer of a worker is still to come."""
         return bool(self._known.asked)
 
     @property

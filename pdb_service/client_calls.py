@@ -181,7 +181,7 @@ class ServiceCalls:
                     progress = self._parse(SolveProgress, data)
                     try:
                         report(progress)
-                    except httpx.HTTPError as error:  # of a request of its own
+                    except httpx.HTTPError as error:  # from a request that the report sends
                         raise _ReportError(error) from error
 
         def read(_: bytes) -> SolveAnswer:

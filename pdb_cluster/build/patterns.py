@@ -224,7 +224,7 @@ class _Build:
             self.say("workers came, continuing" if present else "all workers are gone; waiting for workers ...")
         if present != self._asked or not self._searches:
             kept = [known[address] for address in present & set(known)] if self._searches else []
-            # A worker that has not said its memory is asked again when no search is under way.
+            # Workers whose memory is not known are asked again when no search is under way.
             new = workers_of(self.client, present - self._asked if self._searches else present, kept)
             self._workers = tuple(sorted([*kept, *new], key=lambda worker: worker.address))
         self._asked = present

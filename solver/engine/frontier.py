@@ -116,7 +116,7 @@ class Frontier:
 
     def split(self, stack: Stack, other: Stack) -> None:
         """Move every second node of a stack to another one, which is empty and has the room."""
-        # First: a thread may search and count the nodes as soon as they are moved, even if Ctrl-C comes here.
+        # Set first, because a thread may count the nodes as soon as they are moved, even if Ctrl-C comes here.
         other.item = stack.item
         self._begun[stack.item].n_stacks += 1
         stack.split(other)

@@ -15,7 +15,7 @@ from tilepdb.commands.output import Record, message, plural, prepare, write_reco
 from tilepdb.commands.progress import SearchDisplay
 
 _FACTS = ("length", "optimal_length", "difference", "first_illegal_move", "first_suboptimal_move")
-# A file that begins with so many boards without moves is no file of solutions.
+# If the first boards of a file, this many, have no moves, it is not a file of solutions.
 _MOST_WITHOUT = 100
 _COLUMNS = ("id", "size", "board", "goal", "verdict", *_FACTS, "problem")
 
@@ -102,7 +102,7 @@ def check(
 
 
 def _without_moves(boards: BoardOptions) -> tuple[BoardOptions, Any]:
-    """Return boards without the moves behind them, and the moves, None if there are none. Raises `InputError`."""
+    """Separate the boards from the moves after them, which are None if there are none. Raises `InputError`."""
     if not boards.boards or not isinstance(boards.boards[-1], str) or boards.boards == [STDIN]:
         return boards, None
     *given, moves = boards.boards
