@@ -224,7 +224,7 @@ def _plan_text(record: Record) -> Iterator[str]:
     }
     yield (
         f"  memory {size['memory_bytes']} of {size['memory_available_bytes']} available, "
-        f"disk {size['disk_bytes']} of {size['disk_available_bytes']} free, {record['threads']} threads"
+        f"disk {size['disk_bytes']} of {size['disk_available_bytes']} free, {plural(record['threads'], 'thread')}"
     )
     if record["temporary_disk_bytes"]:
         more = size["temporary_disk_bytes"]
