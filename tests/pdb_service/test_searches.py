@@ -82,7 +82,7 @@ async def test_search_ends_when_its_client_leaves(solvers: HeldSolvers, request_
 @in_event_loop
 @pytest.mark.parametrize("events", [False, True])
 async def test_wait_of_a_solve_is_bounded(solvers: HeldSolvers, events: bool, caplog: pytest.LogCaptureFixture) -> None:
-    async with running_app(solvers, n_solves=1, wait_s=0.1) as app:
+    async with running_app(solvers, n_solves=1, wait_s=2) as app:
         running = ask_solve(app, BOARDS[0])
         await solvers.begin(1)
         for request in [ask_solve(app, BOARDS[1], events=events) for _ in range(2)]:
