@@ -357,13 +357,16 @@ def is_solvable(board: Tiles, goal: Tiles, size: BoardSize) -> bool:
     return is_odd == changes_colour
 
 
-def why_unsolvable(board: Tiles, goal: Tiles, size: BoardSize) -> str:
-    """Return a sentence with the reason why `board` cannot be solved for `goal`, and a named goal for which it can."""
-    named = [name for name, make in NAMED_GOALS.items() if is_solvable(board, make(size), size)]
+def why_unsolvable(board: Tiles, goal: Tiles, size: BoardSize, words: str | None = None) -> str:
+    """Return a sentence with the reason why `board` cannot be solved for `goal`, and a named goal for which it can.
+
+    If tiles are words, `words` is the goal in words, and no other goal is named.
+    """
+    named = [name for name, make in NAMED_GOALS.items() if words is None and is_solvable(board, make(size), size)]
     permutation, moves = ("odd" if parity else "even" for parity in _parities(board, goal, size))
     return (
-        f"to reach the goal {shorten(goal_name(goal, size))}, an {permutation} number of swaps is needed, but taking "
-        f"the blank to its place takes an {moves} number of moves, each of which is one swap"
+        f"to reach the goal {shorten(words or goal_name(goal, size))}, an {permutation} number of swaps is needed, but "
+        f"taking the blank to its place takes an {moves} number of moves, each of which is one swap"
         + (f"; it can be solved for {named[0]}" if named else "")
     )
 

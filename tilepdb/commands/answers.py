@@ -97,8 +97,9 @@ class AnswerWriter:
     def _report_unsolvable(self, request: "Request") -> None:
         from pdb_core.puzzle import why_unsolvable
 
-        shown = shorten(" ".join(map(self._word, request.board)))
-        message(f"board {shown} cannot be solved: {why_unsolvable(request.board, request.goal, request.size)}")
+        board, goal = (" ".join(map(self._word, tiles)) for tiles in (request.board, request.goal))
+        reason = why_unsolvable(request.board, request.goal, request.size, None if self._names is None else goal)
+        message(f"board {shorten(board)} cannot be solved: {reason}")
         self._remember(UnsolvableError("not all boards can be solved"))
 
     def _remember(self, error: PdbError) -> None:

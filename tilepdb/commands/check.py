@@ -4,13 +4,23 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Annotated, Any
+
+from typer import Argument
 
 from pdb_core.errors import InputError, LimitReachedError, MovesError, PdbError, UnsolvableError
 from tilepdb.commands.board_input import STDIN, read_boards
 from tilepdb.commands.method import Method, solvers
 from tilepdb.commands.opened_tables import OpenDatabases
-from tilepdb.commands.options import BoardOptions, FormatOption, NotationOption, TableOptions, TimeLimitOption
+from tilepdb.commands.options import (
+    BoardOptions,
+    FormatOption,
+    NotationOption,
+    TableOptions,
+    TimeLimitOption,
+    file_or_board,
+    option_group,
+)
 from tilepdb.commands.output import Record, message, plural, prepare, write_records
 from tilepdb.commands.progress import SearchDisplay
 
@@ -20,8 +30,22 @@ _MOST_WITHOUT = 100
 _COLUMNS = ("id", "size", "board", "goal", "verdict", *_FACTS, "problem")
 
 
+@option_group
+class SolutionOptions(BoardOptions):
+    """Boards."""
+
+    boards: Annotated[
+        list[Any] | None,
+        Argument(
+            metavar="BOARD MOVES",
+            help="A board and its moves, each in quotes, or files of CSV with the columns board and moves.",
+            parser=file_or_board,
+        ),
+    ] = None
+
+
 def check(
-    boards: BoardOptions,
+    boards: SolutionOptions,
     tables: TableOptions,
     notation: NotationOption = "tiles",
     time_limit: TimeLimitOption = None,
@@ -29,9 +53,9 @@ def check(
 ) -> None:
     """Check whether solutions are legal, right and optimal.
 
-    Give a board and its moves, each in quotes, or files of CSV with the columns board and moves. Without moves, the
-    lengths in the column published_length are compared with the optimal ones. If a solution is not optimal, the command
-    names its first move that is not on an optimal path, and ends with exit code 1. Boards are up to 6x6.
+    If a solution is not optimal, the command names its first move that is not on an optimal path, and ends with exit
+    code 1. Without moves, the lengths in the column published_length are compared with the optimal ones. Boards are up
+    to 6x6.
     """
     prepare("the search for tables")
     from pdb_core.resources import available_cores
@@ -101,7 +125,7 @@ def check(
     message(summary)
 
 
-def _without_moves(boards: BoardOptions) -> tuple[BoardOptions, Any]:
+def _without_moves(boards: SolutionOptions) -> tuple[SolutionOptions, Any]:
     """Separate the boards from the moves after them, which are None if there are none. Raises `InputError`."""
     if not boards.boards or not isinstance(boards.boards[-1], str) or boards.boards == [STDIN]:
         return boards, None

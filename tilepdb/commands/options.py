@@ -173,7 +173,7 @@ class BoardOptions:
         list[Any] | None,
         Argument(
             metavar="BOARD",
-            help='Boards, each in quotes, such as "1 2 3/4 5 6/7 0 8". 0 is the blank.',
+            help='Boards, each in quotes, such as "1 2 3/4 5 6/7 0 8", or files of boards. 0 is the blank.',
             parser=file_or_board,
         ),
     ] = None
