@@ -12,13 +12,13 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
-from pdb_core.jit import NotCompiledError, compiling_until
 from pdb_core.types import N_MOVES, Floats, Int64s, UInt32s
 from solver.engine import layout as mem
-from solver.engine.division_kernels import WAS_EXPANDED, expand_near_root
+from solver.engine.layout import EngineTables
 from solver.engine.stack import Stack
-from solver.progress import Iteration
+from solver.progress import NO_LIMIT, Iteration
 
 # Nodes of a threshold, at a pace of 1, after which the next one is long: half a second of one core.
 LONG_NODES = 5_000_000
@@ -73,41 +73,78 @@ def plan_division(finished: Sequence[Iteration], threshold: int, pace: float) ->
     return Plan(most, (threshold - smaller[-1]) // 2, max(1.0, growth)) if smaller else None
 
 
-def loads_division(stack: Stack, end: float) -> bool:
-    """Load the kernel of divisions, or compile it if there is time before `end`. Returns whether it is there."""
-    tables = stack.engine.tables
-    nodes, h = np.zeros((2, tables.n_columns), dtype=np.uint32), np.zeros(2, dtype=np.int16)
-    try:
-        with compiling_until(end):
-            # The only node has no moves left: it is not expanded.
-            expand_near_root(tables, stack.engine.round_tables, stack.memory, nodes, h, 1, 0)
-    except NotCompiledError:
-        return False
-    return True
-
-
 def divide(stack: Stack, plan: Plan, max_nodes: int) -> tuple[Items, tuple[int, int]]:
     """Expand the nodes near the root, which is on the stack, until `max_nodes` are generated.
 
     Returns what is below these nodes, and the generated and expanded nodes. The stack is empty then.
     """
-    engine = stack.engine
-    nodes = np.empty((plan.most_nodes + N_MOVES + 1, engine.tables.n_columns), dtype=np.uint32)
-    h = np.empty(len(nodes), dtype=np.int16)
-    nodes[0], nodes[1] = 0, stack.columns[:, 0]
-    stack.counters[:] = 0
-    n_nodes, generated, expanded = expand_near_root(
-        engine.tables, engine.round_tables, stack.memory, nodes, h, plan.least_slack, max_nodes
-    )
-    roots = 1 + np.flatnonzero(h[1:n_nodes] != WAS_EXPANDED)
-    roots = roots[np.argsort(h[roots], kind="stable")].astype(np.uint32)
-    links = nodes[:n_nodes, mem.LINK]
-    moves_left = (nodes[roots, mem.MOVES_LEFT] >> mem.MOVES_LEFT_SHIFT).astype(np.int64)
-    weights = _log_shares(moves_left, h[roots].astype(np.int64), plan.growth)
+    tables = stack.engine.tables
+    # Index 0 refers to no node, 1 to the root.
+    nodes = np.zeros((plan.most_nodes + N_MOVES + 1, tables.n_columns), dtype=np.uint32)
+    nodes[1] = stack.columns[:, 0]
+    is_expanded, (n_nodes, generated, expanded) = _expand_near_root(stack, nodes, plan.least_slack, max_nodes)
+    roots = np.flatnonzero(~is_expanded[:n_nodes])[1:]
+    moves_left, slacks = _left_and_slacks(tables, nodes[roots])
+    # A slack that does not change, of heuristics that are not tracked, says nothing of h.
+    h = np.maximum(0, moves_left - 2 * slacks)
+    order = np.argsort(h, kind="stable")
+    roots, moves_left, h = roots[order].astype(np.uint32), moves_left[order], h[order]
+    links = nodes[:n_nodes, mem.LINK].copy()
+    weights = _log_shares(moves_left, h, plan.growth)
     # The largest weight is 1: in damaged tables others would not fit a float.
     weights = np.exp(weights - weights.max(initial=-math.inf))
     digest = hashlib.sha256(links.tobytes() + roots.tobytes()).hexdigest()[:16]
-    return Items(nodes[roots], links.copy(), weights / weights.sum(), digest), (generated, expanded)
+    return Items(nodes[roots], links, weights / weights.sum(), digest), (generated, expanded)
+
+
+def _expand_near_root(
+    stack: Stack, nodes: UInt32s, least_slack: int, max_nodes: int
+) -> tuple[npt.NDArray[np.bool_], tuple[int, int, int]]:
+    """Expand `nodes`, of which index 1 is the root, breadth first, while they have room for children.
+
+    Nodes with less slack than `least_slack`, which is at least 1, are not expanded: the goal is never generated. Their
+    LINK becomes (index of the parent << 2) | move, and 0 for the root.
+
+    Returns which nodes were expanded, and the number of nodes, of generated and of expanded ones.
+    """
+    tables, counters = stack.engine.tables, stack.counters
+    can_expand, is_expanded = np.zeros((2, len(nodes)), dtype=bool)
+    first, begin, n_nodes, generated, expanded = 1, 1, 2, 0, 0
+    while first < n_nodes and generated < max_nodes:
+        moves_left, slacks = _left_and_slacks(tables, nodes[begin:n_nodes])
+        can_expand[begin:n_nodes] = (slacks >= least_slack) & (moves_left > 1)
+        # Step 1. Put the next nodes on the stack. All but one of them never generate more than the limit.
+        members = first + np.flatnonzero(can_expand[first:n_nodes])
+        n_most = min(tables.batch, -((generated - max_nodes) // N_MOVES))
+        n = min(n_most, len(members), (len(nodes) - n_nodes) // N_MOVES)
+        first = int(members[n]) if n == n_most < len(members) else n_nodes
+        if n == 0:
+            continue
+        members = members[:n]
+        stack.columns[:, :n] = nodes[members].T
+        counters[:] = 0
+        counters[[mem.TOP, mem.N_LINKS]] = n, 1
+        # Step 2. Generate their children, in one round, and list them in the order of parents and moves.
+        stack.search(1, NO_LIMIT)
+        children = stack.columns[:, : stack.n_nodes].T
+        children = children[np.argsort(children[:, mem.LINK])]
+        children[:, mem.LINK] = (members[(children[:, mem.LINK] >> 2) - 1] << 2) | (children[:, mem.LINK] & 3)
+        is_expanded[members] = True
+        begin, n_nodes = n_nodes, n_nodes + len(children)
+        nodes[begin:n_nodes] = children
+        generated += int(counters[mem.GENERATED])
+        expanded += n
+    counters[:] = 0
+    return is_expanded, (n_nodes, generated, expanded)
+
+
+def _left_and_slacks(tables: EngineTables, nodes: UInt32s) -> tuple[Int64s, Int64s]:
+    """Return the moves left of nodes, and the least slack of all sums, int64[m] each."""
+    words = nodes.astype(np.int64)
+    slacks = np.full(len(nodes), mem.MAX_SLACK)
+    for row in tables.sums:
+        slacks = np.minimum(slacks, (words[:, row[mem.SLACK]] >> row[mem.SLACK_SHIFT]) & mem.MAX_SLACK)
+    return words[:, mem.MOVES_LEFT] >> mem.MOVES_LEFT_SHIFT, slacks
 
 
 def _log_shares(moves_left: Int64s, h: Int64s, growth: float) -> Floats:

@@ -14,7 +14,7 @@ from pdb_core.types import N_MOVES
 from solver.engine import layout as mem
 from solver.engine.boards import BoardsSearch
 from solver.engine.checkpoint import Checkpoint
-from solver.engine.division import divide, is_long, loads_division, plan_division
+from solver.engine.division import divide, is_long, plan_division
 from solver.engine.engine import Engine, Roots, too_deep
 from solver.engine.frontier import Frontier
 from solver.engine.paths import nodes_below, paths_before
@@ -232,7 +232,7 @@ class _LongSearch:
         if self.wanted.listed is not None or not is_divided or not is_long(finished[-1], self.pace):
             return frontier
         plan = plan_division(finished, threshold, self.pace)
-        if plan is not None and loads_division(self.stack, self.clock.end):
+        if plan is not None:
             items, nodes = divide(self.stack, plan, nodes_left)
             frontier.divide(items, nodes, Checkpoint() if self.checkpoint is None else self.checkpoint)
         return frontier

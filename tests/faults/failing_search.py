@@ -48,7 +48,7 @@ POINTS = f"""
 solver.engine.stack.StackPool.take solver.engine.stack.Stack.begin solver.engine.stack.Stack.load
 solver.engine.stack.Stack._allocate solver.engine.engine.Engine.roots solver.engine.frontier.Frontier.__init__
 
-solver.engine.stack.search_boards solver.engine.division.expand_near_root solver.engine.stack.Stack.split
+solver.engine.stack.search_boards solver.engine.stack.Stack.split
 solver.engine.stack.split solver.engine.frontier.Frontier.split
 
 solver.engine.frontier.Frontier.take solver.engine.frontier.Frontier.count solver.engine.search.divide

@@ -1,10 +1,7 @@
 """Division of a threshold near the root; tests/solver/test_frontier.py searches divided thresholds."""
 
-import math
-import time
 from functools import cache
 
-import numba
 import numpy as np
 import pytest
 
@@ -15,6 +12,7 @@ from solver.engine.database_engine import CATALOGUE, SCALAR, VECTOR, WIDE
 from solver.engine.division import Plan
 from solver.engine.engine import Engine
 from solver.engine.stack import StackPool, moves_by
+from solver.progress import NO_LIMIT
 from tests.naive.boards_and_tables import naive_division, naive_duplicates
 from tests.solving import FINISHED, S3, database_for, divide_early, engine_for, share, solvable_boards
 
@@ -24,11 +22,13 @@ def engine() -> Engine:
     return engine_for([database_for("1,2,5/3,4,6/7,8", "3x3", encoding="bits")]).engine
 
 
-def divided(engine: Engine, board: Tiles, threshold: int, plan: Plan) -> tuple[list[str], int]:
+def divided(
+    engine: Engine, board: Tiles, threshold: int, plan: Plan, max_nodes: int = NO_LIMIT
+) -> tuple[list[str], int]:
     """Return the blank's paths to the roots of the subtrees, in their order, and the nodes generated."""
     with StackPool(engine).borrowed() as stack:
         stack.begin(engine.roots([board]), 0, threshold)
-        items, (generated, _) = division.divide(stack, plan, 1 << 40)
+        items, (generated, _) = division.divide(stack, plan, max_nodes)
         assert stack.n_nodes == 0
         links = items.nodes[:, mem.LINK].tolist()
         return ["".join("ULRD"[move] for move in moves_by(items.links, link)) for link in links], generated
@@ -67,6 +67,16 @@ def test_full_division_has_every_node_once(engine: Engine) -> None:
         assert not any(one != other and one.startswith(other) for one in paths for other in paths)
 
 
+def test_division_ends_at_the_limit_of_nodes(engine: Engine) -> None:
+    for board in solvable_boards(S3, 5, 22):
+        threshold = int(engine.roots([board]).thresholds[0]) + 6
+        _, whole = divided(engine, board, threshold, Plan(10_000, 1, 8.0))
+        for max_nodes in (1, 50, whole - 1):
+            paths, generated = divided(engine, board, threshold, Plan(10_000, 1, 8.0), max_nodes)
+            assert max_nodes <= generated < max_nodes + 4
+            assert not any(one != other and one.startswith(other) for one in paths for other in paths)
+
+
 def test_digest_of_a_division_does_not_depend_on_what_memory_held(
     engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -79,7 +89,7 @@ def test_digest_of_a_division_does_not_depend_on_what_memory_held(
         )
         with StackPool(engine).borrowed() as stack:
             stack.begin(roots, 0, int(roots.thresholds[0]) + 4)
-            digests.add(division.divide(stack, Plan(100, 1, 8.0), 1 << 40)[0].digest)
+            digests.add(division.divide(stack, Plan(100, 1, 8.0), NO_LIMIT)[0].digest)
         monkeypatch.undo()
     assert len(digests) == 1
 
@@ -94,13 +104,3 @@ def test_plan_keeps_a_share_of_the_threshold_before(
 ) -> None:
     divide_early(monkeypatch, 0, most_nodes, 32)
     assert division.plan_division(FINISHED[:5], 50, pace) == plan
-
-
-def test_divisions_are_compiled_only_if_there_is_time(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
-    kernel = numba.njit(lambda number: number)
-    monkeypatch.setattr(division, "expand_near_root", lambda *_: kernel(8))
-    with StackPool(engine).borrowed() as stack:
-        assert not division.loads_division(stack, time.perf_counter() + 10)
-        assert not kernel.signatures
-        assert division.loads_division(stack, math.inf)
-        assert kernel.signatures
