@@ -135,18 +135,13 @@ class IdaStar:
         ThresholdSearch(self.stacks, frontier, max_nodes, wanted).search(stack, clock, pool)
 
     def load_kernels(self, board: Tiles) -> None:
-        """Load or compile all kernels of searches, also those of threads, on a board one move from the goal.
+        """Load or compile the kernels of searches, on a board one move from the goal.
 
-        The searches are limited. Raises `Engine.wrong_end` if they do not find that move: the tables are damaged then.
+        The search is limited. Raises `Engine.wrong_end` if it does not find that move: the tables are damaged then.
         """
-        roots = self.engine.roots([board])
-        # Roots with larger sums have no slack, and the searches below would not be limited by the threshold.
-        if int(roots.thresholds[0]) != 1 or len(self.search(board, WARM_UP_LIMITS).moves or ()) != 1:
+        # Roots with larger sums have no slack, and the search would not be limited by the threshold.
+        if int(self.roots([board]).thresholds[0]) != 1 or len(self.search(board, WARM_UP_LIMITS).moves or ()) != 1:
             raise self.engine.wrong_end()
-        with self.stacks.borrowed() as stack:
-            stack.begin(roots, 0, 1)
-            with self.stacks.borrowed() as other:
-                stack.split(other)
 
 
 @dataclass

@@ -1,4 +1,4 @@
-"""The search of a threshold, round by round, and what belongs to its stack: links to parents, splits among threads.
+"""The search of a threshold, round by round, and the links to parents that belong to its stack.
 
 Depth-first search in batches: a round takes up to 64 nodes off the top of the stack and puts their children there. A
 threshold that is searched to its end has the same nodes whatever the batch. The stack never holds more than 3 * 64
@@ -8,7 +8,7 @@ nodes for each move of the threshold: the nodes that one round leaves there are 
 from typing import Any
 
 from pdb_core.bit_kernels import popcount
-from pdb_core.jit import chosen_by_type, inlined_kernel, kernel
+from pdb_core.jit import chosen_by_type, inlined_kernel
 from pdb_core.types import Int64s
 from solver.engine import layout as mem
 from solver.engine.layout import EngineTables, StackMemory
@@ -160,17 +160,3 @@ def search(
             if take_ended(tables, at, counters, counts_goals):
                 return mem.FOUND
     return mem.EXHAUSTED
-
-
-@kernel
-def split(tables: EngineTables, at: StackMemory, counters: Int64s, other: Any, other_counters: Any) -> None:
-    """Move every second node of a stack, shallow and deep ones, to an empty one with the same links and enough room."""
-    top = counters[mem.TOP]
-    for column in range(tables.n_columns):
-        from_nodes, to_nodes = at.stack + column * at.stack_column, other.stack + column * other.stack_column
-        for node in range(top):
-            to_node = (to_nodes if node & 1 == 0 else from_nodes) + 4 * (node >> 1)
-            v.store_word(to_node, v.load_word(from_nodes + 4 * node))
-    other_counters[mem.TOP] = (top + 1) >> 1
-    counters[mem.TOP] = top >> 1
-    other_counters[mem.N_LINKS] = keep_links(other, other_counters[mem.TOP], counters[mem.N_LINKS])

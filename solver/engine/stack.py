@@ -14,7 +14,7 @@ from solver.engine import layout as mem
 from solver.engine.board_kernels import N_PLACES, BoardsMemory, search_boards
 from solver.engine.engine import Engine, Roots
 from solver.engine.layout import StackMemory
-from solver.engine.search_kernels import ROUND_ROOM, split
+from solver.engine.search_kernels import ROUND_ROOM
 from solver.moves import tiles_moved
 from solver.vectors.vectors import address_of
 
@@ -153,11 +153,16 @@ class Stack:
             self.grow()
 
     def split(self, other: "Stack") -> None:
-        """Move every second node to another stack, which is empty, has the room, and is of the same tables."""
-        other.counters[:] = 0
-        n_links = int(self.counters[mem.N_LINKS])
+        """Move every second node, shallow and deep ones, to another stack, which is empty, has the room, and is of the
+        same tables.
+        """
+        n_links, nodes = int(self.counters[mem.N_LINKS]), self.columns[:, : self.n_nodes].copy()
         other.links[:n_links] = self.links[:n_links]
-        split(self.engine.tables, self.memory, self.counters, other.memory, other.counters)
+        other.counters[:] = 0
+        other.counters[mem.N_LINKS] = n_links
+        for stack, kept in ((other, nodes[:, ::2]), (self, nodes[:, 1::2])):
+            stack.columns[:, : kept.shape[1]] = kept
+            stack.counters[mem.TOP] = kept.shape[1]
 
     def tiles_to_goal(self, board: Tiles) -> tuple[int, ...]:
         """Return the tiles moved from the root, `board`, to the goal that was found last. Raises `Engine.wrong_end`."""

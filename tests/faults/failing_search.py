@@ -49,7 +49,7 @@ solver.engine.stack.StackPool.take solver.engine.stack.Stack.begin solver.engine
 solver.engine.stack.Stack._allocate solver.engine.engine.Engine.roots solver.engine.frontier.Frontier.__init__
 
 solver.engine.stack.search_boards solver.engine.stack.Stack.split
-solver.engine.stack.split solver.engine.frontier.Frontier.split
+solver.engine.frontier.Frontier.split
 
 solver.engine.frontier.Frontier.take solver.engine.frontier.Frontier.count solver.engine.search.divide
 solver.engine.frontier.Frontier.divide solver.Checkpoint.resume
