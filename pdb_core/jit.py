@@ -44,7 +44,7 @@ _LANES_OF_LEVELS = {"x86-64-v4": 16, "x86-64-v3": 8, "x86-64-v2": 4, "x86-64": 4
 _settings: Any = numba.config
 # Address space that is enough to compile any kernel, and to load one that is compiled.
 _COMPILER_BYTES, _LOADER_BYTES = 128_000_000, 16_000_000
-# Seconds that are enough to compile the kernels of long searches: 5 s on an idle core, 17 s with six programs a core.
+# Seconds that are enough to compile the kernels of beams: 5 s on an idle core, 17 s with six programs a core.
 _COMPILATION_S = 30.0
 JIT_DISABLED = bool(_settings.DISABLE_JIT)
 
