@@ -1,4 +1,4 @@
-"""Cluster of two worker processes for all tests of this folder."""
+"""Cluster of two worker processes for the tests of a file."""
 
 from collections.abc import Iterator
 
@@ -18,7 +18,8 @@ def large() -> Iterator[Database]:
         yield opened
 
 
-@pytest.fixture(scope="session")
+# Not for all files: workers without work take a tenth of a core.
+@pytest.fixture(scope="module")
 def cluster(large: Database) -> Iterator[Scheduler]:
     """The scheduler of two worker processes. Those that a test kills are replaced.
 
