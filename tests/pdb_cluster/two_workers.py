@@ -10,10 +10,13 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
+import dask
 from distributed import Client, Nanny, Scheduler
 
 from pdb_cluster.connect import event_loop
 
+# A process that has imported Dask forks the workers, which then start in half of the time.
+dask.config.set({"distributed.worker.multiprocessing-method": "forkserver"})
 N_WORKERS = 2
 WAIT_S = 120
 _WORKER = """
