@@ -1,8 +1,8 @@
 """Vectors of 32-bit lanes for kernels: `@intrinsic` functions and operators that emit LLVM vector instructions.
 
 A vector has `LANES` lanes: 16 with AVX-512, 8 with AVX2, 4 elsewhere. LLVM lowers the same code to any processor; only
-`_take` names instructions. Kernels write `where(mask, a + b, c)`; comparisons give masks. An integer operand is
-truncated to 32 bits and used in all lanes. All lanes are unsigned.
+`_take` and `take_bytes_of_32` name instructions. Kernels write `where(mask, a + b, c)`; comparisons give masks. An
+integer operand is truncated to 32 bits and used in all lanes. All lanes are unsigned.
 
 Addresses are int64; the caller guarantees that they are inside arrays that are alive.
 """
@@ -24,6 +24,7 @@ PERMUTES_BYTES = permutes_bytes()
 
 _I1, _I8, _I16, _I32, _I64 = (ir.IntType(n) for n in (1, 8, 16, 32, 64))
 _POINTER = _I8.as_pointer()
+_SHUFFLE_BYTES = {8: "llvm.x86.avx2.pshuf.b", 16: "llvm.x86.avx512.pshuf.b.512"}.get(LANES, "")
 
 
 class VectorType(types.Type):
@@ -240,6 +241,29 @@ def take_of_32(builder: Any, base: Any, index: Any) -> Any:
 def take_of_64(builder: Any, base: Any, index: Any) -> Any:
     """Return the 32-bit words at base + 4 * (index mod 64)."""
     return _take(builder, base, index, 64)
+
+
+@llvm_intrinsic(V32, types.int64, V32)
+def take_bytes_of_32(builder: Any, base: Any, index: Any) -> Any:
+    """Return the bytes at base + each byte of the index; the bytes of the index are below 32."""
+    of_bytes = ir.VectorType(_I8, 4 * LANES)
+    if LANES == 4:  # which may have no instruction for it
+        taken = _splat(builder, _I32(0), index.type)
+        for shift in (_splat(builder, _I32(8 * i), index.type) for i in range(4)):
+            number = builder.and_(builder.lshr(index, shift), _splat(builder, _I32(31), index.type))
+            byte = builder.zext(_gather(builder, base, number, 1, _I8), index.type)
+            taken = builder.or_(taken, builder.shl(byte, shift))
+        return taken
+    # The instruction takes one of 16 bytes by the lower half of a byte, and 0 if its uppermost bit is set.
+    name, index = _SHUFFLE_BYTES, builder.bitcast(index, of_bytes)
+    halves = []
+    for half, offset in enumerate((112, -16)):
+        part = builder.load(_pointer(builder, builder.add(base, _I64(16 * half)), ir.VectorType(_I8, 16)), align=1)
+        everywhere = ir.Constant(ir.VectorType(_I32, 4 * LANES), [i % 16 for i in range(4 * LANES)])
+        part = builder.shuffle_vector(part, ir.Constant(part.type, ir.Undefined), everywhere)
+        number = builder.add(index, ir.Constant(of_bytes, [offset] * (4 * LANES)))
+        halves.append(_call(builder, name, of_bytes, part, number))
+    return builder.bitcast(builder.or_(*halves), _ir_type(V32))
 
 
 def _take(builder: Any, base: Any, index: Any, n: int) -> Any:

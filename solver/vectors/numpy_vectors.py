@@ -141,6 +141,11 @@ def take_of_64(base: int, index: Vector) -> Vector:
     return _at(base, np.uint32, 64)[_as_vector(index & 63)]
 
 
+def take_bytes_of_32(base: int, index: Vector) -> Vector:
+    """Return the bytes at base + each byte of the index."""
+    return _at(base, np.uint8, 32)[_as_vector(index).view(np.uint8)].view(np.uint32)
+
+
 def compress(vector: Vector, mask: Vector, permutations: int) -> Vector:  # noqa: ARG001 (`llvm_vectors` needs them)
     """Return the lanes of a mask moved to the front, in order; the other lanes hold anything."""
     result = np.zeros(LANES, dtype=np.uint32).view(_Lanes)

@@ -17,7 +17,7 @@ from solver.engine.engine import KeptArrays, first_column_after_slacks, slack_ro
 from solver.engine.layout import EngineTables
 from solver.engine.rounds import catalogue_kernels as kernels
 from solver.engine.rounds.round import Arranged, Probe, Round, cell_set_records
-from solver.engine.rounds.shared_kernels import MAX_REGIONS
+from solver.engine.rounds.shared_kernels import CELL_MASK, MAX_REGIONS
 from solver.engine.sums import DatabaseSums, Sum
 from solver.vectors.vectors import address_of
 
@@ -125,13 +125,14 @@ def _fill_unit(row: Int64s, unit: Unit, size: BoardSize, arrays: KeptArrays) -> 
     row[kernels.LOW], row[kernels.HIGH] = arrays.address(ranks.low), arrays.address(ranks.high)
     row[kernels.SETS] = arrays.address(cell_set_records(pattern_blocks(size, n_tiles, cost)))
     row[kernels.WEIGHTS] = arrays.address(_weights(n_tiles))
+    row[kernels.PLACES] = np.bitwise_or.reduce([1 << (tile >> 2) for tile in unit.unit_tiles])
     row[kernels.UNIT_TILES : kernels.UNIT_TILES + n_tiles] = unit.unit_tiles
 
 
 # Units share these arrays: few of them stay in the processor's caches.
 @lru_cache(maxsize=64)
-def _frame(cell_map: tuple[int, ...]) -> UInt32s:
-    return np.resize(np.array(cell_map, dtype=np.uint32), kernels.WORD_BITS)
+def _frame(cell_map: tuple[int, ...]) -> Bytes:
+    return np.resize(np.array(cell_map, dtype=np.uint8), CELL_MASK + 1)
 
 
 @lru_cache(maxsize=8)

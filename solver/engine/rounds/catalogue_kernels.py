@@ -14,7 +14,7 @@ computes from the cells of the tiles: the cell set, its rank, the rank of the ar
 
 from typing import Any, NamedTuple
 
-from pdb_core.bit_kernels import load_byte, popcount, prefetch, stack_array
+from pdb_core.bit_kernels import load_byte, popcount, prefetch, stack_array, trailing_zeros
 from pdb_core.jit import inlined_kernel
 from pdb_core.types import Int64s
 from solver.engine import layout as mem
@@ -72,7 +72,7 @@ DIGIT_SHIFT = VECTOR_SHIFT = 8
 UNIT_MASK = (1 << VECTOR_SHIFT) - 1
 MAX_CATALOGUE_CELLS = 26
 # The fields of a unit, the last ones its tiles.
-N_TILES, MEMORY, ROW_BYTES, FRAME, LOW, HIGH, SETS, WEIGHTS, UNIT_TILES = range(9)
+N_TILES, MEMORY, ROW_BYTES, FRAME, LOW, HIGH, SETS, WEIGHTS, PLACES, UNIT_TILES = range(10)
 MAX_CATALOGUE_TILES = 8
 N_UNIT_FIELDS = UNIT_TILES + MAX_CATALOGUE_TILES
 
@@ -80,9 +80,9 @@ N_UNIT_FIELDS = UNIT_TILES + MAX_CATALOGUE_TILES
 class CatalogueTables(NamedTuple):
     """Tables of a catalogue round.
 
-    units          int64[u, N_UNIT_FIELDS]: tiles; addresses of the table, of uint32[32], the cells in the unit's frame,
+    units          int64[u, N_UNIT_FIELDS]: tiles; addresses of the table, of uint8[32], the cells in the unit's frame,
                    of uint32, the parts of cell-set ranks, of the records of cell sets, of uint32[16], the weights of
-                   Lehmer digits by position
+                   Lehmer digits by position; and a mask of the columns that hold the places of the unit's tiles
     unit_of_tile   address of uint32[s, 32]: the unit of each tile in each sum
     tile_masks     address of uint32[2, 32]: the units that a move of each tile changes, as a mask of two words
     n_words        of masks that are in use
@@ -167,36 +167,48 @@ def fill_buckets(round_tables: CatalogueTables, tables: EngineTables, at: StackM
 
 
 @inlined_kernel
+def cells_in_frame(unit: Int64s, cells: Any) -> Any:
+    """Return cells, one in each byte, in the frame of a unit."""
+    return v.take_bytes_of_32(unit[FRAME], cells)
+
+
+@inlined_kernel
 def rank(
     round_tables: CatalogueTables, tables: EngineTables, at: StackMemory, unit: Int64s, bucket: int, n: int
 ) -> None:
     """Rank the cell sets and arrangements of up to `LANES` children of a unit, and prefetch records of sets."""
     n_tiles = unit[N_TILES]
-    frame = unit[FRAME]
     # Scratch: the list of children that fell is not in use yet.
     scratch = at.lists + mem.FALLEN * at.list_bytes
+    places = scratch + MAX_CATALOGUE_TILES * VECTOR_BYTES
     child = v.load(bucket)
     parent, tile = child & mem.PARENT_MASK, child >> TILE_SHIFT
+    # Step 1. The cells of tiles and blank in the unit's frame.
     blank, new_blank = blank_and_cell(tables, at, parent, (child >> mem.MOVE_SHIFT) & 3)
-    # Step 1. The cell of each tile, and how many tiles with smaller labels are behind it.
+    blank, new_blank = cells_in_frame(unit, blank) & CELL_MASK, cells_in_frame(unit, new_blank) & CELL_MASK
+    columns = unit[PLACES]
+    while columns != 0:
+        column = trailing_zeros(columns)
+        columns &= columns - 1
+        of_tiles = of_parents(at, round_tables.place_column + column, parent)
+        v.store(places + column * VECTOR_BYTES, cells_in_frame(unit, of_tiles))
+    # Step 2. The cell of each tile, and how many tiles with smaller labels are behind it.
     cells = v.splat(0)
     for k in range(n_tiles):
         label = unit[UNIT_TILES + k]
-        word = of_parents(at, round_tables.place_column + (label >> 2), parent)
-        cell = v.where(tile == label, blank, (word >> ((label & 3) << 3)) & CELL_MASK)
-        cell = v.take_of_32(frame, cell) & CELL_MASK
+        of_tiles = v.load(places + (label >> 2) * VECTOR_BYTES)
+        cell = v.where(tile == label, blank, (of_tiles >> ((label & 3) << 3)) & CELL_MASK)
         digit = v.popcounts(cells >> cell)
         cells = cells | (v.splat(1) << cell)
         v.store(scratch + k * VECTOR_BYTES, cell | (digit << DIGIT_SHIFT))
-    # Step 2. The rank of the arrangement.
+    # Step 3. The rank of the arrangement.
     arrangement = v.splat(0)
     for k in range(n_tiles):
         of_tile = v.load(scratch + k * VECTOR_BYTES)
         position = tiles_below(cells, of_tile & CELL_MASK)
         arrangement = arrangement + (of_tile >> DIGIT_SHIFT) * v.take_of_16(unit[WEIGHTS], position)
-    new_blank = v.take_of_32(frame, new_blank) & CELL_MASK
     v.store(bucket + 3 * mem.LIST_COLUMN, arrangement | (new_blank << BLANK_CELL_SHIFT))
-    # Step 3. The rank of the cell set. Lanes behind the last child hold anything.
+    # Step 4. The rank of the cell set. Lanes behind the last child hold anything.
     is_child = v.iota() < n
     lower, upper = parts_of_set(cells, round_tables.low_bits, round_tables.high_bits)
     upper = v.where(is_child, upper, v.splat(0))
