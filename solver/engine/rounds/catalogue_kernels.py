@@ -111,9 +111,13 @@ def find_critical(round_tables: CatalogueTables, tables: EngineTables, at: Stack
         v.store(children + 4 * i, child | ((v.iota() + i) << INDEX_SHIFT))
         parent, tile = child & mem.PARENT_MASK, child >> TILE_SHIFT
         low, high = v.splat(0), v.splat(0)
+        column = mem.MOVES_LEFT
+        slacks = of_parents(at, column, parent)
         for s in range(tables.n_sums):
-            slack = of_parents(at, tables.sums[s, mem.SLACK], parent)
-            slack = (slack >> tables.sums[s, mem.SLACK_SHIFT]) & mem.MAX_SLACK
+            if tables.sums[s, mem.SLACK] != column:
+                column += 1
+                slacks = of_parents(at, column, parent)
+            slack = (slacks >> tables.sums[s, mem.SLACK_SHIFT]) & mem.MAX_SLACK
             unit = v.take_of_32(round_tables.unit_of_tile + TILES_BYTES * s, tile)
             bit = v.where(slack == 0, v.splat(1) << (unit & (WORD_BITS - 1)), v.splat(0))
             if round_tables.n_words > 1:
