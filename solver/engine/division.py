@@ -113,7 +113,7 @@ def _expand_near_root(
     while first < n_nodes and generated < max_nodes:
         moves_left, slacks = _left_and_slacks(tables, nodes[begin:n_nodes])
         can_expand[begin:n_nodes] = (slacks >= least_slack) & (moves_left > 1)
-        # Step 1. Put the next nodes on the stack. All but one of them never generate more than the limit.
+        # Step 1. Put the next nodes on the stack: so few that the limit is not reached before the last one.
         members = first + np.flatnonzero(can_expand[first:n_nodes])
         n_most = min(tables.batch, -((generated - max_nodes) // N_MOVES))
         n = min(n_most, len(members), (len(nodes) - n_nodes) // N_MOVES)

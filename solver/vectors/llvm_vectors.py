@@ -254,15 +254,16 @@ def take_bytes_of_32(builder: Any, base: Any, index: Any) -> Any:
             byte = builder.zext(_gather(builder, base, number, 1, _I8), index.type)
             taken = builder.or_(taken, builder.shl(byte, shift))
         return taken
-    # The instruction takes one of 16 bytes by the lower half of a byte, and 0 if its uppermost bit is set.
-    name, index = _SHUFFLE_BYTES, builder.bitcast(index, of_bytes)
+    # The instruction takes one of 16 bytes by the lower half of a byte, and 0 if its uppermost bit is set: the offsets
+    # set that bit where the byte is in the other half of the table.
+    index = builder.bitcast(index, of_bytes)
     halves = []
     for half, offset in enumerate((112, -16)):
         part = builder.load(_pointer(builder, builder.add(base, _I64(16 * half)), ir.VectorType(_I8, 16)), align=1)
         everywhere = ir.Constant(ir.VectorType(_I32, 4 * LANES), [i % 16 for i in range(4 * LANES)])
         part = builder.shuffle_vector(part, ir.Constant(part.type, ir.Undefined), everywhere)
         number = builder.add(index, ir.Constant(of_bytes, [offset] * (4 * LANES)))
-        halves.append(_call(builder, name, of_bytes, part, number))
+        halves.append(_call(builder, _SHUFFLE_BYTES, of_bytes, part, number))
     return builder.bitcast(builder.or_(*halves), _ir_type(V32))
 
 
