@@ -9,6 +9,8 @@ from pdb_core.board_size import BoardSize
 from pdb_core.jit import NotCompiledError, compiling_until
 from pdb_core.puzzle import Board, BoardLike, Tiles, as_goal
 from pdb_core.symmetry import BoardMapping
+from solver.beams.beam_search import widest_beam
+from solver.beams.fitted_values import fitted_side
 from solver.beams.solutions import find_by_beams
 from solver.engine.checkpoint import Checkpoint
 from solver.engine.engine import Engine
@@ -20,7 +22,7 @@ from solver.pruning.fsm import PruningFsm, fsm_for
 from solver.solution import Solution, check_solvable, one_move_away, replay
 
 # Nodes of the last threshold for each board of a beam: the beams then take a small part of the time of the threshold.
-_NODES_PER_BOARD, _MOST_WIDTH = 5_000, 400_000
+_NODES_PER_BOARD = 5_000
 
 
 class IdaStarSolver(ABC):
@@ -190,7 +192,7 @@ def _find_by_beams(
     goal: Tiles, size: BoardSize, board: Tiles, limit: int, n_nodes: int, end: float, report: Report | None
 ) -> tuple[int, ...] | None:
     """Return a solution of at most `limit` moves found by beams, see `FindSolution`."""
-    width = max(1, min(_MOST_WIDTH, n_nodes // _NODES_PER_BOARD))
+    width = max(1, min(widest_beam(fitted_side(size.height, size.width) ** 2, limit), n_nodes // _NODES_PER_BOARD))
     try:
         with compiling_until(end):
             find_by_beams(one_move_away(goal, size), goal, size, 1, 1, end, None)

@@ -21,13 +21,13 @@ import numpy as np
 from pdb_core.arguments import FilePath, as_number
 from pdb_core.board_size import BoardSize, SizeLike
 from pdb_core.puzzle import Board, BoardLike, as_goal, blank_last
-from pdb_core.resources import available_cores, available_memory
+from pdb_core.resources import available_cores
 from pdb_core.types import Bytes
 from pdb_query import Database
 from pdb_query.database import as_databases
 from solver.approximate.line_by_line import Part, Plan, path_of_part, plan_lines, solve_rest
 from solver.approximate.lower_bound import lower_bound, manhattan_distance
-from solver.beams.beam_search import find_path
+from solver.beams.beam_search import find_path, widest_beam
 from solver.beams.beam_search_kernels import Aim
 from solver.beams.fitted_values import LAST_SIDE, embedding, fitted_side, fitted_values, no_fitted_values
 from solver.beams.pieces import Pieces, geometry, geometry_within, in_pieces
@@ -44,9 +44,6 @@ _PULL = 32
 # Estimated moves per cell of Manhattan distance, to compare paths that end at different boards.
 _MOVES_A_CELL = 2.0
 _FIRST_WIDTH = 24
-# Most bytes of a beam, unless more than eight times as many are available; and the bytes of each board of its width,
-# beside four for each move of the limit.
-_BEAM_BYTES, _BOARD_BYTES = 10**9, 300
 # Width of the beams for a rest, for each board of the beams for parts.
 _REST_FACTOR = 4
 # Longer paths for a rest are not searched for.
@@ -149,14 +146,9 @@ def _shortened(pieces: Pieces, size: BoardSize, path: list[int], bound: int, end
         now = time.perf_counter()
         # Eight times as wide, or as wide as the time allows if wider ones would not fit after that.
         growth = (end - now) / (now - begun)
-        next_width = max(1, min(_widest(len(path)), int(width * (growth if growth < 20 else 8))))
+        widest = widest_beam(LAST_SIDE**2, min(len(path), _REST_MOVES)) // _REST_FACTOR
+        next_width = max(1, min(widest, int(width * (growth if growth < 20 else 8))))
     return path
-
-
-def _widest(limit: int) -> int:
-    """Return the width of beams for parts with which beams for a rest of at most `limit` moves take the most memory."""
-    n_bytes = max(_BEAM_BYTES, (available_memory() or 0) // 8)
-    return n_bytes // (_REST_FACTOR * (4 * min(limit, _REST_MOVES) + _BOARD_BYTES))
 
 
 @lru_cache(maxsize=2)

@@ -4,6 +4,7 @@ import time
 
 import numpy as np
 
+from pdb_core.resources import available_memory
 from pdb_core.types import N_MOVES, Bytes
 from solver.beams.beam_search_kernels import BATCH, Aim, Beam, grow_beam, start_beam
 from solver.beams.fitted_values_kernels import BYTE_VALUES
@@ -16,6 +17,8 @@ _SLICE_CELLS = 10_000_000
 _LINE = 64
 # Recent boards that are recognised as duplicates: at least 2 ** _SEEN_BITS, and more than a layer of children.
 _SEEN_BITS, _SEEN_PER_BOARD = 16, 4
+# The part of the available memory that a beam may take, and that memory if it is unknown.
+_PART_OF_MEMORY, _UNKNOWN_BYTES = 8, 8 * 10**9
 
 
 def find_path(
@@ -46,11 +49,19 @@ def find_path(
     return None
 
 
+def widest_beam(n_cells: int, limit: int) -> int:
+    """Return the width of the beams that take an eighth of the available memory."""
+    cell = np.min_scalar_type(n_cells)
+    # `seen` has up to twice as many keys as it needs. A child has 4 bytes of ranks, 4 of links and 16 of words.
+    n_bytes = 2 * _record_bytes(n_cells) + 2 * n_cells * cell.itemsize + 4 * (limit + 1)
+    n_bytes += 2 * _SEEN_PER_BOARD * 8 + N_MOVES * (4 + 4 + 16)
+    memory = available_memory()
+    return max(1, (_UNKNOWN_BYTES if memory is None else memory) // _PART_OF_MEMORY // n_bytes)
+
+
 def new_beam(n_cells: int, width: int, limit: int) -> Beam:
     """Return the arrays of a beam."""
-    cell = np.min_scalar_type(n_cells)
-    # 14 bytes for the blank's cell, the score and the key. Records begin at the beginning of a cache line.
-    n_bytes = -(-(n_cells * cell.itemsize + 14) // _LINE) * _LINE
+    cell, n_bytes = np.min_scalar_type(n_cells), _record_bytes(n_cells)
     records = _on_lines(2 * width * n_bytes).reshape(2, width, n_bytes)
     return Beam(
         boards=records.view(cell),
@@ -67,6 +78,12 @@ def new_beam(n_cells: int, width: int, limit: int) -> Beam:
         scratch=_on_lines(BATCH * BYTE_VALUES),
         sums=np.empty(BATCH, dtype=np.int16),
     )
+
+
+def _record_bytes(n_cells: int) -> int:
+    """Return the bytes of the record of a board, which begins at the beginning of a cache line."""
+    # 14 bytes for the blank's cell, the score and the key.
+    return -(-(n_cells * np.min_scalar_type(n_cells).itemsize + 14) // _LINE) * _LINE
 
 
 def _on_lines(n_bytes: int) -> Bytes:

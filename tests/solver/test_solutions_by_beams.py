@@ -9,6 +9,7 @@ import pytest
 
 from pdb_core.errors import TableFileDamagedError
 from solver import Checkpoint, Limits, Solution, Solver
+from solver.beams.beam_search import new_beam, widest_beam
 from tests.solving import S4, database_for, divide_early, node_counts, solvable_boards, solver_for
 
 pytestmark = pytest.mark.usefixtures("tiny_slices")
@@ -27,7 +28,7 @@ def test_beams_replace_the_last_threshold(width: int, monkeypatch: pytest.Monkey
         solver = Solver(database)
         whole = [solver.solve(board) for board in boards]
         monkeypatch.setattr("solver.engine.division.LONG_NODES", 100)
-        monkeypatch.setattr("solver.ida_star_solver._MOST_WIDTH", width)
+        monkeypatch.setattr("solver.ida_star_solver.widest_beam", lambda *_: width)
         monkeypatch.setattr("solver.ida_star_solver._NODES_PER_BOARD", 1)
         reports: list[int] = []
         found = [solver.solve(board, report=lambda at: reports.append(at.threshold)) for board in boards]
@@ -57,6 +58,14 @@ def test_beams_have_a_width_and_half_of_the_time_that_is_left(monkeypatch: pytes
     # Few nodes make narrow beams.
     assert min(widths) == 1
     assert all(400 < end - begin < 700 for end in ends)
+
+
+@pytest.mark.parametrize("n_cells", [9, 25, 64, 400])
+def test_widest_beam_takes_an_eighth_of_the_available_memory(n_cells: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("solver.beams.beam_search.available_memory", lambda: 8 * 10**8)
+    beam = new_beam(n_cells, widest_beam(n_cells, 100), 100)
+    n_bytes = sum(each.nbytes for each in beam if each.base is None) + beam.boards.nbytes
+    assert 0.95 * 10**8 < n_bytes <= 10**8
 
 
 def test_run_that_continues_a_threshold_does_not_repeat_the_beams(monkeypatch: pytest.MonkeyPatch) -> None:
