@@ -50,7 +50,7 @@ def find_path(
 
 
 def widest_beam(n_cells: int, limit: int) -> int:
-    """Return the width of the beams that take an eighth of the available memory."""
+    """Return the width of the widest beam that takes at most an eighth of the available memory."""
     cell = np.min_scalar_type(n_cells)
     # `seen` has up to twice as many keys as it needs. A child has 4 bytes of ranks, 4 of links and 16 of words.
     n_bytes = 2 * _record_bytes(n_cells) + 2 * n_cells * cell.itemsize + 4 * (limit + 1)
@@ -81,7 +81,7 @@ def new_beam(n_cells: int, width: int, limit: int) -> Beam:
 
 
 def _record_bytes(n_cells: int) -> int:
-    """Return the bytes of the record of a board, which begins at the beginning of a cache line."""
+    """Return the bytes of a board's record: whole cache lines."""
     # 14 bytes for the blank's cell, the score and the key.
     return -(-(n_cells * np.min_scalar_type(n_cells).itemsize + 14) // _LINE) * _LINE
 
