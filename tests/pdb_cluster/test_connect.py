@@ -58,6 +58,7 @@ def test_worker_that_does_not_answer_is_reported_and_waited_for_once(
     client: Client, monkeypatch: pytest.MonkeyPatch, is_first: bool
 ) -> None:
     said: list[str] = []
+    client.run(connect.program_sources)  # loads the packages, which may take longer than an answer may below
     if not is_first:
         assert len(RightWorkers(client, said.append).threads()) == N_WORKERS
     with worker_process(client.scheduler.address) as process:
