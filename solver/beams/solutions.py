@@ -18,7 +18,7 @@ from solver.progress import Report
 def find_by_beams(
     board: Tiles, goal: Tiles, size: BoardSize, width: int, limit: int, end: float, report: Report | None
 ) -> tuple[int, ...] | None:
-    """Search by beams from both ends, one after the other. Return the tiles moved; None without a solution.
+    """Search by beams from the board and, if that finds nothing, from the goal. Return the tiles moved, or None.
 
     Boards larger than 8x8 are not searched. `limit`, `end` and `report` are those of `find_path`.
     """
@@ -26,8 +26,10 @@ def find_by_beams(
         return None
     pieces = in_pieces(board, goal)
     whole = embedding(size, range(size.height), range(size.width))
-    aim, ends = fitted_aim(whole), both_ends(whole.embed(pieces))
-    path = shorter(ends[0], *(find_path(each, aim, width, limit, end, report) for each in ends))
+    aim, (forward, backward) = fitted_aim(whole), both_ends(whole.embed(pieces))
+    path = find_path(forward, aim, width, limit, end, report)
+    if path is None:
+        path = shorter(forward, None, find_path(backward, aim, width, limit, end, report))
     return None if path is None else tiles_on_path(board, without_loops(pieces, whole.original_path(path)))[0]
 
 

@@ -1,5 +1,6 @@
 """Long searches end when beams find a solution of the next threshold: it is optimal."""
 
+import math
 import time
 from itertools import count
 from typing import Any
@@ -8,8 +9,11 @@ import numba
 import pytest
 
 from pdb_core.errors import TableFileDamagedError
+from pdb_core.puzzle import blank_last
 from solver import Checkpoint, Limits, Solution, Solver
-from solver.beams.beam_search import new_beam, widest_beam
+from solver.beams.beam_search import find_path, new_beam, widest_beam
+from solver.beams.solutions import find_by_beams
+from solver.solution import check_replay
 from tests.solving import S4, database_for, divide_early, node_counts, solvable_boards, solver_for
 
 pytestmark = pytest.mark.usefixtures("tiny_slices")
@@ -66,6 +70,22 @@ def test_widest_beam_takes_an_eighth_of_the_available_memory(n_cells: int, monke
     beam = new_beam(n_cells, widest_beam(n_cells, 100), 100)
     n_bytes = sum(each.nbytes for each in beam if each.base is None) + beam.boards.nbytes
     assert 0.95 * 10**8 < n_bytes <= 10**8
+
+
+@pytest.mark.parametrize("n_failing", [0, 1, 2])
+def test_beam_from_the_goal_is_searched_if_the_one_from_the_board_finds_nothing(
+    n_failing: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    numbers, goal = count(), blank_last(S4)
+    monkeypatch.setattr(
+        "solver.beams.solutions.find_path",
+        lambda *arguments: None if next(numbers) < n_failing else find_path(*arguments),
+    )
+    tiles = find_by_beams(BOARD, goal, S4, 1000, 80, math.inf, None)
+    assert next(numbers) == min(n_failing + 1, 2)
+    assert (tiles is None) == (n_failing == 2)
+    if tiles is not None:
+        check_replay(BOARD, tiles, goal, S4)
 
 
 def test_run_that_continues_a_threshold_does_not_repeat_the_beams(monkeypatch: pytest.MonkeyPatch) -> None:
