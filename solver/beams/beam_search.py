@@ -81,7 +81,7 @@ def new_beam(n_cells: int, width: int, limit: int) -> Beam:
 
 
 def _record_bytes(n_cells: int) -> int:
-    """Return the bytes of a board's record: whole cache lines."""
+    """Return the bytes of a board's record, a whole number of cache lines."""
     # 14 bytes for the blank's cell, the score and the key.
     return -(-(n_cells * np.min_scalar_type(n_cells).itemsize + 14) // _LINE) * _LINE
 
