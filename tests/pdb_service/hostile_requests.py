@@ -27,7 +27,7 @@ _STATUS = re.compile(rb"HTTP/1\.[01] (\d{3})[ \r]")
 # Longer than any answer may take.
 _PATIENCE_S = 20.0
 _HASTE_S = 0.15
-# For requests as they are in the lists, most of which are complete: a loaded machine may take so long to answer.
+# For unchanged requests. Most of them are complete, and loaded machines answer those within this time.
 _WHOLE_S = 2.0
 
 
