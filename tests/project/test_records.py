@@ -14,7 +14,7 @@ from tests import ROOT, text_of
 
 
 @pytest.mark.parametrize(
-    ("name", "instances", "n_boards"), [("korf50", "korf50-24puzzle", 50), ("random400", "random400-24puzzle", 302)]
+    ("name", "instances", "n_boards"), [("korf50", "korf50-24puzzle", 50), ("random400", "random400-24puzzle", 303)]
 )
 def test_solutions_of_the_24_puzzle_have_the_published_lengths(name: str, instances: str, n_boards: int) -> None:
     left = {tuple(instance.board): instance for instance in read_instances(instances)}
