@@ -138,17 +138,27 @@ def _shortened(pieces: Pieces, size: BoardSize, path: list[int], bound: int, end
     while len(path) > bound and next_width != width and (begun := time.perf_counter()) < end:
         width = next_width
         try:
-            found = without_loops(pieces, solve_by_lines(pieces, size, width, end, len(path) - 2))
+            found = _solve_by_beams(pieces, size, width, end, len(path) - 2)
         except MemoryError:
             # The path that was found is a solution.
             break
-        path = min(path, found, key=len)
+        if found is not None:
+            path = min(path, without_loops(pieces, found), key=len)
         now = time.perf_counter()
-        # Eight times as wide, or as wide as the time allows if wider ones would not fit after that.
+        # Eight times as wide, or as wide as the time allows if that is not more than 50 times.
         growth = (end - now) / (now - begun)
         widest = widest_beam(LAST_SIDE**2, min(len(path), _REST_MOVES)) // _REST_FACTOR
-        next_width = max(1, min(widest, int(width * (growth if growth < 20 else 8))))
+        next_width = max(1, min(widest, int(width * (growth if growth <= 50 else 8))))
     return path
+
+
+def _solve_by_beams(pieces: Pieces, size: BoardSize, width: int, end: float, limit: int) -> list[int] | None:
+    """Return a path to the goal. Boards up to 8x8 are solved as a whole: None if beams find no path of `limit` moves,
+    because paths line by line are longer."""
+    if max(size.width, size.height) > LAST_SIDE:
+        return solve_by_lines(pieces, size, width, end, limit)
+    is_locked = np.zeros(size.n_cells, dtype=np.uint8)
+    return _find_rest(pieces, size, is_locked, width, min(_REST_MOVES, limit), end)
 
 
 @lru_cache(maxsize=2)

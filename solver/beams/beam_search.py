@@ -6,7 +6,7 @@ import numpy as np
 
 from pdb_core.resources import available_memory
 from pdb_core.types import N_MOVES, Bytes
-from solver.beams.beam_search_kernels import BATCH, Aim, Beam, grow_beam, start_beam
+from solver.beams.beam_search_kernels import BATCH, BLOCK, Aim, Beam, grow_beam, start_beam
 from solver.beams.fitted_values_kernels import BYTE_VALUES
 from solver.beams.pieces import Pieces
 from solver.progress import Iteration, Report
@@ -52,16 +52,17 @@ def find_path(
 def widest_beam(n_cells: int, limit: int) -> int:
     """Return the width of the widest beam that takes at most an eighth of the available memory."""
     cell = np.min_scalar_type(n_cells)
-    # `seen` has up to twice as many keys as it needs. A child has 4 bytes of ranks, 4 of links and 16 of words.
-    n_bytes = 2 * _record_bytes(n_cells) + 2 * n_cells * cell.itemsize + 4 * (limit + 1)
-    n_bytes += 2 * _SEEN_PER_BOARD * 8 + N_MOVES * (4 + 4 + 16)
+    # `seen` has up to twice as many keys as it needs. A child has four numbers of 4 bytes and two of 8.
+    n_bytes = 2 * _record_bytes(n_cells) + 2 * n_cells * cell.itemsize + 4 * (limit + 1) + 2 * _SEEN_PER_BOARD * 4
+    of_children = BLOCK * N_MOVES * (4 * 4 + 2 * 8)
     memory = available_memory()
-    return max(1, (_UNKNOWN_BYTES if memory is None else memory) // _PART_OF_MEMORY // n_bytes)
+    return max(1, ((_UNKNOWN_BYTES if memory is None else memory) // _PART_OF_MEMORY - of_children) // n_bytes)
 
 
 def new_beam(n_cells: int, width: int, limit: int) -> Beam:
     """Return the arrays of a beam."""
     cell, n_bytes = np.min_scalar_type(n_cells), _record_bytes(n_cells)
+    n_children = N_MOVES * min(width, BLOCK)
     records = _on_lines(2 * width * n_bytes).reshape(2, width, n_bytes)
     return Beam(
         boards=records.view(cell),
@@ -70,13 +71,16 @@ def new_beam(n_cells: int, width: int, limit: int) -> Beam:
         words=records.view(np.uint64),
         places=np.empty((2, width, n_cells), dtype=cell),
         parents=np.empty((limit + 1, width), dtype=np.int32),
-        seen=np.zeros(1 << max(_SEEN_BITS, (_SEEN_PER_BOARD * width).bit_length()), dtype=np.uint64),
-        state=np.zeros(2, dtype=np.int64),
-        child_ranks=np.empty(N_MOVES * width, dtype=np.int32),
-        child_links=np.empty(N_MOVES * width + BATCH, dtype=np.int32),
-        child_words=np.empty((N_MOVES * width, 2), dtype=np.uint64),
+        seen=np.zeros(1 << max(_SEEN_BITS, (_SEEN_PER_BOARD * width).bit_length()), dtype=np.uint32),
+        state=np.zeros(4, dtype=np.int64),
+        unsorted=np.empty(n_children, dtype=np.uint64),
+        child_links=np.empty(n_children + BATCH, dtype=np.int32),
+        child_scores=np.empty(n_children + BATCH, dtype=np.int32),
+        child_ranks=np.empty(n_children + BATCH, dtype=np.int32),
+        child_keys=np.empty(n_children + BATCH, dtype=np.uint64),
+        chosen=np.empty(n_children + 1, dtype=np.int32),
         scratch=_on_lines(BATCH * BYTE_VALUES),
-        sums=np.empty(BATCH, dtype=np.int16),
+        sums=np.empty(BATCH, dtype=np.int32),
     )
 
 

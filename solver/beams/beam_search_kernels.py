@@ -14,18 +14,34 @@ import numpy.typing as npt
 
 from pdb_core.bit_kernels import prefetch
 from pdb_core.jit import inlined_kernel, kernel
-from pdb_core.types import N_MOVES, Bytes, Int16s, Int32s, Int64s, UInt16s, UInt64s
+from pdb_core.types import N_MOVES, Bytes, Int32s, Int64s, UInt16s, UInt32s, UInt64s
 from solver.beams.fitted_values_kernels import BYTE_VALUES, FittedValues
 from solver.beams.pieces_kernels import Geometry, distance
-from solver.vectors.vector_kernels import PERMUTES_BYTES, sum_of_bytes
+from solver.vectors.vector_kernels import (
+    LANES,
+    PERMUTES_BYTES,
+    gather_longs,
+    gather_words,
+    load,
+    narrow,
+    store,
+    store_longs,
+    sum_of_bytes,
+    where,
+)
 
 NOT_FOUND = -1
 # Upper bound of the random part of a rank.
 NOISE = 16
-# Classes of the counting sort of a layer by rank.
+# Classes of children by rank. All that are far from the best share the last one.
 N_CLASSES = 4096
 # Children between a prefetch and the use of what it reads. Parents are in random order.
-AHEAD = 8
+AHEAD = 24
+# Boards whose children are listed, rated and kept at a time, because these fit into the caches, and boards of a larger
+# layer whose children show which ranks to keep.
+BLOCK, SAMPLE = 1 << 15, 1 << 12
+# Above all ranks.
+NO_RANK = 1 << 32
 # Where a record has the blank's cell and the score, in halves and in numbers from its end.
 BLANK_FROM_END, SCORE_FROM_END = 7, 3
 # Children that are rated together; of fewer than the second number, the values of pairs are added one by one.
@@ -50,7 +66,8 @@ class Aim(NamedTuple):
 
 
 class Beam(NamedTuple):
-    """Two layers of a beam search of width b, the children of a layer, and the path to each board of all layers.
+    """Two layers of a beam search of width b, the path to each board of all layers, and the children of at most BLOCK
+    boards: the arrays for children have a length of c = 4 * min(b, BLOCK).
 
     The layer at an even depth is at index 0, the next one at 1. The *record* of a board is the pieces on the n cells
     and, at its end, the blank's cell, the score and the key, a hash. It is read and written through arrays of four
@@ -62,13 +79,15 @@ class Beam(NamedTuple):
     words       uint64[2, b, ...]  the last is the key
     places      uint8[2, b, n]     cells of pieces, as `boards`; without a pull, those of the first board
     parents     int32[m, b]        by depth: 4 * (index in the layer before) + the move from there
-    seen        uint64[2**k]       keys of recent boards
+    seen        uint32[2**k]       upper halves of the keys of recent boards, at the lower bits of the keys
     state       int64[2]           the boards of the last layer, its depth
-    child_ranks int32[4 * b]
-    child_links int32[4 * b + BATCH]   as `parents`, by the piece and edge of the move if there are fitted values
-    child_words uint64[4 * b, 2]   key; score in the upper half, link in the lower one
+    unsorted    uint64[c]          links in the lower half, groups in the upper one
+    child_links int32[c + BATCH]   as `parents`, in the order of `list_children`, as the next three
+    child_scores, child_ranks  int32[c + BATCH]
+    child_keys  uint64[c + BATCH]
+    chosen      int32[c + 1]       indices of the children that are kept unless they are duplicates
     scratch     uint8[BATCH * BYTE_VALUES]   from the beginning of a cache line, for `sum_of_bytes`
-    sums        int16[BATCH]
+    sums        int32[BATCH]
     """
 
     boards: npt.NDArray[Any]
@@ -77,13 +96,16 @@ class Beam(NamedTuple):
     words: UInt64s
     places: npt.NDArray[Any]
     parents: Int32s
-    seen: UInt64s
+    seen: UInt32s
     state: Int64s
-    child_ranks: Int32s
+    unsorted: UInt64s
     child_links: Int32s
-    child_words: UInt64s
+    child_scores: Int32s
+    child_ranks: Int32s
+    child_keys: UInt64s
+    chosen: Int32s
     scratch: Bytes
-    sums: Int16s
+    sums: Int32s
 
 
 @kernel
@@ -115,47 +137,60 @@ def start_beam(beam: Beam, cells: Int32s, blank_cell: int) -> None:
 
 
 @kernel
-def list_children(beam: Beam, aim: Aim) -> Int32s:
-    """List the links of the children of the last layer, by the piece and edge of the move if there are fitted values.
+def list_children(beam: Beam, aim: Aim, boards: Any) -> Int32s:
+    """List the links of the children of boards of the last layer, by the piece and edge of the move, and by its
+    direction, if there are fitted values.
 
-    Returns the end of each group of children; the last one is the number of children.
+    boards  the index of the first one, the end, and the step from one to the next
+
+    Returns the end of each group of children: for each piece and edge, moves up or to the left, then the opposite ones.
+    The last end is the number of children.
     """
     now, depth = beam.state[1] & 1, beam.state[1]
+    first, last, stride = np.uint64(boards[0]), np.uint64(boards[1]), np.uint64(boards[2])
     # Unsigned indices, because numba compares signed ones with zero.
-    cells, halves = beam.boards[now].reshape(-1), beam.halves[now].reshape(-1)
+    cells, halves, parents = beam.boards[now].reshape(-1), beam.halves[now].reshape(-1), beam.parents[depth]
     n_cells, n_halves = np.uint64(beam.boards.shape[2]), np.uint64(beam.halves.shape[2])
     neighbours, edge_of = aim.geometry.neighbours.reshape(-1), aim.fitted.edge_of.reshape(-1)
-    unsorted_links, groups, parents = beam.child_words.view(np.int32)[:, 0], beam.child_ranks, beam.parents[depth]
+    unsorted, blank_at = beam.unsorted, n_halves - np.uint64(BLANK_FROM_END)
     n_edges = aim.fitted.singles.shape[1]
-    counts = np.zeros(len(aim.fitted.edge_of) * n_edges + 2, dtype=np.int32)
-    n_children = group = np.uint64(0)
-    for i in range(np.uint64(beam.state[0])):
-        here = np.uint64(halves[i * n_halves + n_halves - np.uint64(BLANK_FROM_END)])
-        undoing = N_MOVES - 1 - (parents[i] & 3) if depth > 0 else -1
+    counts = np.zeros(len(aim.fitted.edge_of) * n_edges * 2 + 2, dtype=np.int32)
+    n_children = np.uint64(0)
+    while first < last:
+        # Boards with the same last move are side by side and have the same moves.
+        here, last_move = np.uint64(halves[first * n_halves + blank_at]), parents[first] & 3
+        end = first + stride
+        while end < last and halves[end * n_halves + blank_at] == here and parents[end] & 3 == last_move:
+            end += stride
         for move in range(N_MOVES):
             step = here * np.uint64(N_MOVES) + np.uint64(move)
-            if neighbours[step] >= 0 and move != undoing:
+            if neighbours[step] < 0 or (depth > 0 and move == N_MOVES - 1 - last_move):
+                continue
+            near = np.uint64(neighbours[step])
+            for i in range(first, end, stride):
+                group = np.uint64(0)
                 if n_edges > 0:
-                    piece = np.uint64(cells[i * n_cells + np.uint64(neighbours[step])])
-                    group = piece * np.uint64(n_edges) + np.uint64(edge_of[step])
-                unsorted_links[n_children], groups[n_children] = i * np.uint64(N_MOVES) + np.uint64(move), group
+                    piece = np.uint64(cells[i * n_cells + near])
+                    group = (piece * np.uint64(n_edges) + np.uint64(edge_of[step])) * np.uint64(2) + np.uint64(move > 1)
+                unsorted[n_children] = group << np.uint64(32) | i << np.uint64(2) | np.uint64(move)
                 counts[group + np.uint64(1)] += 1
                 n_children += np.uint64(1)
+        first = end
     # The changes of one piece along one edge fit into the fastest cache.
     for g in range(len(counts) - 1):
         counts[g + 1] += counts[g]
     for k in range(n_children):
-        group = np.uint64(groups[k])
-        beam.child_links[np.uint64(counts[group])] = unsorted_links[k]
+        group = unsorted[k] >> np.uint64(32)
+        beam.child_links[np.uint64(counts[group])] = np.int32(unsorted[k] & np.uint64(0xFFFFFFFF))
         counts[group] += 1
     return counts
 
 
 @inlined_kernel
-def prefetch_parent(beam: Beam, link: Any) -> None:
-    """Prefetch the ends of the record of a child's parent."""
+def prefetch_parent(beam: Beam, layer: Any, link: Any) -> None:
+    """Prefetch the ends of the record of a child's parent, which is in the layer at this index."""
     _, width, n_words = beam.words.shape
-    record = beam.words.ctypes.data + ((beam.state[1] & 1) * width + np.int64(link >> 2)) * n_words * 8
+    record = beam.words.ctypes.data + (layer * width + np.int64(link >> 2)) * n_words * 8
     prefetch(record)
     if beam.words.shape[2] > 8:
         prefetch(record + beam.words.shape[2] * 8 - 1)
@@ -164,10 +199,9 @@ def prefetch_parent(beam: Beam, link: Any) -> None:
 @kernel
 def rate_by_values(beam: Beam, aim: Aim, ends: Int32s) -> None:
     """Compute the scores, keys and ranks of the listed children by fitted values. A group shares a row of them."""
-    # No views of arrays inside the loop, which would double its time, and unsigned indices, as above.
+    # No views of arrays inside the loop, which would double its time.
     boards, now, end = beam.boards, beam.state[1] & 1, beam.words.shape[2]
-    numbers, words = beam.numbers[now].reshape(-1), beam.words[now].reshape(-1)
-    score_at, key_at, n_words = np.uint64(2 * end - SCORE_FROM_END), np.uint64(end - 1), np.uint64(end)
+    records = beam.words[now].ctypes.data
     fitted, n, n_children = aim.fitted, len(aim.geometry.rows), np.int64(ends[-1])
     n_edges, n_table_words = fitted.singles.shape[1], fitted.pairs.shape[2] // 8
     blank = boards[now, 0, beam.halves[now, 0, 4 * end - BLANK_FROM_END]]
@@ -177,11 +211,12 @@ def rate_by_values(beam: Beam, aim: Aim, ends: Int32s) -> None:
         for move in range(N_MOVES):
             if fitted.edge_of[cell, move] >= 0:
                 cells_before[fitted.edge_of[cell, move], move // 2] = cell
-    sums, links, records = beam.sums, beam.child_links, beam.words[now].ctypes.data
+    sums, links = beam.sums, beam.child_links
     links[n_children : n_children + BATCH] = 0
     first = n_prefetched = np.int64(0)
-    for group in range(len(ends)):
-        if first == ends[group]:
+    for group in range(len(ends) // 2):
+        last = np.int64(ends[2 * group + 1])
+        if first == last:
             continue
         piece, edge = group // n_edges, group % n_edges
         one, other = cells_before[edge]
@@ -189,10 +224,10 @@ def rate_by_values(beam: Beam, aim: Aim, ends: Int32s) -> None:
         # The pair with the blank has no value. The opposite move starts where the piece arrives.
         change = np.int64(fitted.singles[piece, edge]) - np.int64(fitted.pairs[piece, edge, one, blank])
         opposite_change = np.int64(fitted.pairs[piece, edge, other, blank]) - np.int64(fitted.singles[piece, edge])
-        while first < ends[group]:
-            n_here = min(np.int64(BATCH), ends[group] - first)
+        while first < last:
+            n_here = min(np.int64(BATCH), last - first)
             while n_prefetched < min(first + 2 * BATCH, n_children):
-                prefetch_parent(beam, links[np.uint64(n_prefetched)])
+                prefetch_parent(beam, now, links[np.uint64(n_prefetched)])
                 n_prefetched += 1
             if PERMUTES_BYTES and n_here >= LEAST_SUMMED:
                 batch = int(links.ctypes.data + 4 * first)
@@ -200,19 +235,32 @@ def rate_by_values(beam: Beam, aim: Aim, ends: Int32s) -> None:
                 sum_of_bytes(records, 8 * end, batch, tables, n_table_words, beam.scratch.ctypes.data, sums.ctypes.data)
             else:
                 for q in range(n_here):
-                    i, value = links[first + q] >> 2, np.int16(0)
+                    i, value = links[first + q] >> 2, np.int32(0)
                     for cell in range(n):
-                        value += np.int16(fitted.pairs[piece, edge, cell, boards[now, i, cell]])
+                        value += np.int32(fitted.pairs[piece, edge, cell, boards[now, i, cell]])
                     sums[q] = value
-            for q in range(np.uint64(n_here)):
-                k = np.uint64(first) + q
-                link, total = np.int64(links[k]), np.int64(sums[q])
-                record = np.uint64(link >> 2) * n_words
-                score = numbers[np.uint64(2) * record + score_at] + (
-                    change + total if link & 3 < 2 else opposite_change - total
-                )
-                keep_rating(beam, k, link, score, words[record + key_at] ^ key_change)
+            rate_batch(beam, int(first), int(n_here), change, opposite_change, key_change)
             first += n_here
+
+
+@inlined_kernel
+def rate_batch(
+    beam: Beam, first: int, n_children: int, change: Any, opposite_change: Any, key_change: np.uint64
+) -> None:
+    """Write the scores, keys and ranks of listed children, from `first` on, whose values of pairs add up to
+    `beam.sums`. Whatever is written beyond them is overwritten by the next ones."""
+    end, records = beam.words.shape[2], beam.words[beam.state[1] & 1].ctypes.data
+    scores_at, keys_at = records + 4 * (2 * end - SCORE_FROM_END), records + 8 * (end - 1)
+    for q in range(0, n_children, LANES):
+        k, total = first + q, load(beam.sums.ctypes.data + 4 * q)
+        link = load(beam.child_links.ctypes.data + 4 * k)
+        parent, is_opposite = link >> 2, (link & 3) >= 2
+        score = gather_words(scores_at, parent * (2 * end))
+        score = score + where(is_opposite, opposite_change - total, change + total)
+        key = gather_longs(keys_at, parent * end) ^ key_change
+        store(beam.child_scores.ctypes.data + 4 * k, score)
+        store(beam.child_ranks.ctypes.data + 4 * k, score + (narrow(key >> 40) & (NOISE - 1)))
+        store_longs(beam.child_keys.ctypes.data + 8 * k, key)
 
 
 @kernel
@@ -221,7 +269,7 @@ def rate_by_weights(beam: Beam, aim: Aim, n_children: Any) -> None:
     boards, now, n, end = beam.boards, beam.state[1] & 1, len(aim.geometry.rows), beam.words.shape[2]
     for k in range(n_children):
         if k + AHEAD < n_children:
-            prefetch_parent(beam, beam.child_links[k + AHEAD])
+            prefetch_parent(beam, now, beam.child_links[k + AHEAD])
         link = np.int64(beam.child_links[k])
         i, move = link >> 2, link & 3
         here = np.int64(beam.halves[now, i, 4 * end - BLANK_FROM_END])
@@ -230,15 +278,15 @@ def rate_by_weights(beam: Beam, aim: Aim, n_children: Any) -> None:
         cells = distance(aim.geometry, piece, here) - distance(aim.geometry, piece, near)  # type: ignore[arg-type]
         score = np.int64(beam.numbers[now, i, 2 * end - SCORE_FROM_END]) + aim.weights[piece] * cells
         key = beam.words[now, i, end - 1] ^ mixed(piece * n + near) ^ mixed(piece * n + here)
-        keep_rating(beam, k, link, score, key)
+        keep_rating(beam, k, score, key)
         if aim.pull > 0:
             beam.child_ranks[k] += np.int32(aim.pull * nearest_astray(aim, beam.places[now, i], near, here))
 
 
 @inlined_kernel
-def keep_rating(beam: Beam, k: Any, link: Any, score: Any, key: Any) -> None:
-    """Write the key, score and link of a child, and its rank without the pull."""
-    beam.child_words[k, 0], beam.child_words[k, 1] = key, np.uint64(score << 32 | link)
+def keep_rating(beam: Beam, k: Any, score: Any, key: Any) -> None:
+    """Write the key and score of a child, and its rank without the pull."""
+    beam.child_keys[k], beam.child_scores[k] = key, score
     beam.child_ranks[k] = score + np.int64((key >> np.uint64(40)) % np.uint64(NOISE))
 
 
@@ -256,24 +304,8 @@ def nearest_astray(aim: Aim, places: Any, near: Any, here: Any) -> int:
     return max(nearest, 0)
 
 
-@kernel
-def sort_children(ranks: Int32s) -> Int32s:
-    """Return the indices of children by rank, by counting sort. All that are far from the best share the last class."""
-    least = ranks.min() if len(ranks) > 0 else 0
-    counts, order = np.zeros(N_CLASSES + 1, dtype=np.int64), np.empty(len(ranks), dtype=np.int32)
-    for rank in ranks:
-        counts[np.uint64(min(rank - least, N_CLASSES - 1) + 1)] += 1
-    for j in range(N_CLASSES):
-        counts[j + 1] += counts[j]
-    for child in range(len(ranks)):
-        of_class = np.uint64(min(ranks[child] - least, N_CLASSES - 1))
-        order[np.uint64(counts[of_class])] = child
-        counts[of_class] += 1
-    return order
-
-
 @inlined_kernel
-def is_goal(aim: Aim, boards: Any, layer: int, i: int) -> bool:
+def is_goal(aim: Aim, boards: Any, layer: Any, i: Any) -> bool:
     """Return whether all pieces of the focus are on their goal cells."""
     q = 0
     while q < len(aim.focus) and boards[layer, i, aim.focus[q]] == aim.focus[q]:
@@ -282,58 +314,122 @@ def is_goal(aim: Aim, boards: Any, layer: int, i: int) -> bool:
 
 
 @kernel
+def count_classes(ranks: Int32s) -> tuple[int, Int64s]:
+    """Return the least rank of the children, and the number of children in each class."""
+    least = ranks.min() if len(ranks) > 0 else 0
+    counts = np.zeros(N_CLASSES, dtype=np.int64)
+    for rank in ranks:
+        counts[np.uint64(min(rank - least, N_CLASSES - 1))] += 1
+    return least, counts
+
+
+@kernel
+def choose_children(ranks: Int32s, first_rank: Any, end_rank: Any, chosen: Int32s) -> np.uint64:
+    """List the children with ranks from `first_rank` on and below `end_rank`, and return their number."""
+    n_chosen, n_ranks = np.uint64(0), np.uint64(end_rank - first_rank)
+    # Without a branch: half of the children are chosen, at random.
+    for k in range(np.uint64(len(ranks))):
+        chosen[n_chosen] = k
+        n_chosen += np.uint64(np.uint64(ranks[k] - first_rank) < n_ranks)
+    return n_chosen
+
+
+@kernel
+def keep_children(beam: Beam, aim: Aim, width: int, n_chosen: Any) -> int:
+    """Add the chosen children to the last layer, until it has `width` boards. The layer before has their parents.
+
+    Returns the index of a goal of the least rank among them, or NOT_FOUND.
+    """
+    boards, words, places, seen = beam.boards, beam.words, beam.places, beam.seen
+    n, end, mask = len(aim.geometry.rows), words.shape[2], np.uint64(len(seen) - 1)
+    before, parents = beam.state[1] & 1, beam.parents[beam.state[1] + 1]
+    after = 1 - before
+    # Flat arrays and unsigned indices, as above.
+    n_copied, n_words = np.uint64((n * boards.itemsize + 7) // 8), np.uint64(end)
+    n_cells, n_halves, n_numbers = np.uint64(boards.shape[2]), np.uint64(4 * end), np.uint64(2 * end)
+    blank_at, score_at = n_halves - np.uint64(BLANK_FROM_END), n_numbers - np.uint64(SCORE_FROM_END)
+    old_words, new_words = words[before].reshape(-1), words[after].reshape(-1)
+    old_cells, new_cells = boards[before].reshape(-1), boards[after].reshape(-1)
+    old_halves, new_halves = beam.halves[before].reshape(-1), beam.halves[after].reshape(-1)
+    new_numbers, neighbours = beam.numbers[after].reshape(-1), aim.geometry.neighbours.reshape(-1)
+    keys, scores, links, chosen = beam.child_keys, beam.child_scores, beam.child_links, beam.chosen
+    found, least, j = np.int64(NOT_FOUND), np.int32(0), np.uint64(beam.state[0])
+    for c in range(n_chosen):
+        if j == width:
+            break
+        if c + np.uint64(AHEAD) < n_chosen:
+            soon = np.uint64(chosen[c + np.uint64(AHEAD)])
+            prefetch(seen.ctypes.data + 4 * np.int64(keys[soon] & mask))
+            prefetch_parent(beam, before, links[soon])
+        k = np.uint64(chosen[c])
+        link, key = np.uint64(links[k]), keys[k]
+        if seen[key & mask] == np.uint32(key >> np.uint64(32)):
+            continue
+        seen[key & mask] = key >> np.uint64(32)
+        i = link >> np.uint64(2)
+        here = np.uint64(old_halves[i * n_halves + blank_at])
+        near = np.uint64(neighbours[here * np.uint64(N_MOVES) + (link & np.uint64(3))])
+        for word in range(n_copied):
+            new_words[j * n_words + word] = old_words[i * n_words + word]
+        new_cells[j * n_cells + here] = old_cells[i * n_cells + near]
+        new_cells[j * n_cells + near] = old_cells[i * n_cells + here]
+        if aim.pull > 0:
+            for piece in range(n):
+                places[after, j, piece] = places[before, i, piece]
+            places[after, j, boards[before, i, near]] = here
+            places[after, j, boards[before, i, here]] = near
+        new_halves[j * n_halves + blank_at], new_words[j * n_words + n_words - np.uint64(1)] = near, key
+        new_numbers[j * n_numbers + score_at], parents[j] = scores[k], link
+        if is_goal(aim, boards, after, j) and (found == NOT_FOUND or beam.child_ranks[k] < least):
+            found, least = np.int64(j), beam.child_ranks[k]
+        j += np.uint64(1)
+    beam.state[0] = j
+    return int(found)
+
+
+@kernel
+def rate_children(beam: Beam, aim: Aim, boards: Any) -> Int32s:
+    """List and rate the children of boards of the last layer, see `list_children`. Return their ranks."""
+    ends = list_children(beam, aim, boards)
+    if len(aim.fitted.edge_of) > 0:
+        rate_by_values(beam, aim, ends)
+    else:
+        rate_by_weights(beam, aim, np.int64(ends[-1]))
+    return beam.child_ranks[: ends[-1]]
+
+
+@kernel
 def grow_beam(beam: Beam, aim: Aim, width: int, to_depth: int) -> int:
     """Grow the beam to the depth `to_depth`, or until it reaches the goal.
 
-    Returns the index of the goal in the last layer, or NOT_FOUND. A layer has the best `width` children, the best
-    first, each board once, without recent boards. If it is empty, state[0] is 0.
+    Returns the index of the goal in the last layer, or NOT_FOUND. A layer has the children up to a rank, which are at
+    most `width`, each board once, without recent boards. If less than half of `width` is left, some of higher ranks
+    follow. If the layer is empty, state[0] is 0.
     """
-    boards, halves, numbers, words, places = beam.boards, beam.halves, beam.numbers, beam.words, beam.places
-    n, end, mask = len(aim.geometry.rows), words.shape[2], np.uint64(len(beam.seen) - 1)
-    n_copied, n_words, all_words = np.uint64((n * boards.itemsize + 7) // 8), np.uint64(end), words.reshape(-1)
     while beam.state[1] < to_depth and beam.state[0] > 0:
-        ends = list_children(beam, aim)
-        n_children = np.int64(ends[-1])
-        if len(aim.fitted.edge_of) > 0:
-            rate_by_values(beam, aim, ends)
-        else:
-            rate_by_weights(beam, aim, n_children)
-        now, depth = beam.state[1] & 1, beam.state[1] + 1
-        after = 1 - now
-        n_after = 0
-        order = sort_children(beam.child_ranks[:n_children])
-        for k in range(n_children):
-            if k + 2 * AHEAD < n_children:
-                prefetch(beam.child_words.ctypes.data + 16 * np.int64(order[k + 2 * AHEAD]))
-                soon = order[k + AHEAD]
-                prefetch(beam.seen.ctypes.data + 8 * np.int64(beam.child_words[soon, 0] & mask))
-                prefetch_parent(beam, np.int64(beam.child_words[soon, 1] & np.uint64(0xFFFFFFFF)))
-            key, score_and_link = beam.child_words[order[k], 0], np.int64(beam.child_words[order[k], 1])
-            if beam.seen[key & mask] == key:
-                continue
-            beam.seen[key & mask] = key
-            link = score_and_link & 0xFFFFFFFF
-            i, move = link >> 2, link & 3
-            here = np.int64(halves[now, i, 4 * end - BLANK_FROM_END])
-            near = np.int64(aim.geometry.neighbours[here, move])
-            of_board, of_parent = np.uint64(after * len(words[0]) + n_after), np.uint64(now * len(words[0]) + i)
-            for j in range(n_copied):
-                all_words[of_board * n_words + j] = all_words[of_parent * n_words + j]
-            boards[after, n_after, here] = boards[now, i, near]
-            boards[after, n_after, near] = boards[now, i, here]
-            if aim.pull > 0:
-                for piece in range(n):
-                    places[after, n_after, piece] = places[now, i, piece]
-                places[after, n_after, boards[now, i, near]] = here
-                places[after, n_after, boards[now, i, here]] = near
-            halves[after, n_after, 4 * end - BLANK_FROM_END], words[after, n_after, end - 1] = near, key
-            numbers[after, n_after, 2 * end - SCORE_FROM_END] = score_and_link >> 32
-            beam.parents[depth, n_after] = link
-            n_after += 1
-            if is_goal(aim, boards, after, n_after - 1):
-                beam.state[0], beam.state[1] = n_after, depth
-                return n_after - 1
-            if n_after == width:
-                break
-        beam.state[0], beam.state[1] = n_after, depth
+        n_boards, low = beam.state[0], 0
+        # The children of a sample find the rank in a layer of several blocks. They are rated twice.
+        stride = 1 if n_boards <= BLOCK else n_boards // SAMPLE
+        ranks = rate_children(beam, aim, (0, n_boards, stride))
+        least, counts = count_classes(ranks)
+        beam.state[0] = 0
+        while 2 * beam.state[0] < width and low < N_CLASSES:
+            # Whole classes, because the children of a class are not in a random order.
+            high, n_chosen = low + 1, counts[low] * stride
+            while high < N_CLASSES and beam.state[0] + n_chosen + counts[high] * stride <= width:
+                n_chosen += counts[high] * stride
+                high += 1
+            # Children outside the sample may have ranks below or above all of it.
+            first_rank = least + low if low > 0 else np.int64(-NO_RANK)
+            end_rank = least + high if high < N_CLASSES else np.int64(NO_RANK)
+            for first in range(0, n_boards, BLOCK):
+                if stride > 1:
+                    ranks = rate_children(beam, aim, (first, min(first + BLOCK, n_boards), 1))
+                n_listed = choose_children(ranks, first_rank, end_rank, beam.chosen)
+                found = keep_children(beam, aim, width, n_listed)
+                if found != NOT_FOUND:
+                    beam.state[1] += 1
+                    return found
+            low = high
+        beam.state[1] += 1
     return NOT_FOUND

@@ -194,6 +194,12 @@ def store(builder: Any, address: Any, vector: Any) -> None:
     builder.store(vector, _pointer(builder, address, _ir_type(V32)), align=4)
 
 
+@llvm_intrinsic(types.void, types.int64, V64)
+def store_longs(builder: Any, address: Any, vector: Any) -> None:
+    """Write a vector of 64-bit lanes to an address, a multiple of 4."""
+    builder.store(vector, _pointer(builder, address, _ir_type(V64)), align=4)
+
+
 def _gather(builder: Any, base: Any, index: Any, scale: int, element: Any) -> Any:
     # The index counts elements of `scale` bytes: back ends know this shape as one instruction.
     of = ir.VectorType(element, LANES)
@@ -328,7 +334,7 @@ def sum_of_bytes(
     links:   address of int32[64], for each record 4 times its number, plus at most 3
     tables:  address of int8[8 * n_words, 64]; only the lower six bits of a byte count
     scratch: address of 4096 bytes, a multiple of 64
-    sums:    address of int16[64]
+    sums:    address of int32[64]
     """
     if not PERMUTES_BYTES:
         return
@@ -369,7 +375,8 @@ def sum_of_bytes(
     for half in range(2):
         order = [16 * half + i // 2 + 32 * (i % 2) for i in range(32)]
         ordered = builder.shuffle_vector(even, odd, ir.Constant(ir.VectorType(_I32, 32), order))
-        builder.store(ordered, _pointer(builder, builder.add(sums, _I64(64 * half)), halves), align=2)
+        words = builder.sext(ordered, ir.VectorType(_I32, 32))
+        builder.store(words, _pointer(builder, builder.add(sums, _I64(128 * half)), words.type), align=4)
 
 
 def _transpose(builder: Any, rows: list[Any]) -> list[Any]:

@@ -107,6 +107,11 @@ def store(address: int, vector: Vector) -> None:
     _at(address, np.uint32, LANES)[:] = _as_vector(vector)
 
 
+def store_longs(address: int, vector: Vector) -> None:
+    """Write a vector of 64-bit lanes to an address."""
+    _at(address, np.uint64, LANES)[:] = vector
+
+
 def _gather(base: int, index: Vector, scale: int, dtype: Any) -> Vector:
     return np.array([_at(int(base) + scale * i, dtype, 1)[0] for i in index.tolist()], dtype=dtype).view(_Lanes)
 
@@ -158,7 +163,7 @@ def sum_of_bytes(records: int, n_bytes: int, links: int, tables: int, n_words: i
     """Write for each of 64 records the sum of tables[c, byte c] over its first 8 * `n_words` bytes."""
     n = 8 * int(n_words)
     of_cells = _at(tables, np.int8, n * 64).reshape(n, 64)
-    totals = _at(sums, np.int16, 64)
+    totals = _at(sums, np.int32, 64)
     for i, link in enumerate(_at(links, np.int32, 64).tolist()):
         record = _at(records + (link >> 2) * n_bytes, np.uint8, n)
         totals[i] = of_cells[np.arange(n), record & 63].sum()
