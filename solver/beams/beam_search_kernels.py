@@ -66,8 +66,9 @@ class Aim(NamedTuple):
 
 
 class Beam(NamedTuple):
-    """Two layers of a beam search of width b, the path to each board of all layers, and the children of at most BLOCK
-    boards: the arrays for children have a length of c = 4 * min(b, BLOCK).
+    """Two layers of a beam search of width b, the path to each board of all layers, and the children of a block.
+
+    The arrays for children have a length of c = 4 * min(b, BLOCK).
 
     The layer at an even depth is at index 0, the next one at 1. The *record* of a board is the pieces on the n cells
     and, at its end, the blank's cell, the score and the key, a hash. It is read and written through arrays of four
@@ -336,9 +337,9 @@ def choose_children(ranks: Int32s, first_rank: Any, end_rank: Any, chosen: Int32
 
 @kernel
 def keep_children(beam: Beam, aim: Aim, width: int, n_chosen: Any) -> int:
-    """Add the chosen children to the last layer, until it has `width` boards. The layer before has their parents.
+    """Add the chosen children of the last layer to the next one, until it has `width` boards; state[0] counts them.
 
-    Returns the index of a goal of the least rank among them, or NOT_FOUND.
+    Returns the index of the goal that has the least rank, or NOT_FOUND.
     """
     boards, words, places, seen = beam.boards, beam.words, beam.places, beam.seen
     n, end, mask = len(aim.geometry.rows), words.shape[2], np.uint64(len(seen) - 1)

@@ -119,6 +119,16 @@ def test_best_solution_is_returned_if_wider_beams_have_no_memory(monkeypatch: py
     assert found.length < first.length
 
 
+def test_beams_that_find_nothing_leave_the_first_solution(monkeypatch: pytest.MonkeyPatch) -> None:
+    size, widths = BoardSize(6, 6), []
+    first = find_suboptimal_solution(board_of(size, 1), time_limit=0)
+    monkeypatch.setattr("solver.approximate.suboptimal._find_rest", lambda *arguments: widths.append(arguments[3]))
+    found = find_suboptimal_solution(board_of(size, 1), time_limit=10)
+    assert found.moves == first.moves
+    # Up to 8x8, only whole boards are searched.
+    assert len(widths) == len(set(widths)) > 3
+
+
 @pytest.mark.slow
 def test_time_limit_does_not_include_compilation(tmp_path: Path) -> None:
     size = BoardSize(10, 10)
