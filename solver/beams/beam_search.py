@@ -72,7 +72,7 @@ def new_beam(n_cells: int, width: int, limit: int) -> Beam:
         places=np.empty((2, width, n_cells), dtype=cell),
         parents=np.empty((limit + 1, width), dtype=np.int32),
         seen=np.zeros(1 << max(_SEEN_BITS, (_SEEN_PER_BOARD * width).bit_length()), dtype=np.uint32),
-        state=np.zeros(4, dtype=np.int64),
+        state=np.zeros(2, dtype=np.int64),
         unsorted=np.empty(n_children, dtype=np.uint64),
         child_links=np.empty(n_children + BATCH, dtype=np.int32),
         child_scores=np.empty(n_children + BATCH, dtype=np.int32),

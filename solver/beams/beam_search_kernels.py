@@ -35,10 +35,10 @@ NOT_FOUND = -1
 NOISE = 16
 # Classes of children by rank. All that are far from the best share the last one.
 N_CLASSES = 4096
-# Children between a prefetch and the use of what it reads. Parents are in random order.
+# Children between a prefetch and the use of what it reads.
 AHEAD = 24
-# Boards whose children are listed, rated and kept at a time, because these fit into the caches, and boards of a larger
-# layer whose children show which ranks to keep.
+# Boards whose children are listed, rated and kept at a time, so that these fit into the caches. In a layer of more
+# boards, the children of about SAMPLE boards show which ranks to keep.
 BLOCK, SAMPLE = 1 << 15, 1 << 12
 # Above all ranks.
 NO_RANK = 1 << 32
@@ -403,13 +403,13 @@ def rate_children(beam: Beam, aim: Aim, boards: Any) -> Int32s:
 def grow_beam(beam: Beam, aim: Aim, width: int, to_depth: int) -> int:
     """Grow the beam to the depth `to_depth`, or until it reaches the goal.
 
-    Returns the index of the goal in the last layer, or NOT_FOUND. A layer has the children up to a rank, which are at
-    most `width`, each board once, without recent boards. If less than half of `width` is left, some of higher ranks
-    follow. If the layer is empty, state[0] is 0.
+    Returns the index of the goal in the last layer, or NOT_FOUND. A layer has at most `width` boards: the children up
+    to some rank, each board once, without recent boards. If these are less than half of `width`, children of higher
+    ranks are added. If the layer is empty, state[0] is 0.
     """
     while beam.state[1] < to_depth and beam.state[0] > 0:
         n_boards, low = beam.state[0], 0
-        # The children of a sample find the rank in a layer of several blocks. They are rated twice.
+        # In a layer of several blocks, the children of a sample are rated first, and again with their block.
         stride = 1 if n_boards <= BLOCK else n_boards // SAMPLE
         ranks = rate_children(beam, aim, (0, n_boards, stride))
         least, counts = count_classes(ranks)
