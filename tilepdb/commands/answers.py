@@ -6,14 +6,13 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
 from dataclasses import asdict
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from pdb_core.errors import LimitReachedError, MemoryLimitError, PdbError, UnsolvableError, WrongAnswerError
 from pdb_core.messages import shorten
 from tilepdb.commands.method import APPROXIMATE, Method
 from tilepdb.commands.options import AnswerOptions
 from tilepdb.commands.output import Record, clock, message, plural, print_line, write_records
-from tilepdb.commands.positions import positions_written
 from tilepdb.commands.tile_names import TileNames
 
 if TYPE_CHECKING:
@@ -115,13 +114,35 @@ class AnswerWriter:
         records: Iterable[Record] = map(self.record, answers)
         with ExitStack() as stack:
             if options.out is not None:
-                records = positions_written(records, stack.enter_context(written_safely(options.out)), self._word)
+                records = self._positions_written(records, stack.enter_context(written_safely(options.out)))
             if self._names is not None:
                 records = map(self._names.named, records)
             text = partial(_text, options.notation) if options.out is None else lambda _: iter(())
             write_records(records, options.output, columns=self._columns, text=text)
         if options.out is not None:
             message(f"{options.out} written")
+
+    def _positions_written(self, records: Iterable[Record], file: IO[str]) -> Iterator[Record]:
+        """Yield the records, and write each solution to `file` position by position (docs/files.md)."""
+        from pdb_core.board_size import parse_size
+        from solver.solution import played
+
+        for number, record in enumerate(records):
+            if number:
+                file.write("\n")
+            if not record["solvable"]:
+                file.write("NO SOLUTION\n")
+            elif record["length"] is None:
+                file.write("NO ANSWER\n")
+            else:
+                file.write(f"{record['length']}\n")
+                size = parse_size(record["size"])
+                for step, cells in enumerate(played(record["board"], record["moves"], tuple(record["goal"]), size)):
+                    if step:
+                        file.write("\n")
+                    for start in range(0, size.n_cells, size.width):
+                        file.write(" ".join(map(self._word, cells[start : start + size.width])) + "\n")
+            yield record
 
     def finish(self, seconds_made: float) -> None:
         """Report the totals of several boards on stderr, with the seconds after those of making tables and solvers.

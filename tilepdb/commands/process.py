@@ -1,11 +1,11 @@
-"""Process of a command: its errors and signals as exit codes (docs/files.md)."""
+"""Process of a command: what it refuses to overwrite, and its errors and signals as exit codes (docs/files.md)."""
 
 import functools
 import os
 import signal
 import sys
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NoReturn
@@ -13,7 +13,6 @@ from typing import Any, NoReturn
 from pdb_core import system
 from pdb_core.errors import LimitReachedError, MemoryLimitError, OutputError, PdbError, system_error
 from tilepdb.commands.output import ReaderGoneError, message, write_result
-from tilepdb.commands.overwriting import refuse_overwriting
 from tilepdb.commands.plots import check_plot
 
 # A shell shows the end by a signal as an exit code that is greater than its number by this.
@@ -32,12 +31,40 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
     def wrapped(**options: Any) -> None:
         _import_libraries()
         with _signals_as_exit_codes():
-            refuse_overwriting(options)
+            _refuse_overwriting(options)
             if options.get("plot") is not None:
                 check_plot(options["plot"])
             function(**options)
 
     return wrapped
+
+
+def _refuse_overwriting(options: Mapping[str, Any]) -> None:
+    """Raise `OutputError` if an output is `-`, or one of the inputs or outputs of a command, under any name."""
+    used: list[tuple[str, Path]] = [("the table file of --db", path) for path in options.get("db") or ()]
+    if "file" in options:
+        used.append(("the table file", options["file"]))
+    if isinstance(options.get("boards"), list):
+        used += [("the file of boards", path) for path in options["boards"] if isinstance(path, Path)]
+    used.append(("the boards of --instances", Path(options.get("instances") or "-")))
+    used.append(("the file that standard input comes from", Path("/dev/stdin")))
+    for name in ("log", "out", "plot"):
+        path = options.get(name)
+        if path is not None:
+            if path == Path("-"):
+                raise OutputError(f"--{name} - is no file; choose the name of one with --{name}")
+            for what, other in used:
+                if _is_same_file(path, other):
+                    raise OutputError(f"--{name} {path} would overwrite {what}; choose another place with --{name}")
+            used.append((f"the file of --{name}", path))
+
+
+def _is_same_file(path: Path, other: Path) -> bool:
+    """Return whether two paths lead to one file, which may not exist yet. A device may be input and output."""
+    try:
+        return path.samefile(other) and path.is_file()
+    except OSError:  # one of them does not exist, or has no valid name
+        return not path.exists() and os.path.realpath(path) == os.path.realpath(other)
 
 
 def _import_libraries() -> None:
