@@ -17,7 +17,7 @@ from tilepdb.commands.options import (
     BoardOptions,
     DeviceOption,
     FreshOption,
-    SeedOption,
+    RandomSeedOption,
     ShardOption,
     TableOptions,
     ThreadsOption,
@@ -50,7 +50,7 @@ class LabelBoardOptions(BoardOptions):
             "move.",
         ),
     ] = None
-    seed: SeedOption = 0
+    seed: RandomSeedOption = None
     shard: ShardOption = None
 
 
@@ -135,8 +135,9 @@ def _source(options: LabelBoardOptions, databases: OpenDatabases) -> "BoardSourc
     """Return the boards of the options. Raises `InputError`, and what reading boards raises."""
     is_given = options.boards or options.instances
     if options.random is None:
-        if options.walks is not None:
-            raise InputError("--walks needs the number of boards; give --random N, too")
+        for option, value in (("--walks", options.walks), ("--seed", options.seed)):
+            if value is not None:
+                raise InputError(f"{option} is for random boards; give --random N, too, or leave out {option}")
         if not is_given:
             raise InputError("there are no boards to label; give --random N, boards, a file, or --instances")
         return _given_boards(options, databases)
@@ -146,10 +147,8 @@ def _source(options: LabelBoardOptions, databases: OpenDatabases) -> "BoardSourc
     from pdb_study.labels import RandomBoards, RandomWalks
 
     size = (databases.size or BoardSize(4, 4)) if options.size is None else parse_size(options.size)
-    goal = databases.goal_of(size, options.goal)
-    if options.walks is None:
-        return RandomBoards(size, goal, options.random, options.seed)
-    return RandomWalks(size, goal, options.random, options.seed, parse_lengths(options.walks))
+    random = (size, databases.goal_of(size, options.goal), options.random, options.seed or 0)
+    return RandomBoards(*random) if options.walks is None else RandomWalks(*random, parse_lengths(options.walks))
 
 
 def parse_lengths(text: str) -> tuple[int, ...]:

@@ -74,6 +74,8 @@ PlainOption = Annotated[
     ),
 ]
 SeedOption = Annotated[int, Option(min=0, help="Seed of the random boards.")]
+# Of commands whose boards may be given instead.
+RandomSeedOption = Annotated[int | None, Option(min=0, help="Seed of the random boards. The default is 0.")]
 ThreadsOption = Annotated[
     int | None,
     Option(min=1, max=1024, help="Number of threads; all cores by default.", show_default=False),

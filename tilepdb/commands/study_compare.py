@@ -25,7 +25,7 @@ from tilepdb.commands.options import (
     LimitOptions,
     MemoryLimitOption,
     PlainOption,
-    SeedOption,
+    RandomSeedOption,
     SizeOption,
     TableOptions,
     WeightOption,
@@ -70,7 +70,7 @@ class SampleOptions:
             f"or {_DEFAULT_BOARDS} random ones.",
         ),
     ] = None
-    seed: SeedOption = 0
+    seed: RandomSeedOption = None
 
 
 @option_group
@@ -217,6 +217,8 @@ def _methods(options: MethodOptions, db: "list[Path] | None") -> list[Method]:
 def _boards(sample: SampleOptions, databases: OpenDatabases) -> "list[Instance]":
     """Return the boards that every method solves."""
     if sample.instances is not None:
+        if sample.seed is not None:
+            raise InputError("--seed is for random boards; leave out --seed or --instances")
         options = BoardOptions(instances=sample.instances, n_boards=sample.boards, size=sample.size)
         return list(read_boards(options, databases))
     from pdb_core.board_size import BoardSize, check_table_size, parse_size
@@ -225,7 +227,8 @@ def _boards(sample: SampleOptions, databases: OpenDatabases) -> "list[Instance]"
 
     size = parse_size(sample.size) if sample.size else databases.size or BoardSize(3, 3)
     check_table_size(size, what="heuristics and optimal solutions", instead="choose a smaller size")
-    rows = random_boards(size, databases.goal_of(size, sample.goal), sample.boards or _DEFAULT_BOARDS, sample.seed)
+    goal, n_boards = databases.goal_of(size, sample.goal), sample.boards or _DEFAULT_BOARDS
+    rows = random_boards(size, goal, n_boards, sample.seed or 0)
     return [Instance(str(i), Board(row, size)) for i, row in enumerate(rows, start=1)]
 
 

@@ -83,7 +83,8 @@ REFUSALS = rows("""
 2 | bench 663 --set korf50-24puzzle | korf50-24puzzle has no 4x4 boards, which 663 is for
 
 2 | label --db d.h5 --out a.npz | no boards to label; give --random N
-2 | label --db d.h5 --out a.npz --walks 3 | give --random N
+2 | label --db d.h5 --out a.npz --walks 3 | --walks is for random boards; give --random N
+2 | label --db d.h5 --out a.npz --seed 0 "1 2 3/4 5 6/7 8 0" | --seed is for random boards; give --random N
 2 | label --db d.h5 --out a.npz --random 3 "1 2 3/4 5 6/7 8 0" | cannot be combined with other boards
 2 | label --db d.h5 --out a.npz --random 3 --instances korf100 | cannot be combined with other boards
 2 | label --db d.h5 --out a.npz --random 3 --boards 2 | cannot be combined with other boards
@@ -112,6 +113,7 @@ REFUSALS = rows("""
 2 | study compare --size 7x7 | 6x6...smaller size
 2 | study compare --heuristic max(db,manhattan) | --algorithm a-star
 2 | study compare --heuristic manhattan --instances empty.csv | holds no board
+2 | study compare --seed 0 --instances korf100 | --seed is for random boards; leave out --seed or --instances
 2 | study heuristics 7x1 | 7x1
 2 | study heuristics 3x3 --heuristic euclid | is not known
 2 | study heuristics 3x3 --plot a.txt | unknown suffix .txt; give --plot a file that ends in .svg, .png or .pdf
