@@ -1,7 +1,7 @@
 """`pdb build`: make table files."""
 
 import contextlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -121,32 +121,16 @@ def build(
     if cluster.shards is not None and cluster.scheduler is None:
         raise InputError("--shards needs a cluster; give --scheduler, too")
     prepare("the builder of tables")
-    from tilepdb.named_build import named_plan
-
-    make_plans = [partial(named_plan, name, **vars(file), n_threads=run.threads) for name in partitions]
-    if run.dry_run:
-        records = (_plan_record(make_plan()) for make_plan in make_plans)
-        write_records(records, output, columns=(*_COLUMNS, "memory_bytes", "disk_bytes"), text=_plan_text)
-    results = _build(make_plans, cluster, run)
-    if run.dry_run:
-        list(results)
-        return
-    columns = (*_COLUMNS, "seconds", "peak_memory_bytes", "report")
-    write_records(map(_result_record, results), output, columns=columns, text=_result_text)
-
-
-def _build(
-    make_plans: "Sequence[Callable[[], BuildPlan]]", cluster: BuildClusterOptions, run: RunOptions
-) -> "Iterator[BuildResult]":
-    """Build on this machine or on a cluster, and yield each result. With --dry-run, only check folder, memory and disk.
-
-    Each build has a new plan, with the memory and the disk that the builds before have left.
-    """
     from pdb_build import build_database, check_plan
     from pdb_build.report import check_replaced
-    from tilepdb.named_build import TABLE_FOLDER, build_plan
+    from tilepdb.named_build import TABLE_FOLDER, build_plan, named_plan
 
+    make_plans = [partial(named_plan, name, **vars(file), n_threads=run.threads) for name in partitions]
     plans = [make_plan() for make_plan in make_plans]
+    if run.dry_run:
+        records = map(_plan_record, plans)
+        write_records(records, output, columns=(*_COLUMNS, "memory_bytes", "disk_bytes"), text=_plan_text)
+    # All that can be checked is checked before the first build.
     for plan in plans:
         if plan.out.parent != TABLE_FOLDER and not plan.out.parent.is_dir():
             raise OutputError(f"cannot write {plan.out}: No such file or directory; make its folder first")
@@ -169,8 +153,13 @@ def _build(
         if n_bytes > free:
             shown = f"{plural(len(new), 'file')} need {format_bytes(n_bytes)}, {format_bytes(free)} are free there"
             raise DiskFullError(f"{shown}; make room, or build fewer")
-        for make_plan in [] if run.dry_run else make_plans:
-            yield build_plan(make_plan(), partial(builder, fresh=run.fresh, force=run.force), log=message)
+        if run.dry_run:
+            return
+        # Each build has a new plan, with the memory and the disk that the builds before have left.
+        builder = partial(builder, fresh=run.fresh, force=run.force)
+        results = (build_plan(make_plan(), builder, log=message) for make_plan in make_plans)
+        columns = (*_COLUMNS, "seconds", "peak_memory_bytes", "report")
+        write_records(map(_result_record, results), output, columns=columns, text=_result_text)
 
 
 def _check_cluster_plan(plan: "BuildPlan", *, client: "Client", n_shards: int | None, says_how: bool) -> None:
