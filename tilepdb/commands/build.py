@@ -22,7 +22,7 @@ from tilepdb.commands.options import (
     option_group,
 )
 from tilepdb.commands.output import Record, message, plural, prepare, write_records
-from tilepdb.commands.table_files import header_record, pattern_text, spec_record
+from tilepdb.commands.table_files import header_record, pattern_record, pattern_text, spec_record
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -178,9 +178,8 @@ def _check_cluster_plan(plan: "BuildPlan", *, client: "Client", n_shards: int | 
 def _plan_record(plan: "BuildPlan") -> dict[str, Any]:
     return spec_record(plan.out, plan.spec) | {
         "patterns": [
-            {
-                "tiles": list(entry.pattern.tiles),
-                "same_as": None if entry.use is None else entry.use.index,
+            pattern_record(entry)
+            | {
                 "entries": entry.spec.n_entries,
                 "states": entry.spec.n_states,
                 "memory_bytes": entry.held_bytes,

@@ -3,7 +3,6 @@
 import time
 from collections.abc import Iterator
 from dataclasses import asdict
-from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -17,7 +16,8 @@ from tilepdb.commands.plots import PlotOption, write_plot
 from tilepdb.progress import ProgressLine
 
 if TYPE_CHECKING:
-    from pdb_core.schema import Header
+    from pdb_build.plan import PatternPlan
+    from pdb_core.schema import Header, PatternHeader
     from pdb_core.table_spec import DatabaseSpec
     from pdb_query import Database
 
@@ -38,14 +38,18 @@ def spec_record(path: Path, spec: "DatabaseSpec") -> dict[str, Any]:
     }
 
 
+def pattern_record(entry: "PatternPlan | PatternHeader") -> dict[str, Any]:
+    """Return the record of a pattern: its tiles, and the index of the pattern whose table it uses, if any."""
+    return {"tiles": list(entry.pattern.tiles), "same_as": None if entry.use is None else entry.use.index}
+
+
 def header_record(path: Path, header: "Header") -> dict[str, Any]:
     """Return the record of a table file."""
     return spec_record(path, header.spec) | {
         "sha256": header.digest(),
         "patterns": [
-            {
-                "tiles": list(entry.pattern.tiles),
-                "same_as": None if entry.use is None else entry.use.index,
+            pattern_record(entry)
+            | {
                 "symmetry": None if entry.use is None else entry.use.symmetry(header.spec.size),
                 "entries": entry.n_entries,
                 "unreached": entry.n_unreached,
@@ -74,7 +78,7 @@ def info(files: FilesArgument, output: FormatOption = "text") -> None:
     """
     failures: list[TableFileError] = []
     write_records(
-        chain.from_iterable(_info_record(path, failures) for path in files),
+        _info_records(files, failures),
         output,
         columns=("file", "size", "goal", "partition", "encoding", "bytes", "sha256"),
         text=_info_text,
@@ -82,24 +86,26 @@ def info(files: FilesArgument, output: FormatOption = "text") -> None:
     _exit_after(failures)
 
 
-def _info_record(path: Path, failures: list[TableFileError]) -> Iterator[Record]:
-    """Yield the record of one file, if it can be read."""
+def _info_records(paths: list[Path], failures: list[TableFileError]) -> Iterator[Record]:
+    """Yield the records of the files that can be read. Other files are reported, and added to `failures`."""
     from pdb_core.pattern import partition_source
     from pdb_query import read_table_header
 
-    try:
-        header = read_table_header(path)
-    except TableFileError as error:
-        message(str(error))
-        failures.append(error)
-        return
-    yield header_record(path, header) | {
-        "bytes": path.stat().st_size,
-        "goal": list(header.spec.goal),
-        "partition_source": partition_source(header.spec.partition.name),
-        "drawing": header.spec.partition.draw(header.spec.goal).splitlines(),
-        "partitions": header.spec.partition.sums,
-    }
+    for path in paths:
+        try:
+            header = read_table_header(path)
+        except TableFileError as error:
+            message(str(error))
+            failures.append(error)
+            continue
+        spec = header.spec
+        yield header_record(path, header) | {
+            "bytes": path.stat().st_size,
+            "goal": list(spec.goal),
+            "partition_source": partition_source(spec.partition.name),
+            "drawing": spec.partition.draw(spec.goal).splitlines(),
+            "partitions": spec.partition.sums,
+        }
 
 
 def _info_text(record: Record) -> Iterator[str]:
@@ -245,7 +251,7 @@ def _prove(database: "Database", index: int, threads: int | None, line: Progress
     pattern, use = entry.pattern, entry.use
     if use is not None:
         prove_use(pattern, specs[use.index], use.cell_map)
-        return {"tiles": list(pattern.tiles), "same_as": use.index}
+        return pattern_record(entry)
     needed, available = required_bytes(specs[index]), available_memory()
     if available is not None and needed > available:
         raise MemoryLimitError(
@@ -262,7 +268,7 @@ def _prove(database: "Database", index: int, threads: int | None, line: Progress
             f"{database.path}: pattern {pattern}: {stage}, {100 * part:.0f} %", part
         ),
     )
-    return {"tiles": list(pattern.tiles), "same_as": None, **asdict(proof)}
+    return pattern_record(entry) | asdict(proof)
 
 
 def _verify_text(record: Record) -> Iterator[str]:
