@@ -1,10 +1,10 @@
 """`pdb solve`, `pdb search` and `pdb approximate`: solutions of boards."""
 
 from collections.abc import Generator, Iterator
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, closing
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 from typer import Option
 
@@ -127,7 +127,10 @@ def _answer_boards(
         writer = AnswerWriter(method, names=boards.names, has_log=output.log is not None)
         hooks = Hooks()
         if output.log is not None:
-            log = stack.enter_context(_opened_log(output.log, method.logged(databases), cluster.scheduler is not None))
+            from solver.answers.log import AnswerLog
+
+            log = stack.enter_context(AnswerLog(output.log, method.logged(databases)))
+            _report_log(log, output.log, cluster.scheduler is not None)
             hooks = Hooks(log.known, log.add, log.checkpoint)
         display: ClusterDisplay | SearchDisplay
         source: AnswerSource
@@ -171,17 +174,12 @@ def _answers(
         yield answer
 
 
-@contextmanager
-def _opened_log(path: Path, method: dict[str, Any], on_cluster: bool) -> "Iterator[AnswerLog]":
-    """Open the log of a command, and report what it has."""
-    from solver.answers.log import AnswerLog
-
-    with AnswerLog(path, method) as log:
-        counts = {"finished": log.n_solved, "unfinished": log.n_unfinished}
-        if found := " and ".join(plural(n, f"{kind} board") for kind, n in counts.items() if n):
-            again = "; a cluster begins unfinished boards again" if on_cluster and log.n_unfinished else ""
-            message(f"{found} in {path}{again}")
-        yield log
+def _report_log(log: "AnswerLog", path: Path, on_cluster: bool) -> None:
+    """Report the boards that are in a log."""
+    counts = {"finished": log.n_solved, "unfinished": log.n_unfinished}
+    if found := " and ".join(plural(n, f"{kind} board") for kind, n in counts.items() if n):
+        again = "; a cluster begins unfinished boards again" if on_cluster and log.n_unfinished else ""
+        message(f"{found} in {path}{again}")
 
 
 def _check_list(method: Method, output: LoggedAnswerOptions) -> None:
