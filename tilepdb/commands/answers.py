@@ -12,7 +12,7 @@ from pdb_core.errors import LimitReachedError, MemoryLimitError, PdbError, Unsol
 from pdb_core.messages import shorten
 from tilepdb.commands.method import APPROXIMATE, Method
 from tilepdb.commands.options import AnswerOptions
-from tilepdb.commands.output import Record, clock, message, plural, print_line, write_records
+from tilepdb.commands.output import Record, board_record, clock, message, plural, print_line, write_records
 from tilepdb.commands.tile_names import TileNames
 
 if TYPE_CHECKING:
@@ -50,9 +50,7 @@ class AnswerWriter:
         """Return the record of one board. Messages about the board go to stderr."""
         request, result = answer.request, answer.result
         self._n_boards += 1
-        record: dict[str, Any] = {
-            "id": request.id, "size": str(request.size), "board": list(request.board), "goal": list(request.goal)
-        }  # fmt: skip
+        record = board_record(request)
         if isinstance(result, MemoryLimitError):
             message(f"board {request.id}: {result}")
             self._remember(LimitReachedError(f"board {request.id} was given up at the memory limit"))

@@ -21,7 +21,7 @@ from tilepdb.commands.options import (
     file_or_board,
     option_group,
 )
-from tilepdb.commands.output import Record, message, plural, prepare, write_records
+from tilepdb.commands.output import Record, board_record, message, plural, prepare, write_records
 from tilepdb.commands.progress import SearchDisplay
 
 _FACTS = ("length", "optimal_length", "difference", "first_illegal_move", "first_suboptimal_move")
@@ -97,18 +97,15 @@ def check(
                     report=partial(display.show_search, request, checkpoint=Checkpoint()),
                     pool=pool,
                 )
-                found: dict[str, Any] = {"verdict": "invalid"} | dict.fromkeys(_FACTS)
+                record: dict[str, Any] = dict.fromkeys(_COLUMNS) | board_record(request)
                 try:
-                    found = vars(check_moves(request.board, given, request.goal, notation, solve))
+                    record |= vars(check_moves(request.board, given, request.goal, notation, solve))
                 except (MovesError, UnsolvableError) as error:
-                    found["problem"] = str(error)
+                    record |= {"verdict": "invalid", "problem": str(error)}
                     message(f"board {request.id}: {error}")
-                counts[found["verdict"]] += 1
+                counts[record["verdict"]] += 1
                 display.clear()
-                yield {
-                    "id": request.id, "size": str(request.size), "board": list(request.board),
-                    "goal": list(request.goal), "problem": None, **found,
-                }  # fmt: skip
+                yield record
             if n_without == counts.total() > 0:
                 raise InputError(
                     "no board comes with moves; give them after the board, or a file of CSV with the column moves or "

@@ -106,7 +106,6 @@ app = typer.Typer(
     name="pdb",
     help=_HELP,
     no_args_is_help=True,
-    add_completion=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},

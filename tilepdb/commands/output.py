@@ -20,6 +20,8 @@ from pdb_core.messages import one_line
 if TYPE_CHECKING:
     import socket
 
+    from solver.answers.requests import Request
+
 Record = Mapping[str, Any]
 
 
@@ -82,6 +84,13 @@ def bar_chart(counts: Sequence[int], width: int) -> list[str]:
     """Return a line for each index: the index, its count in a column of `width` characters, and a bar."""
     largest = max(counts)
     return [f"  {i:>3} {n:>{width},} {'#' * round(50 * n / largest)}".rstrip() for i, n in enumerate(counts)]
+
+
+def board_record(request: "Request") -> dict[str, Any]:
+    """Return the record of a board, to which a command adds what it found."""
+    return {
+        "id": request.id, "size": str(request.size), "board": list(request.board), "goal": list(request.goal)
+    }  # fmt: skip
 
 
 def write_records(

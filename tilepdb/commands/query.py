@@ -8,7 +8,7 @@ from pdb_core.errors import UnsolvableError
 from tilepdb.commands.board_input import read_boards
 from tilepdb.commands.opened_tables import OpenDatabases
 from tilepdb.commands.options import BoardOptions, FormatOption, TableOptions
-from tilepdb.commands.output import Record, message, prepare, write_records
+from tilepdb.commands.output import Record, board_record, message, prepare, write_records
 
 if TYPE_CHECKING:
     from pdb_query import Instance
@@ -70,10 +70,9 @@ def _look_up(requests: "list[Request]", databases: OpenDatabases) -> Iterator[Re
         for _ in database.partition.sums
     ]
     for row, (request, solvable) in enumerate(zip(requests, are_solvable, strict=True)):
-        board = request.board
-        record = {"id": request.id, "size": str(size), "board": list(board), "goal": list(goal), "solvable": solvable}
+        record = board_record(request) | {"solvable": solvable}
         if not solvable:
-            message(str(unsolvable(board, goal, size)))
+            message(str(unsolvable(request.board, goal, size)))
             yield record | {"h": None, "sums": [], "values": [], "costs": [], "symmetries": [], "files": []}
             continue
         yield record | {
