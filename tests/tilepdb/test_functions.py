@@ -152,7 +152,6 @@ for algorithm in sys.argv[1:]:
 def test_solvers_and_databases_are_pickled() -> None:
     database = tilepdb.build("8", "8.h5")
     board = "8 6 7/2 5 4/3 0 1"
-    assert pickle.loads(pickle.dumps(database)).probe(board).h == 31
     for solver in (
         tilepdb.Solver(database, plain=True),
         tilepdb.HeuristicSolver(3, plain=True),

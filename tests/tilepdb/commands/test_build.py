@@ -13,10 +13,7 @@ from tests.tables import SMALL, small_plan, stopped
 from tilepdb.named_build import named_plan
 
 
-@pytest.mark.parametrize("is_checkout", [True, False])
-def test_build_takes_several_partitions_and_options(tmp_path: Path, is_checkout: bool) -> None:
-    if is_checkout:
-        (tmp_path / "data").mkdir()
+def test_build_takes_several_partitions_and_options(tmp_path: Path) -> None:
     options = ("--size", "3x3", "--goal", "blank-first", "--encoding", "bytes")
     built = records("build", "8", "1,2,3,4/5,6,7,8", *options, cwd=tmp_path)
     assert [record["file"] for record in built] == [
@@ -60,7 +57,6 @@ def test_dry_run_builds_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     assert "518,918,400 entries, 1,425,191,040 states" in shown
     assert " of an unknown amount available" in shown
     assert not list(tmp_path.iterdir())
-    refused(pdb("build", "663", "--dry-run", "--out", "none/a.h5", cwd=tmp_path), 2, "make its folder first")
 
 
 def test_disk_has_room_for_all_partitions_or_none_is_built(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -50,37 +50,27 @@ def test_file_of_solutions_is_checked(small_table: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "code", "match"),
+    "arguments",
     [
-        ((NEAR, "5 8"), 0, "1 solution: 1 optimal"),
-        (("--notation", "blank", NEAR, "Down, R"), 0, "1 optimal"),
-        (("--notation", "tile-directions", NEAR, "UL"), 0, "1 optimal"),
-        (("--goal", "blank-first", "1 0 2/3 4 5/6 7 8", "1"), 0, "1 optimal"),
-        (("--goal", "1 2 3/4 6 0/7 5 8", NEAR, "6"), 2, "cannot serve the goal"),
-        (("--boards", "2", "--instances", "classic"), 2, "no board comes with moves"),
-        ((NEAR,), 2, "the moves after the board"),
-        ((*NEAR.split(), "5 8"), 0, "1 optimal"),
+        (NEAR, "5 8"),
+        ("--notation", "blank", NEAR, "Down, R"),
+        ("--notation", "tile-directions", NEAR, "UL"),
+        ("--goal", "blank-first", "1 0 2/3 4 5/6 7 8", "1"),
+        (*NEAR.split(), "5 8"),
     ],
 )
-def test_board_and_moves_are_arguments(small_table: str, arguments: tuple[str, ...], code: int, match: str) -> None:
-    refused(pdb("check", "--db", small_table, *arguments), code, match)
+def test_board_and_moves_are_arguments(small_table: str, arguments: tuple[str, ...]) -> None:
+    refused(pdb("check", "--db", small_table, *arguments), 0, "1 solution: 1 optimal")
 
 
 def test_optimal_length_may_stay_unknown() -> None:
     table = str(table_file("663", "4x4"))
     file = f"board,published_length\n{format_board(hard_board())},80\n"
     refused(pdb("check", "--db", table, "--time-limit", "0", stdin=file), 5, "1 unknown")
-    refused(pdb("check", "--db", table, stdin=""), 2, "standard input has no boards")
-
-
-def test_solutions_in_every_format_pass_the_check(small_table: str) -> None:
-    """The CSV of `pdb solve` is a file of solutions."""
-    solved = pdb("solve", "--db", small_table, "--format", "csv", stdin=f"{NEAR}\n{BOARD}\n").stdout
-    assert [record["verdict"] for record in records("check", "--db", small_table, stdin=solved)] == ["optimal"] * 2
 
 
 @pytest.mark.parametrize("output", ["csv", "ndjson"])
-def test_board_that_was_given_up_has_no_solution_to_check(small_table: str, output: str) -> None:
+def test_answers_are_files_of_solutions_without_the_boards_given_up(small_table: str, output: str) -> None:
     boards = f"{BOARD}\n{NEAR}\n"
     answers = pdb("search", "--heuristic", "misplaced", "--max-nodes", "9", "--format", output, code=5, stdin=boards)
     found = records("check", "--db", small_table, code=1, stdin=answers.stdout)

@@ -46,6 +46,10 @@ REFUSALS = rows("""
 2 | approximate --tiles leters "1 2/0 3" | 'leters' is not one of 'numbers', 'letters'; did you mean letters?
 2 | approximate - | give --instances - to read boards from standard input
 2 | check - | give --instances - to read boards from standard input
+2 | check --db d.h5 | standard input has no boards
+2 | check --db d.h5 "1 2 3/4 0 6/7 5 8" | the moves after the board
+2 | check --db d.h5 --boards 2 --instances classic | no board comes with moves
+2 | check --db d.h5 --goal "1 2 3/4 6 0/7 5 8" "1 2 3/4 0 6/7 5 8" 6 | cannot serve the goal
 2 | approximate "1 2/3 0" --goal snial | did you mean snail?
 
 2 | search "1 2/3 0" --algorithm breadth-fist | give one of ida-star, a-star...did you mean breadth-first?
@@ -67,7 +71,8 @@ REFUSALS = rows("""
 2 | build auto --size 9x9 | go to boards of 6x6
 2 | build 8 --threads 2 --scheduler tcp://127.0.0.1:9 | --threads is for this machine
 2 | build 663 --goal "1 2 3 4/5 0 6 7/8 9 10 11/12 13 14 15" | blank in the corner
-2 | build 8 --out no/where/8.h5 | cannot write no/where/8.h5: No such file or directory
+2 | build 8 --out no/where/8.h5 | cannot write no/where/8.h5: No such file or directory; make its folder first
+2 | build 8 --out no/where/8.h5 --dry-run | make its folder first
 2 | build 8 --out here --dry-run | cannot write here: it is a folder; choose another place
 2 | build 8 1,2,3,4/5,6,7,8 --out a.h5 | --out names one file for 2 partitions; leave it out
 2 | build 8 --shards 2 | --shards needs a cluster; give --scheduler, too
