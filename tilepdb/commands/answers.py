@@ -50,7 +50,9 @@ class AnswerWriter:
         """Return the record of one board. Messages about the board go to stderr."""
         request, result = answer.request, answer.result
         self._n_boards += 1
-        record = board_record(request)
+        record: dict[str, Any] = dict.fromkeys(self._columns) | board_record(request) | self._method_fields
+        record |= dict.fromkeys(_NODE_COUNTS, 0) | {"optimal": False, "seconds": 0.0, "thresholds": []}
+        record["solvable"] = not isinstance(result, UnsolvableError)
         if isinstance(result, MemoryLimitError):
             message(f"board {request.id}: {result}")
             self._remember(LimitReachedError(f"board {request.id} was given up at the memory limit"))
@@ -58,9 +60,7 @@ class AnswerWriter:
             self._report_unsolvable(request)
         solution = _solution_of(result)
         if solution is None:
-            nothing = dict.fromkeys(self._columns[5:]) | dict.fromkeys(_NODE_COUNTS, 0)
-            nothing |= {"optimal": False, "seconds": 0.0, "thresholds": []}
-            return record | {"solvable": isinstance(result, MemoryLimitError)} | nothing | self._method_fields
+            return record
         is_incomplete = self._method.all_solutions and not solution.is_complete
         if solution.length is None or is_incomplete:
             self._remember(
@@ -75,11 +75,10 @@ class AnswerWriter:
             self._remember(error)
         if self._method.all_solutions:
             record |= dict(zip(_ALL_COLUMNS, (solution.n_solutions, solution.is_complete), strict=True))
-        found = {name: getattr(solution, name) for name in _COLUMNS[5:-2] if name not in self._method_fields}
-        found |= {f"{of}_directions": solution.directions(of) for of in ("blank", "tile")}
-        found["seconds"] = round(solution.seconds, 6)
-        found["thresholds"] = [asdict(at) | {"seconds": round(at.seconds, 6)} for at in solution.thresholds]
-        record |= {"solvable": True} | found | self._method_fields
+        record |= {name: getattr(solution, name) for name in _COLUMNS[5:-2] if name not in self._method_fields}
+        record |= {f"{of}_directions": solution.directions(of) for of in ("blank", "tile")}
+        record["seconds"] = round(solution.seconds, 6)
+        record["thresholds"] = [asdict(at) | {"seconds": round(at.seconds, 6)} for at in solution.thresholds]
         if self._method.algorithm == APPROXIMATE:  # it counts no nodes
             record |= dict.fromkeys(_NODE_COUNTS)
         return record

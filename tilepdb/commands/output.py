@@ -129,7 +129,7 @@ class _Results:
 
 def _csv_field(value: Any) -> Any:
     if isinstance(value, bool):
-        return "true" if value else "false"
+        return json.dumps(value)
     if isinstance(value, str):
         return one_line(value)
     if isinstance(value, Mapping):
