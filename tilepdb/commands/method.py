@@ -11,7 +11,7 @@ from pdb_core.arguments import as_choice
 from pdb_core.errors import InputError
 from solver.algorithms import ALGORITHMS, DEFAULT_WEIGHT, IDA_STAR, WEIGHTED_A_STAR
 from tilepdb.commands.opened_tables import OpenDatabases
-from tilepdb.commands.options import AlgorithmOptions, IdaStarOptions, parse_bytes
+from tilepdb.commands.options import AlgorithmOptions, parse_bytes
 from tilepdb.commands.output import clock
 
 if TYPE_CHECKING:
@@ -60,17 +60,18 @@ class Method:
 
     def logged(self, databases: OpenDatabases) -> dict[str, Any]:
         """Return the settings that all answers in a log share."""
+        digests = [database.header.digest() for database in databases.given]
         return {
             "algorithm": self.algorithm,
             "heuristic": self.heuristic,
             "weight": self.weight,
             "plain": self.plain,
             "all": self.all_solutions,
-            "tables": databases.digests() if self.uses_databases else None,
+            "tables": (digests or "standard") if self.uses_databases else None,
         }
 
 
-def parse_method(options: AlgorithmOptions, db: list[Path] | None, ida_star: IdaStarOptions) -> Method:
+def parse_method(options: AlgorithmOptions, db: list[Path] | None, *, all_solutions: bool = False) -> Method:
     """Return the method of these options. Raises `InputError` if they do not fit together."""
     algorithm = as_choice(options.algorithm, "--algorithm", ALGORITHMS)
     no_heuristic = f"--algorithm {algorithm} uses no heuristic"
@@ -80,7 +81,7 @@ def parse_method(options: AlgorithmOptions, db: list[Path] | None, ida_star: Ida
         (uses_heuristic, "--heuristic", options.heuristic, no_heuristic),
         (uses_heuristic, "--db", db, no_heuristic),
         (is_ida_star, "--plain", options.plain, only_ida_star),
-        (is_ida_star, "--all", ida_star.all_solutions, only_ida_star),
+        (is_ida_star, "--all", all_solutions, only_ida_star),
         (not is_ida_star, "--memory-limit", options.memory_limit, "IDA* stores no nodes"),
         (algorithm == WEIGHTED_A_STAR, "--weight", options.weight, f"it needs --algorithm {WEIGHTED_A_STAR}"),
     ):
@@ -106,7 +107,7 @@ def parse_method(options: AlgorithmOptions, db: list[Path] | None, ida_star: Ida
         weight=DEFAULT_WEIGHT if algorithm == WEIGHTED_A_STAR and options.weight is None else options.weight,
         memory_limit_bytes=None if options.memory_limit is None else parse_bytes(options.memory_limit),
         plain=options.plain,
-        all_solutions=ida_star.all_solutions,
+        all_solutions=all_solutions,
     )
 
 

@@ -77,10 +77,6 @@ class OpenDatabases(ExitStack):
         goal_tiles = self.goal_of(instance.size, instance.goal, goal)
         return Request(instance.id, instance.board, goal_tiles, instance.optimal_length, instance.published_length)
 
-    def digests(self) -> list[str] | str:
-        """Return the digests of the headers of --db, or `standard`."""
-        return [database.header.digest() for database in self.given] or "standard"
-
     def databases_for(self, size: BoardSize, goal: "Tiles") -> "tuple[Database, ...]":
         """Return the tables for boards of a size and goal.
 

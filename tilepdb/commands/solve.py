@@ -76,7 +76,8 @@ def search(
     Compare algorithms and heuristics without building tables. Solutions are optimal, except those of weighted-a-star
     and greedy. Boards are up to 6x6.
     """
-    _answer_boards(parse_method(algorithm, tables.db, ida_star), boards, tables, limits, output, ida_star)
+    method = parse_method(algorithm, tables.db, all_solutions=ida_star.all_solutions)
+    _answer_boards(method, boards, tables, limits, output, ida_star)
 
 
 def approximate(

@@ -20,7 +20,6 @@ from tilepdb.commands.options import (
     BoardGoalOption,
     BoardOptions,
     FormatOption,
-    IdaStarOptions,
     InstancesOption,
     LimitOptions,
     MemoryLimitOption,
@@ -208,7 +207,7 @@ def _methods(options: MethodOptions, db: "list[Path] | None") -> list[Method]:
                 plain=options.plain and algorithm == IDA_STAR,
             )
             uses_db = heuristic is not None and DATABASES in heuristic
-            methods.append(parse_method(of_method, db if uses_db else None, IdaStarOptions()))
+            methods.append(parse_method(of_method, db if uses_db else None))
     if db and not any(method.uses_databases for method in methods):
         raise InputError(f"no heuristic uses the tables of --db; give --heuristic {DATABASES}, too, or leave out --db")
     return methods
