@@ -76,11 +76,8 @@ def test_goals_of_options_and_of_tables(small_table: str, own_cache: str) -> Non
     assert record_of("--db", of_snail, "1 2 3/8 4 0/7 6 5")["h"] == 1
 
 
-def test_standard_table_is_built_once_and_replaced_if_damaged(own_cache: str) -> None:
-    first, second = (pdb("solve", BOARD, TILE_PDB_CACHE=own_cache) for _ in range(2))
-    assert "building 8 for 3x3 once" in first.stderr
-    assert "building" not in second.stderr
-    assert first.stdout.splitlines()[1] == second.stdout.splitlines()[1]
+def test_damaged_standard_table_is_replaced(own_cache: str) -> None:
+    assert "building 8 for 3x3 once" in pdb("solve", BOARD, code=0, TILE_PDB_CACHE=own_cache).stderr
     (table,) = (Path(own_cache) / "tables").glob("*.h5")
     table.write_bytes(table.read_bytes()[:3000])
     assert "building" in pdb("solve", BOARD, code=0, TILE_PDB_CACHE=own_cache).stderr
