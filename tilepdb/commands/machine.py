@@ -26,10 +26,11 @@ if TYPE_CHECKING:
     from pdb_core.puzzle import Tiles
     from solver import Solver
 
+    # Boards, and their goals if they differ from the solver's.
+    Boards = Sequence[tuple[Tiles, str | None]]
+
 _HUGE_PAGES = Path("/sys/kernel/mm/transparent_hugepage/enabled")
 _HARDEST_8_PUZZLE = (8, 6, 7, 2, 5, 4, 3, 0, 1)
-# Boards and their goals by the name of their set.
-_Sets = dict[str, "list[tuple[Tiles, str | None]]"]
 _SETS = ("hardest80", "worst-for-78", "korf100")
 
 
@@ -200,7 +201,7 @@ def bench(
         write_records(measure(Path(folder) / "table.h5"), output, columns=columns, text=_bench_text)
 
 
-def _sets(partition: str, names: list[str] | None) -> _Sets:
+def _sets(partition: str, names: list[str] | None) -> "dict[str, Boards]":
     """Return the boards and goals of each set that are of the size of a partition.
 
     Raises `InputError` if a given set has none, and for what is not a partition or a set.
@@ -209,7 +210,7 @@ def _sets(partition: str, names: list[str] | None) -> _Sets:
     from pdb_query import read_instances
 
     size = parse_partition(partition, None).size
-    sets: _Sets = {}
+    sets: dict[str, Boards] = {}
     for name in names or _SETS:
         instances = [at for at in read_instances(name, None) if at.size == size]
         if names and not instances:
@@ -248,14 +249,14 @@ def _measure_build(partition: str, encoding: str, path: Path, repeats: int) -> d
     }
 
 
-def _measure_searches(name: str, solver: "Solver", boards: "Sequence[tuple[Tiles, str | None]]") -> dict[str, Any]:
+def _measure_searches(name: str, solver: "Solver", boards: "Boards") -> dict[str, Any]:
     found = [solver.solve(board, goal) for board, goal in boards]
     columns = zip(*((at.seconds, at.length, at.h, at.generated, at.expanded) for at in found), strict=True)
     seconds, *others = map(list, columns)
     return _search_record(name, sum(seconds), *others) | {"slowest_ms": 1000 * max(seconds)}
 
 
-def _measure_together(name: str, solver: "Solver", boards: "Sequence[tuple[Tiles, str | None]]") -> dict[str, Any]:
+def _measure_together(name: str, solver: "Solver", boards: "Boards") -> dict[str, Any]:
     rows = [board for board, _ in boards]
     solver.solve_many(rows)  # compiles the kernels
     start = time.perf_counter()
