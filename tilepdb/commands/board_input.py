@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pdb_core.board_size import BoardSize, parse_size
-from pdb_core.errors import BoardError, InputError
+from pdb_core.errors import BoardError, InputError, InstanceError
 from pdb_core.messages import as_typed
 from tilepdb.commands.opened_tables import OpenDatabases
 from tilepdb.commands.options import BoardOptions, SolveBoardOptions
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from pdb_query.instances import Refused
 
 STDIN = "-"
+# Only standard input can have none: an empty file is refused where it is read.
+NO_BOARDS = "standard input has no boards; write boards to it, or name a file or a set of boards"
 _HARDEST_BOARDS = "hardest80"
 
 
@@ -78,6 +80,14 @@ def read_boards(
     if options.size is None and size is not None and size.width == size.height:
         size = None
     return islice(_all_boards(options, size, names, refused), options.n_boards)
+
+
+def read_all_boards(options: BoardOptions, databases: OpenDatabases) -> "list[Instance]":
+    """Return the boards as `read_boards`, at least one. Raises `InstanceError` if there is none, and what it raises."""
+    instances = list(read_boards(options, databases))
+    if not instances:
+        raise InstanceError(NO_BOARDS)
+    return instances
 
 
 def _all_boards(

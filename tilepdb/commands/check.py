@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from typer import Argument
 
 from pdb_core.errors import InputError, LimitReachedError, MovesError, PdbError, UnsolvableError
-from tilepdb.commands.board_input import STDIN, read_boards
+from tilepdb.commands.board_input import NO_BOARDS, STDIN, read_boards
 from tilepdb.commands.method import Method, solvers
 from tilepdb.commands.opened_tables import OpenDatabases
 from tilepdb.commands.options import (
@@ -115,7 +115,7 @@ def check(
 
         write_records(records(), output, columns=_COLUMNS, text=_text)
     if not counts:
-        raise InputError("standard input has no boards")
+        raise InputError(NO_BOARDS)
     summary = f"{plural(counts.total(), 'solution')}: {', '.join(f'{n:,} {verdict}' for verdict, n in counts.items())}"
     if bad := counts.keys() - {"optimal"}:
         raise (LimitReachedError if bad == {"unknown"} else PdbError)(summary)

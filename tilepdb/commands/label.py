@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Option
 
-from pdb_core.errors import BoardError, GoalError, InputError, InstanceError, UnsolvableError
+from pdb_core.errors import BoardError, GoalError, InputError, UnsolvableError
 from pdb_core.messages import as_typed, shorten
-from tilepdb.commands.board_input import parse_shard, read_boards
+from tilepdb.commands.board_input import parse_shard, read_all_boards
 from tilepdb.commands.opened_tables import OpenDatabases
 from tilepdb.commands.options import (
     BoardOptions,
@@ -174,9 +174,7 @@ def _given_boards(options: LabelBoardOptions, databases: OpenDatabases) -> "Boar
     """Return the boards of arguments, files and --instances."""
     from pdb_study.labels import GivenBoards
 
-    instances = list(read_boards(options, databases))
-    if not instances:
-        raise InstanceError("there are no boards in the files or the set; name others")
+    instances = read_all_boards(options, databases)
     size, goal = instances[0].size, databases.goal_of(instances[0].size, instances[0].goal, options.goal)
     for instance in instances:
         if instance.size != size:

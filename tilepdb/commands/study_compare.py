@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Option
 
-from pdb_core.errors import InputError, InstanceError, LimitReachedError, UnsolvableError
-from pdb_core.messages import shorten
+from pdb_core.errors import InputError, LimitReachedError, UnsolvableError
 from solver.algorithms import ALGORITHMS, IDA_STAR, WEIGHTED_A_STAR
 from tilepdb.commands import completion
 from tilepdb.commands.answers import contradiction
-from tilepdb.commands.board_input import read_boards
+from tilepdb.commands.board_input import read_all_boards
 from tilepdb.commands.method import DATABASES, Method, parse_method, search_source
 from tilepdb.commands.opened_tables import OpenDatabases
 from tilepdb.commands.options import (
@@ -133,8 +132,6 @@ def compare(
     rows: list[ComparisonRow] = []
     with OpenDatabases(tables) as databases, ProgressLine(message) as line:
         instances = _boards(sample, databases)
-        if not instances:
-            raise InstanceError(f"{shorten(str(sample.instances))} holds no board; name a set or a file that does")
         for size in {instance.size for instance in instances} if databases.given else ():
             databases.given[0].check_size(size)
         if output == "text" and not by_length:
@@ -219,7 +216,7 @@ def _boards(sample: SampleOptions, databases: OpenDatabases) -> "list[Instance]"
         if sample.seed is not None:
             raise InputError("--seed is for random boards; leave out --seed or --instances")
         options = BoardOptions(instances=sample.instances, n_boards=sample.boards, size=sample.size)
-        return list(read_boards(options, databases))
+        return read_all_boards(options, databases)
     from pdb_core.board_size import BoardSize, check_table_size, parse_size
     from pdb_core.puzzle import Board, random_boards
     from pdb_query import Instance

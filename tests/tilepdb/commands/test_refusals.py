@@ -102,6 +102,7 @@ REFUSALS = rows("""
 2 | label --db d.h5 --out a.npz "1 2 3/4 5 6/7 8 0" "1 2/3 0" | board 2 is 2x2, boards before it are 3x3
 2 | label --db d.h5 --out a.npz --instances goals.csv | board b has another goal than the boards before it
 2 | label --db d.h5 --out a.npz --instances empty.csv | holds no board
+2 | label --db d.h5 --out a.npz --instances - | standard input has no boards
 2 | label --db d.h5 --out a.npz --random 3 --size 7x7 | 6x6
 2 | label --db d.h5 --out a.npz none.pkl | there is no file and no instance set 'none.pkl'
 2 | label --db d.h5 --random 3 | --out
@@ -118,6 +119,7 @@ REFUSALS = rows("""
 2 | study compare --size 7x7 | 6x6...smaller size
 2 | study compare --heuristic max(db,manhattan) | --algorithm a-star
 2 | study compare --heuristic manhattan --instances empty.csv | holds no board
+2 | study compare --heuristic manhattan --instances - | standard input has no boards
 2 | study compare --seed 0 --instances korf100 | --seed is for random boards; leave out --seed or --instances
 2 | study heuristics 7x1 | 7x1
 2 | study heuristics 3x3 --heuristic euclid | is not known
