@@ -75,9 +75,11 @@ def read_boards(
     `BoardError`, `InstanceError`, or calls `refused` with those of rows of CSV. Among several files, ids begin with the
     name of the file.
     """
-    size = databases.size if options.size is None else parse_size(options.size)
-    # Square boards imply their size. Without one, the message about a board of another size is clearer.
-    if options.size is None and size is not None and size.width == size.height:
+    size = databases.size
+    if options.size is not None:
+        size = parse_size(options.size)
+    elif size is not None and size.width == size.height:
+        # Square boards imply their size. Without one, the message about a board of another size is clearer.
         size = None
     return islice(_all_boards(options, size, names, refused), options.n_boards)
 

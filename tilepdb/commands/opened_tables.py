@@ -107,6 +107,6 @@ def open_file(path: Path, load: str, *, verify: bool) -> "Database":
     with ProgressLine(message) as line:
 
         def show(done: int, total: int) -> None:
-            line.show(f"{path}: digests, {100 * done // max(1, total)} %", done / max(1, total))
+            line.show(f"{path}: digests, {100 * done // total} %", done / total)
 
         return open_database(path, load=load, verify=verify, progress=show)  # type: ignore[arg-type]
