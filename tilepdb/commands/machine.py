@@ -20,7 +20,6 @@ from tilepdb.commands.options import (
     SeedOption,
 )
 from tilepdb.commands.output import Record, message, prepare, write_records
-from tilepdb.commands.version import version_text
 
 if TYPE_CHECKING:
     from pdb_core.puzzle import Tiles
@@ -68,6 +67,7 @@ def _checks(program: Any) -> Iterator[tuple[str, Any]]:
     from pdb_core.messages import format_bytes
     from pdb_core.resources import available_cores, available_disk, available_memory
     from solver.cuda.card import describe_card
+    from tilepdb.commands.version import version_text
 
     yield "tile-pdb", version_text()
     yield "python", f"{platform.python_version()} on {platform.system()} {platform.machine()}"
