@@ -213,12 +213,8 @@ def engine_tables(
 
 
 def successor_words(fsm: PruningFsm) -> UInt32s:
-    """Return the state after each state and move, with the moves it allows above; 0 for a pruned move.
-
-    Raises `ValueError` if the FSM has more states than a node can name.
-    """
-    if fsm.n_states > mem.FSM_STATE_MASK + 1:
-        raise ValueError(f"the FSM has {fsm.n_states:,} states; a search keeps up to {mem.FSM_STATE_MASK + 1:,} apart")
+    """Return the state after each state and move, with the moves it allows above; 0 for a pruned move."""
+    assert fsm.n_states <= mem.FSM_STATE_MASK + 1
     after = fsm.successors
     # The table of a large FSM is read all over: it lies in huge pages.
     table = private_memory(after.nbytes, huge=True).view(np.uint32).reshape(after.shape)

@@ -39,7 +39,7 @@ PRUNED = -1
 START = 0
 
 # Longer duplicates prune ever less, and the FSM outgrows the caches: see docs/design/move-pruning.md.
-DEFAULT_LENGTH, LARGE_BOARD_LENGTH, MAX_LENGTH = 12, 17, 18
+DEFAULT_LENGTH, LARGE_BOARD_LENGTH = 12, 17
 MOST_CELLS_OF_DEFAULT = 16
 # Prunes only moves that undo the last one, as the textbook does.
 UNDO_LENGTH = 2
@@ -52,12 +52,10 @@ LONGEST_SIDE = 5
 class PruningFsm:
     """Finite-state machine that prunes operator sequences.
 
-    max_length  the longest duplicates
     successors  int32[n, 4]: the state after each state and move of the blank, or PRUNED; START is the first state
     own_image   state at the root of a board that is its own image; START if such boards are searched like others
     """
 
-    max_length: int
     successors: States
     own_image: int = START
 
@@ -90,17 +88,15 @@ def _for_own_images(fsm: PruningFsm) -> PruningFsm:
     first = own_image + 1 + np.arange(N_MOVES, dtype=np.int32)
     after = np.tile(fsm.successors[START], (N_MOVES, 1))
     after[np.arange(N_MOVES), N_MOVES - 1 - np.arange(N_MOVES)] = PRUNED
-    return PruningFsm(fsm.max_length, np.vstack([fsm.successors, first, after]), own_image)
+    return PruningFsm(np.vstack([fsm.successors, first, after]), own_image)
 
 
 @lru_cache(maxsize=4)
 def pruning_fsm(max_length: int = DEFAULT_LENGTH, *, keeps_equals: bool = False) -> PruningFsm:
     """Return the FSM that prunes all duplicates of up to `max_length` moves, 2 to 18, inside a box of 5x5 cells.
 
-    With `keeps_equals` it prunes only sequences that a shorter one replaces. Raises `ValueError` for another length.
+    With `keeps_equals` it prunes only sequences that a shorter one replaces.
     """
-    if not UNDO_LENGTH <= max_length <= MAX_LENGTH:
-        raise ValueError(f"max_length is {max_length}; give a number of moves from {UNDO_LENGTH} to {MAX_LENGTH}")
     kind = "shorter" if keeps_equals else "earlier"
     successors = cached_array(
         f"machines/{kind}-{max_length}",
@@ -108,7 +104,7 @@ def pruning_fsm(max_length: int = DEFAULT_LENGTH, *, keeps_equals: bool = False)
         np.int32,
         lambda: _minimised(_automaton(find_duplicates(max_length, keeps_equals=keeps_equals))),
     ).reshape(-1, N_MOVES)
-    return PruningFsm(max_length, successors)
+    return PruningFsm(successors)
 
 
 def find_duplicates(max_length: int, *, keeps_equals: bool = False) -> dict[int, Int64s]:
