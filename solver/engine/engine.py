@@ -165,18 +165,15 @@ def too_deep(threshold: int) -> LimitReachedError:
     )
 
 
-def first_column_after_slacks(n_sums: int) -> int:
-    """Return the first column of a node behind the slacks of its sums."""
-    return mem.MOVES_LEFT + 1 + max(0, -(-(n_sums - mem.FIRST_SLACKS) // mem.MORE_SLACKS))
-
-
-def slack_rows(n_sums: int, n_fields: int = mem.OWN_FIELDS) -> Int64s:
-    """Return rows of `EngineTables.sums` in which only the place of the slack is filled."""
+def slack_rows(n_sums: int, n_fields: int = mem.OWN_FIELDS) -> tuple[Int64s, int]:
+    """Return rows of `EngineTables.sums` in which only the place of the slack is filled, and the first column of a node
+    behind the slacks.
+    """
     rows = np.zeros((n_sums, n_fields), dtype=np.int64)
     for s, row in enumerate(rows):
         column, k = (-1, s) if s < mem.FIRST_SLACKS else divmod(s - mem.FIRST_SLACKS, mem.MORE_SLACKS)
         row[mem.SLACK], row[mem.SLACK_SHIFT] = mem.MOVES_LEFT + 1 + column, mem.SLACK_BITS * k
-    return rows
+    return rows, int(rows[-1, mem.SLACK]) + 1
 
 
 def engine_tables(
@@ -198,7 +195,7 @@ def engine_tables(
     return EngineTables(
         batch=batch,
         n_columns=n_columns,
-        first_sum_column=first_column_after_slacks(len(sums)),
+        first_sum_column=int(sums[-1, mem.SLACK]) + 1,
         board_column=board_column,
         list_columns=list_columns,
         n_sums=len(sums),

@@ -15,7 +15,6 @@ from solver.engine.engine import (
     KeptArrays,
     Roots,
     engine_tables,
-    first_column_after_slacks,
     slack_rows,
 )
 from solver.heuristics import HeuristicTables, packed_round_kernels as packed
@@ -89,7 +88,7 @@ def heuristic_engine(size: BoardSize, goal: Tiles, heuristics: HeuristicTables, 
     uses_conflicts = bool(codes & {LINEAR_CONFLICT, KORF_TAYLOR})
     others = sorted(codes - {MANHATTAN, LINEAR_CONFLICT} - ({MISPLACED} if uses_manhattan else set()))
     tracked = [MANHATTAN] * uses_manhattan + [LINEAR_CONFLICT] * uses_conflicts
-    sums = slack_rows(max(1, len(tracked)))
+    sums, first_column = slack_rows(max(1, len(tracked)))
     nearer = _nearer(size, heuristics)
     arrays = KeptArrays()
     is_packed = size.n_cells <= packed.MAX_CELLS and uses_manhattan and not others
@@ -97,12 +96,10 @@ def heuristic_engine(size: BoardSize, goal: Tiles, heuristics: HeuristicTables, 
         round_tables: PackedTables | HeuristicRoundTables = _packed_tables(heuristics, nearer, uses_conflicts, arrays)
         columns, batch = {"n_columns": packed.PACKED_COLUMNS}, _PACKED_BATCH
     else:
-        codes_of_boards = np.array(others, dtype=np.int64)
         round_tables = HeuristicRoundTables(
-            heuristics, nearer, codes_of_boards, int(uses_manhattan), int(uses_conflicts)
+            heuristics, nearer, np.array(others, dtype=np.int64), int(uses_manhattan), int(uses_conflicts)
         )
-        board_column = first_column_after_slacks(len(sums))
-        columns = {"board_column": board_column, "n_columns": board_column + -(-size.n_cells // 4)}
+        columns = {"board_column": first_column, "n_columns": first_column + -(-size.n_cells // 4)}
         batch = _BATCH
     tables = engine_tables(size, np.array(goal, dtype=np.uint8), fsm, arrays, sums=sums, batch=batch, **columns)
     speed = min(_SPEEDS.get(min(code, OWN), _SPEED) for code in codes)

@@ -13,7 +13,7 @@ from pdb_core.layout import pattern_blocks
 from pdb_core.ranking import cell_set_ranks
 from pdb_core.types import Bytes, Int64s, UInt32s
 from pdb_query.records import RECORD_FIELDS, TABLE_BIT
-from solver.engine.engine import KeptArrays, first_column_after_slacks, slack_rows
+from solver.engine.engine import KeptArrays, slack_rows
 from solver.engine.layout import EngineTables
 from solver.engine.rounds import catalogue_kernels as kernels
 from solver.engine.rounds.round import Arranged, Probe, Round, cell_set_records
@@ -66,7 +66,7 @@ def _suits(size: BoardSize, sums: Sequence[Sum]) -> bool:
 
 def _arrange(size: BoardSize, sums: Sequence[Sum], arrays: KeptArrays) -> Arranged:
     """Return the tables of catalogue rounds."""
-    units, column = distinct_units(sums), first_column_after_slacks(len(sums))
+    units, (slacks, column) = distinct_units(sums), slack_rows(len(sums))
     keys = list(units)
     rows = np.zeros((len(units), kernels.N_UNIT_FIELDS), dtype=np.int64)
     for row, unit in zip(rows, units.values(), strict=True):
@@ -92,7 +92,7 @@ def _arrange(size: BoardSize, sums: Sequence[Sum], arrays: KeptArrays) -> Arrang
     )
     n_columns = round_tables.plane_column + 2 * n_words
     list_columns = kernels.BUCKETS + kernels.BUCKET_COLUMNS * len(units)
-    return Arranged(round_tables, slack_rows(len(sums)), n_columns, list_columns, column)
+    return Arranged(round_tables, slacks, n_columns, list_columns, column)
 
 
 def _fill(

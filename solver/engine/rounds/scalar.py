@@ -13,7 +13,7 @@ from pdb_core.types import N_MOVES, Bytes, Int64s, UInt32s
 from pdb_query.move_records import move_numbers, move_records
 from pdb_query.records import MOVE_FIELDS, RECORD_FIELDS, TABLE_BIT
 from solver.board_arrays import blank_moves
-from solver.engine.engine import KeptArrays, first_column_after_slacks, slack_rows
+from solver.engine.engine import KeptArrays, slack_rows
 from solver.engine.layout import EngineTables
 from solver.engine.rounds.round import Arranged, Probe, Round, after_board, units_of
 from solver.engine.rounds.scalar_kernels import FIRST_UNIT, UNIT_COLUMNS, UNITS, UnitTables
@@ -72,7 +72,7 @@ def _moves_in_views(size: BoardSize, cell_maps: Int64s, edge_cells: Int64s) -> I
 
 def _arrange(size: BoardSize, sums: Sequence[Sum], _arrays: KeptArrays) -> Arranged:
     """Return the tables of scalar rounds."""
-    rows, column = slack_rows(len(sums), FIRST_UNIT + 1), first_column_after_slacks(len(sums))
+    rows, column = slack_rows(len(sums), FIRST_UNIT + 1)
     *rows[:, FIRST_UNIT], n_columns = after_board(size, sums, column, UNIT_COLUMNS)
     return Arranged(unit_tables(size, sums), rows, int(n_columns), UNITS + UNIT_COLUMNS * len(sums), column)
 

@@ -12,7 +12,7 @@ from pdb_core.types import N_MOVES, Bytes, Int64s, UInt32s, UInt64s
 from pdb_query import records
 from pdb_query.arrangement_rows import ArrangementRows
 from solver.board_arrays import blank_moves
-from solver.engine.engine import KeptArrays, first_column_after_slacks, slack_rows
+from solver.engine.engine import KeptArrays, slack_rows
 from solver.engine.layout import EngineTables
 from solver.engine.rounds import vector_kernels as kernels
 from solver.engine.rounds.round import (
@@ -56,8 +56,7 @@ def _suits_in_rows(size: BoardSize, sums: Sequence[Sum]) -> bool:
 def _arrange(size: BoardSize, sums: Sequence[Sum], arrays: KeptArrays, *, in_rows: bool) -> Arranged:
     """Return the tables of vector rounds."""
     most_units = max(len(patterns) for _, _, patterns in sums)
-    rows = slack_rows(len(sums), kernels.FIRST_UNIT + most_units * kernels.UNIT_FIELDS)
-    column = first_column_after_slacks(len(sums))
+    rows, column = slack_rows(len(sums), kernels.FIRST_UNIT + most_units * kernels.UNIT_FIELDS)
     for row, one in zip(rows, sums, strict=True):
         _fill_sum(row, one, size, column, arrays, _rows_of(one, arrays) if in_rows else _blocks_of(one))
         column = row[kernels.UNIT_DIGITS] + row[kernels.N_UNITS]

@@ -12,7 +12,7 @@ from pdb_core.types import N_MOVES, Bytes, Int64s, UInt32s
 from pdb_query import records
 from solver.board_arrays import blank_moves
 from solver.engine import layout as mem
-from solver.engine.engine import Array, KeptArrays, first_column_after_slacks, slack_rows
+from solver.engine.engine import Array, KeptArrays, slack_rows
 from solver.engine.layout import EngineTables
 from solver.engine.rounds import wide_kernels as wide
 from solver.engine.rounds.round import (
@@ -64,7 +64,7 @@ def _suits(size: BoardSize, sums: Sequence[Sum]) -> bool:
 
 def _arrange(size: BoardSize, sums: Sequence[Sum], arrays: KeptArrays) -> Arranged:
     """Return the tables of wide rounds."""
-    rows, column = slack_rows(len(sums), wide.HAS_SETS + 1), first_column_after_slacks(len(sums))
+    rows, column = slack_rows(len(sums), wide.HAS_SETS + 1)
     *rows[:, wide.FIRST_UNIT], n_columns = after_board(size, sums, column, 2)
     fields = np.zeros((len(sums), wide.N_WIDE_FIELDS, wide.MAX_UNITS), dtype=np.uint32)
     unit_of_tile = np.zeros((len(sums), TILES_BYTES // 4), dtype=np.uint32)
