@@ -44,17 +44,14 @@ def parse_heuristic(text: str, *, also: Collection[str] = ()) -> tuple[str, ...]
     """
     match = re.fullmatch(r"\s*max\s*\((.*)\)\s*", text, re.DOTALL)
     names = tuple(name.strip() for name in (match[1].split(",") if match else [text]))
+    known = (*HEURISTICS, *also)
     for name in names:
-        _check_known(name, also)
+        if name not in known:
+            raise InputError(
+                f"heuristic {shorten(name, 40)!r} is not known; give one of {', '.join(known)}, or max(a,b) of several"
+                f"{did_you_mean(name, known)}"
+            )
     return names
-
-
-def _check_known(name: str, also: Collection[str] = ()) -> None:
-    if name not in HEURISTICS and name not in also:
-        raise InputError(
-            f"heuristic {shorten(name, 40)!r} is not known; give one of {', '.join((*HEURISTICS, *also))}, or "
-            f"max(a,b) of several{did_you_mean(name, (*HEURISTICS, *also))}"
-        )
 
 
 def as_heuristics(heuristics: Heuristics) -> tuple[Heuristic, ...]:
