@@ -188,6 +188,15 @@ def unsolvable(board: Tiles, goal: Tiles, size: BoardSize) -> UnsolvableError:
     )
 
 
+def first_threshold(bound: int, board: Board, goal: Board) -> int:
+    """Return a lower bound of a solvable board, or one more: all solutions of a board have lengths of the same parity,
+    because every move takes the blank to a cell of the other colour.
+    """
+    is_dark = board.size.is_dark
+    is_odd = is_dark(board.index(BLANK)) != is_dark(goal.index(BLANK))
+    return bound + (bound % 2 != is_odd)
+
+
 def one_move_away(goal: Tiles, size: BoardSize) -> Tiles:
     """Return a neighbour of a goal. Solvers search it first, so that all kernels are compiled."""
     _, board = tiles_on_path(goal, size.neighbours[goal.index(BLANK)][:1])

@@ -17,7 +17,7 @@ from pdb_core.board_size import SizeLike
 from pdb_core.puzzle import Board, BoardLike, as_goal, unchecked_board
 from pdb_core.types import BLANK
 from solver.progress import Iteration
-from solver.solution import Solution, check_solvable, replay, solution_of
+from solver.solution import Solution, check_solvable, first_threshold, replay, solution_of
 
 Heuristic = Callable[[Board], float]
 # Pairs of the blank's moves (up, left, right, down) of which the second undoes the first.
@@ -152,11 +152,7 @@ def ida_star(
         return False
 
     tiles: list[int] = []
-    # Every move takes the blank to a cell of the other colour, so all solutions have lengths of the same parity.
-    is_dark = board.size.is_dark
-    is_odd = is_dark(board.index(BLANK)) != is_dark(goal.index(BLANK))
-    h = bound(board)
-    for threshold in itertools.count(h + (h % 2 != is_odd), 2):
+    for threshold in itertools.count(first_threshold(bound(board), board, goal), 2):
         if board == goal:
             break
         start = time.perf_counter()

@@ -17,7 +17,6 @@ from pdb_core.arguments import FilePath, as_bytes, as_choice
 from pdb_core.board_size import SizeLike, as_size, check_table_size
 from pdb_core.errors import InputError, MemoryLimitError, PdbError, TableFileDamagedError, WrongAnswerError
 from pdb_core.puzzle import Board, BoardLike, as_goal
-from pdb_core.types import BLANK
 from pdb_query import Database
 from pdb_query.database import as_databases
 from solver.algorithms import A_STAR, ALGORITHMS, BIDIRECTIONAL, DEFAULT_WEIGHT, GREEDY, WEIGHTED_A_STAR
@@ -29,7 +28,7 @@ from solver.graph_search.node_table_kernels import EXPANDED, GENERATED, N_NODES,
 from solver.heuristics import Heuristics
 from solver.heuristics.heuristic import checked_solution
 from solver.progress import WARM_UP_LIMITS, Clock, LimitsLike, Report, as_limits
-from solver.solution import Solution, check_solvable, one_move_away, replay, solution_of
+from solver.solution import Solution, check_solvable, first_threshold, one_move_away, replay, solution_of
 
 # The algorithms of this package.
 GRAPH_SEARCHES = tuple(name for name, algorithm in ALGORITHMS.items() if algorithm.stores_nodes)
@@ -193,16 +192,13 @@ class GraphSolver:
         self, board: Board, search: BestFirstSearch | BreadthFirstSearch, tiles: tuple[int, ...] | None, clock: Clock
     ) -> Solution:
         """Return what a search found, and what it proves."""
-        # Every move takes the blank to a cell of the other colour.
-        is_odd = self._size.is_dark(board.index(BLANK)) != self._size.is_dark(self._goal.index(BLANK))
-        lower_bound = search.lower_bound + (search.lower_bound % 2 != is_odd)
         counters = search.table.counters.tolist()
         # A lower bound that the length meets proves it, whichever search found it.
         solution = solution_of(
             board,
             self._goal,
             tiles,
-            lower_bound,
+            first_threshold(search.lower_bound, board, self._goal),
             search.suboptimality_bound,
             h=search.h,
             generated=counters[GENERATED],
