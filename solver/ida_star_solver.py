@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cached_property, partial
 
 from pdb_core.arguments import check_functions, check_kind
@@ -15,11 +16,11 @@ from solver.beams.solutions import find_by_beams
 from solver.engine.checkpoint import Checkpoint
 from solver.engine.engine import Engine
 from solver.engine.search import IdaStar
-from solver.engine.threads import Wanted
+from solver.engine.threads import ONE_SOLUTION, Wanted
 from solver.engine.worker_pool import WorkerPool
 from solver.progress import LimitsLike, Report, as_limits
 from solver.pruning.fsm import PruningFsm, fsm_for
-from solver.solution import Solution, check_solvable, one_move_away, replay
+from solver.solution import Solution, check_replay, check_solvable, one_move_away
 
 # Nodes of the last threshold for each board of a beam: the beams then take a small part of the time of the threshold.
 _NODES_PER_BOARD = 5_000
@@ -134,7 +135,7 @@ class IdaStarSolver(ABC):
             Only finished thresholds of a checkpoint are used then.
         """
         check_functions(listed=listed)
-        return self._searched(board, goal, limits, report, pool, checkpoint, finds_all=True, listed=listed)
+        return self._searched(board, goal, limits, report, pool, checkpoint, Wanted(finds_all=True, listed=listed))
 
     def _searched(
         self,
@@ -144,9 +145,7 @@ class IdaStarSolver(ABC):
         report: Report | None,
         pool: WorkerPool | None,
         checkpoint: Checkpoint | None,
-        *,
-        finds_all: bool = False,
-        listed: Callable[[tuple[int, ...]], None] | None = None,
+        wanted: Wanted = ONE_SOLUTION,
     ) -> Solution:
         """Return the solution of one board. Raises what `solve` raises."""
         checked, checked_goal = Board(board, self._size), as_goal(self._goal if goal is None else goal, self._size)
@@ -155,22 +154,17 @@ class IdaStarSolver(ABC):
         check_report_and_pool(report, pool)
         check_kind(checkpoint, Checkpoint | None, "checkpoint", "a Checkpoint, or None")
         if checkpoint is not None:
-            checkpoint.begin(checked, checked_goal, (self._method(), finds_all))
+            checkpoint.begin(checked, checked_goal, (self._method(), wanted.finds_all))
+        if (listed := wanted.listed) is not None:
 
-        def list_one(tiles: tuple[int, ...]) -> None:
-            assert listed is not None
-            original = mapping.original_tiles(tiles)
-            replay(checked, original, checked_goal, self._size)
-            listed(original)
+            def list_one(tiles: tuple[int, ...]) -> None:
+                original = mapping.original_tiles(tiles)
+                check_replay(checked, original, checked_goal, self._size)
+                listed(original)
 
-        result = (self._all_star if finds_all else self.ida_star).search(
-            mapping.apply(checked),
-            as_limits(limits),
-            report,
-            pool,
-            checkpoint,
-            wanted=Wanted(finds_all, None if listed is None else list_one),
-        )
+            wanted = replace(wanted, listed=list_one)
+        ida_star = self._all_star if wanted.finds_all else self.ida_star
+        result = ida_star.search(mapping.apply(checked), as_limits(limits), report, pool, checkpoint, wanted=wanted)
         return result.solution(checked, checked_goal, mapping)
 
     @abstractmethod
