@@ -20,7 +20,6 @@ from pdb_core.puzzle import Board, BoardLike, as_goal
 from pdb_query import Database
 from pdb_query.database import as_databases
 from solver.algorithms import A_STAR, ALGORITHMS, BIDIRECTIONAL, DEFAULT_WEIGHT, GREEDY, WEIGHTED_A_STAR
-from solver.engine.worker_pool import WorkerPool
 from solver.graph_search.best_first import GREEDY_ORDER, BestFirstSearch, Evaluation, order_of
 from solver.graph_search.breadth_first import BreadthFirstSearch
 from solver.graph_search.node_table import packing_of
@@ -28,7 +27,7 @@ from solver.graph_search.node_table_kernels import EXPANDED, GENERATED, N_NODES,
 from solver.heuristics import Heuristics
 from solver.heuristics.heuristic import checked_solution
 from solver.progress import WARM_UP_LIMITS, Clock, LimitsLike, Report, as_limits
-from solver.solution import Solution, check_solvable, first_threshold, one_move_away, replay, solution_of
+from solver.solution import Solution, check_replay, check_solvable, first_threshold, one_move_away, solution_of
 
 # The algorithms of this package.
 GRAPH_SEARCHES = tuple(name for name, algorithm in ALGORITHMS.items() if algorithm.stores_nodes)
@@ -122,14 +121,7 @@ class GraphSolver:
     def __repr__(self) -> str:
         return f"GraphSolver({self._size}, {self._algorithm})"
 
-    def solve(
-        self,
-        board: BoardLike,
-        *,
-        limits: LimitsLike = None,
-        report: Report | None = None,
-        pool: WorkerPool | None = None,  # noqa: ARG002 (one thread per board; the parameters are those of other solvers)
-    ) -> Solution:
+    def solve(self, board: BoardLike, *, limits: LimitsLike = None, report: Report | None = None) -> Solution:
         """Return the solution of `board` that the search finds.
 
         Parameters
@@ -141,8 +133,6 @@ class GraphSolver:
         report
             Function that is called several times a second with the current key or depth. An exception from it ends the
             search.
-        pool
-            Not used.
 
         Raises
         ------
@@ -167,7 +157,7 @@ class GraphSolver:
             error.solution = self._solution(board, search, None, clock)
             raise
         if tiles is not None:
-            replay(board, tiles, self._goal, self._size)
+            check_replay(board, tiles, self._goal, self._size)
         solution = self._solution(board, search, tiles, clock)
         if solution.length is not None and solution.length < solution.lower_bound:
             raise self._too_short(solution.length, solution.lower_bound)

@@ -106,9 +106,10 @@ def searches_of(kind: Kind, databases: dict[str, Database]) -> dict[str, Callabl
 
     def by_graph(search: str, *which: str, heuristics: tuple[str, ...] = ()) -> None:
         asked = [databases[at] for at in which]
-        searches[" ".join((search, *which, *heuristics))] = GraphSolver(
+        solver = GraphSolver(
             size, goal, algorithm=search, heuristics=heuristics, databases=asked, memory_limit_bytes=2_000_000_000
-        ).solve
+        )
+        searches[" ".join((search, *which, *heuristics))] = lambda board, **_: solver.solve(board)
 
     def by_heuristics(*names: str) -> None:
         searches[f"ida-star {' '.join(names)}"] = HeuristicSolver(size, goal, names).solve
