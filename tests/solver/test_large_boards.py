@@ -3,7 +3,7 @@
 import json
 import math
 import time
-from itertools import combinations
+from itertools import combinations_with_replacement
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +12,7 @@ from hypothesis import given, settings, strategies as st
 
 from pdb_core.board_size import BoardSize, parse_size
 from pdb_core.errors import BoardError, TableMismatchError, UnsolvableError
+from pdb_core.jit import JIT_DISABLED
 from pdb_core.puzzle import Tiles, blank_last, cell_distances, format_board
 from pdb_core.types import Int64s
 from pdb_query import open_database
@@ -24,6 +25,7 @@ from solver.beams.beam_search_kernels import (
     LEAST_SUMMED,
     NOISE,
     NOT_FOUND,
+    Aim,
     Beam,
     grow_beam,
     list_children,
@@ -31,7 +33,7 @@ from solver.beams.beam_search_kernels import (
     start_beam,
 )
 from solver.beams.fitted_values import MOVE_UNITS, changes_of, embedding, pair_values
-from solver.beams.pieces import geometry, in_pieces
+from solver.beams.pieces import Pieces, geometry, in_pieces
 from solver.beams.solutions import fitted_aim
 from tests.command_line import pdb, records, started_pdb
 from tests.naive import boards_and_tables as naive
@@ -172,15 +174,30 @@ def test_narrow_beams_find_short_solutions(side: int, lengths: str) -> None:
     assert found == list(map(int, lengths.split()))
 
 
+def begun_beam(side: int, seed: int, width: int, n_moves: int) -> tuple[Pieces, Aim, Beam]:
+    """Return a board, the aim at its goal by fitted values, and a beam that begins with the board."""
+    size = BoardSize(side, side)
+    pieces = in_pieces(board_of(size, seed), blank_last(size))
+    beam = new_beam(size.n_cells, width, n_moves)
+    start_beam(beam, pieces.cells, pieces.blank_cell)
+    return pieces, fitted_aim(embedding(size, range(side), range(side))), beam
+
+
+def estimates(boards: Int64s, side: int) -> Int64s:
+    """Return the estimates of boards of pieces, the last of which is the blank."""
+    values, places, tiles = pair_values(side), np.argsort(boards, axis=1), range(side**2 - 1)
+    total: Int64s = MOVE_UNITS * cell_distances(BoardSize(side, side))[tiles, places[:, tiles]].sum(axis=1)
+    for one, other in combinations_with_replacement(tiles, 2):
+        total += values[one, places[:, one], other, places[:, other]]
+    return total
+
+
 @pytest.mark.tiny
 @pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning")  # of the hashes, with the JIT off
 @pytest.mark.parametrize("side", [6, 7, 8])
 def test_scores_are_changes_of_the_estimate(side: int) -> None:
     """The values of pairs are added for many children at a time, or for one; both kinds occur."""
-    size, n = BoardSize(side, side), side * side
-    pieces = in_pieces(board_of(size, 3), blank_last(size))
-    aim, beam = fitted_aim(embedding(size, range(side), range(side))), new_beam(n, 100, 9)
-    start_beam(beam, pieces.cells, pieces.blank_cell)
+    pieces, aim, beam = begun_beam(side, 3, 100, 9)
     sizes = []
     for depth in range(1, 9):
         ends = list_children(beam, aim, (0, beam.state[0], 1))
@@ -188,47 +205,40 @@ def test_scores_are_changes_of_the_estimate(side: int) -> None:
         assert grow_beam(beam, aim, 100, depth) == NOT_FOUND
     assert min(sizes) == 0 < LEAST_SUMMED <= max(sizes)
     assert sum(0 < n_children < LEAST_SUMMED for n_children in sizes) > 0
-    values, tiles = pair_values(side), [piece for piece in range(n) if piece != pieces.blank]
-    alone = np.einsum("pcpc->pc", values) + MOVE_UNITS * cell_distances(size)
-
-    def estimate(cells: Int64s) -> int:
-        place = np.argsort(cells)
-        pairs = sum(int(values[p, place[p], q, place[q]]) for p, q in combinations(tiles, 2))
-        return int(alone[tiles, place[tiles]].sum()) + pairs
-
-    first = estimate(pieces.cells.astype(np.int64))
-    assert 90 <= beam.state[0] <= 100
-    for board, numbers in zip(beam.boards[0, : beam.state[0], :n], beam.numbers[0], strict=False):
-        assert numbers[-3] == estimate(board.astype(np.int64)) - first
+    n_boards = beam.state[0]
+    assert 90 <= n_boards <= 100
+    changes = estimates(beam.boards[0, :n_boards, : side**2], side) - estimates(pieces.cells[None], side)
+    assert beam.numbers[0, :n_boards, -3].tolist() == changes.tolist()
 
 
-def test_layer_of_several_blocks_has_the_best_children() -> None:
-    size, n, width = BoardSize(6, 6), 36, 5 * BLOCK // 4
-    pieces = in_pieces(board_of(size, 4), blank_last(size))
-    aim, beam, depth, before = fitted_aim(embedding(size, range(6), range(6))), new_beam(n, width, 40), 0, set()
-    start_beam(beam, pieces.cells, pieces.blank_cell)
-    while beam.state[0] <= BLOCK:
+@pytest.mark.tiny
+@pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning")
+def test_layer_of_several_blocks_has_the_best_children(monkeypatch: pytest.MonkeyPatch) -> None:
+    block = BLOCK
+    if JIT_DISABLED:  # small blocks, which compiled kernels would not notice
+        block = 256
+        monkeypatch.setattr("solver.beams.beam_search_kernels.BLOCK", block)
+        monkeypatch.setattr("solver.beams.beam_search_kernels.SAMPLE", 128)
+    n, width, depth, before = 36, 5 * block // 4, 0, set()
+    pieces, aim, beam = begun_beam(6, 4, width, 40)
+    while beam.state[0] <= block:
         depth += 1
         assert grow_beam(beam, aim, width, depth) == NOT_FOUND
         before.update(beam.words[depth & 1, : beam.state[0], -1].tolist())
     n_boards, now = int(beam.state[0]), depth & 1
     cells, blanks = beam.boards[now, :n_boards, :n].astype(np.int64), beam.halves[now, :n_boards, -7].astype(np.int64)
-    scores, keys = beam.numbers[now, :n_boards, -3].astype(np.int64), beam.words[now, :n_boards, -1].copy()
-    values, tiles = pair_values(6).astype(np.int64), [piece for piece in range(n) if piece != pieces.blank]
-    distances, hashes = MOVE_UNITS * cell_distances(size), np.array([mixed(k) for k in range(n * n)], dtype=np.uint64)
+    keys = beam.words[now, :n_boards, -1].copy()
+    hashes = np.array([mixed(k) for k in range(n * n)], dtype=np.uint64)
     rank_of: dict[int, int] = {}
     for move in range(4):
-        near = geometry(size).neighbours[blanks, move]
+        near = aim.geometry.neighbours[blanks, move]
         rows = np.flatnonzero(near >= 0)
-        here, near = blanks[rows], near[rows]
-        piece, places = cells[rows, near], np.argsort(cells[rows], axis=1)
-        change = distances[piece, here] - distances[piece, near] + values[piece, here, piece, here]
-        change -= values[piece, near, piece, near]
-        for other in tiles:
-            pairs = values[piece, here, other, places[:, other]] - values[piece, near, other, places[:, other]]
-            change += np.where(other == piece, 0, pairs)
+        here, near, children, at = blanks[rows], near[rows], cells[rows], np.arange(len(rows))
+        piece = children[at, near]
+        children[at, here], children[at, near] = piece, pieces.blank
         child_keys = keys[rows] ^ hashes[piece * n + near] ^ hashes[piece * n + here]
-        ranks = scores[rows] + change + (child_keys >> np.uint64(40)).astype(np.int64) % NOISE
+        scores = estimates(children, 6) - estimates(pieces.cells[None], 6)
+        ranks = scores + (child_keys >> np.uint64(40)).astype(np.int64) % NOISE
         rank_of.update(zip(child_keys.tolist(), ranks.tolist(), strict=True))
     assert grow_beam(beam, aim, width, depth + 1) == NOT_FOUND
     kept = set(beam.words[1 - now, : beam.state[0], -1].tolist())
