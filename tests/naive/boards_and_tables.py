@@ -129,13 +129,7 @@ def naive_placements(n_cells: int, n_tiles: int) -> list[Placement]:
 @lru_cache(maxsize=10_000)
 def naive_region(blank: int, cells: Placement, size: BoardSize) -> frozenset[int]:
     """Return the cells that the blank reaches without moving a tile of the pattern."""
-    region, to_do = {blank}, [blank]
-    while to_do:
-        for near in naive_neighbours(to_do.pop(), size):
-            if near not in region and near not in cells:
-                region.add(near)
-                to_do.append(near)
-    return frozenset(region)
+    return frozenset(breadth_first(blank, lambda cell: [at for at in naive_neighbours(cell, size) if at not in cells]))
 
 
 def naive_pattern_moves(state: PatternState, size: BoardSize) -> list[PatternState]:

@@ -14,8 +14,8 @@ from pdb_core.board_size import BoardSize, parse_size
 from pdb_core.errors import InputError
 from pdb_core.puzzle import Tiles, blank_first, blank_last, parse_goal, random_boards, snail
 from pdb_core.types import Bytes, Int64s
-from solver.heuristics import HEURISTICS, heuristic_tables, parse_heuristic
-from solver.heuristics.evaluate_kernels import evaluate, evaluate_many
+from solver.heuristics import HEURISTICS, heuristic, heuristic_tables, parse_heuristic
+from solver.heuristics.evaluate_kernels import evaluate
 from solver.heuristics.mutual_cost import MAX_CELLS_OF_TRIPLES
 from solver.heuristics.mutual_cost_kernels import SCRATCH_WORDS, WORD_BITS
 from solver.heuristics.walking_distance import walking_table
@@ -45,9 +45,7 @@ tables_of = cache(heuristic_tables)
 
 
 def values_of(name: str, size: BoardSize, goal: Tiles, boards: Bytes) -> Int64s:
-    values = np.zeros((len(boards), 1), dtype=np.uint16)
-    evaluate_many(tables_of((name,), size, goal), boards, values)
-    return values[:, 0].astype(np.int64)
+    return heuristic.values_of(tables_of((name,), size, goal), boards)[:, 0]
 
 
 # Values

@@ -8,6 +8,7 @@ import pytest
 
 from pdb_core.board_size import BoardSize, parse_size
 from pdb_study.space import explore_space
+from solver.board_arrays import neighbours_by_move
 from solver.moves import tiles_moved
 from solver.pruning.fsm import (
     LARGE_BOARD_LENGTH,
@@ -116,14 +117,11 @@ def layer_lengths(fsm: PruningFsm, size: BoardSize, blank: int) -> Iterator[int]
     packed = sum(tile << 4 * cell for cell, tile in enumerate(goal_with_blank(blank, size)))
     boards, blanks, states = (np.array([at]) for at in (packed, blank, START))
     before = boards[:0]
-    steps = np.array([-size.width, -1, 1, size.width])
     while len(boards) > 0:
         yield len(boards)
-        rows, columns = np.divmod(blanks, size.width)
-        inside = np.stack([rows > 0, columns > 0, columns < size.width - 1, rows < size.height - 1], axis=1)
-        next_states = fsm.successors[states]
-        parents, moves = np.nonzero(inside & (next_states != PRUNED))
-        from_cells, to_cells = blanks[parents], blanks[parents] + steps[moves]
+        cells, next_states = neighbours_by_move(size)[blanks], fsm.successors[states]
+        parents, moves = np.nonzero((cells >= 0) & (next_states != PRUNED))
+        from_cells, to_cells = blanks[parents], cells[parents, moves]
         tiles = boards[parents] >> 4 * to_cells & 15
         near = boards[parents] + (tiles << 4 * from_cells) - (tiles << 4 * to_cells)
         new, first = np.unique(near, return_index=True)

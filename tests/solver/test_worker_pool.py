@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Generator, Iterator
 from threading import Event
 
 import pytest
@@ -12,8 +12,7 @@ from pdb_query import read_instances
 from solver import Iteration, WorkerPool
 from solver.answers.read_ahead import in_chunks
 from solver.engine.worker_pool import in_parallel, stream_in_parallel
-
-Report = Callable[[Iteration], None]
+from solver.progress import Report
 
 
 @pytest.mark.tiny
