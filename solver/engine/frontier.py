@@ -112,7 +112,7 @@ class Frontier:
         numbers = list(self._left)
         self._left.clear()
         self._begun |= {number: _Begun() for number in numbers}
-        return numbers, [moves_by(items.links, link) for link in items.nodes[numbers, mem.LINK].tolist()]
+        return numbers, moves_by(items.links, items.nodes[numbers, mem.LINK])
 
     def split(self, stack: Stack, other: Stack) -> None:
         """Move every second node of a stack to another one, which is empty and has the room."""
@@ -156,5 +156,5 @@ class Frontier:
         moves = sorted(self._paused, key=len)
         if self._division is not None:
             items, _ = self._division
-            moves += [moves_by(items.links, link) for link in items.nodes[list(self._left), mem.LINK].tolist()]
+            moves += moves_by(items.links, items.nodes[list(self._left), mem.LINK])
         return tuple(bytes(tiles_moved(self.board, each, self._size)[0]) for each in moves)

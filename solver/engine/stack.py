@@ -166,7 +166,7 @@ class Stack:
 
     def tiles_to_goal(self, board: Tiles) -> tuple[int, ...]:
         """Return the tiles moved from the root, `board`, to the goal that was found last. Raises `Engine.wrong_end`."""
-        moves = moves_by(self.links, int(self.counters[mem.FOUND_LINK]))
+        (moves,) = moves_by(self.links, self.counters[[mem.FOUND_LINK]])
         tiles, end = tiles_moved(board, moves, self.engine.size)
         if end != self.engine.goal:
             raise self.engine.wrong_end()
@@ -174,16 +174,19 @@ class Stack:
 
     def moves_to_nodes(self) -> list[list[int]]:
         """Return the blank's moves to each node that is still to be expanded."""
-        return [moves_by(self.links, link) for link in self.columns[mem.LINK, : self.n_nodes].tolist()]
+        return moves_by(self.links, self.columns[mem.LINK, : self.n_nodes])
 
 
-def moves_by(links: UInt32s, link: int) -> list[int]:
-    """Return the blank's moves that lead from a root to the node with this link."""
-    moves = []
-    while link >> 2:
-        moves.append(link & 3)
-        link = int(links[link >> 2])
-    return moves[::-1]
+def moves_by(links: UInt32s, of_nodes: UInt32s | Int64s) -> list[list[int]]:
+    """Return the blank's moves that lead from a root to each of some nodes, by their LINK."""
+    found = []
+    for link in of_nodes.tolist():
+        moves = []
+        while link >> 2:
+            moves.append(link & 3)
+            link = int(links[link >> 2])
+        found.append(moves[::-1])
+    return found
 
 
 class StackPool:

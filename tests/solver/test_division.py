@@ -30,8 +30,8 @@ def divided(
         stack.begin(engine.roots([board]), 0, threshold)
         items, (generated, _) = division.divide(stack, plan, max_nodes)
         assert stack.n_nodes == 0
-        links = items.nodes[:, mem.LINK].tolist()
-        return ["".join("ULRD"[move] for move in moves_by(items.links, link)) for link in links], generated
+        paths = moves_by(items.links, items.nodes[:, mem.LINK])
+        return ["".join("ULRD"[move] for move in path) for path in paths], generated
 
 
 @pytest.mark.tiny
