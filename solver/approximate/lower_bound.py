@@ -9,7 +9,6 @@ from pdb_core.board_size import MAX_TABLE_SIDE, BoardSize
 from pdb_core.puzzle import Board
 from pdb_query import Database
 from solver.beams.pieces import Pieces, geometry
-from solver.beams.pieces_kernels import Geometry
 from solver.heuristics import heuristic_tables
 from solver.heuristics.heuristic import values_of
 
@@ -32,24 +31,24 @@ def lower_bound(board: Board, goal: Board, size: BoardSize, databases: Sequence[
     return max(bounds)
 
 
-def manhattan_distance(pieces: Pieces, arrays: Geometry) -> int:
+def manhattan_distance(pieces: Pieces, size: BoardSize) -> int:
     """Return the sum of the distances of all tiles from their goal cells."""
-    rows, columns, cells = arrays.rows, arrays.columns, pieces.cells
+    rows, columns, _ = geometry(size)
+    cells = pieces.cells
     away = np.abs(rows[cells] - rows) + np.abs(columns[cells] - columns)
     return int(away.sum() - away[pieces.blank_cell])
 
 
 def linear_conflict_bound(pieces: Pieces, size: BoardSize) -> int:
     """Return the Manhattan distance plus two moves for each tile that must leave its goal line."""
-    arrays = geometry(size)
-    lines = list(zip(arrays.rows.tolist(), arrays.columns.tolist(), strict=True))
-    bound = manhattan_distance(pieces, arrays)
-    cells = np.arange(size.n_cells).reshape(size.height, size.width)
-    for axis, board_lines in ((0, cells), (1, cells.T)):
-        for number, line in enumerate(board_lines.tolist()):
-            at_home = [piece for piece in pieces.cells[line].tolist() if lines[piece][axis] == number]
-            positions = [lines[piece][1 - axis] for piece in at_home if piece != pieces.blank]
-            bound += 2 * (len(positions) - longest_increasing(positions))
+    rows, columns, _ = geometry(size)
+    bound = manhattan_distance(pieces, size)
+    board = pieces.cells.reshape(size.height, size.width)
+    for lines, line_of in ((board, rows), (board.T, columns)):
+        for number, line in enumerate(lines):
+            # The numbers of pieces rise along their goal line.
+            at_home = line[(line_of[line] == number) & (line != pieces.blank)].tolist()
+            bound += 2 * (len(at_home) - longest_increasing(at_home))
     return bound
 
 

@@ -201,8 +201,7 @@ def solve_by_lines(
 
 def _best(pieces: Pieces, size: BoardSize, paths: list[list[int]]) -> list[int]:
     """Return the path with the fewest moves, including an estimate of those that are left after it."""
-    arrays = geometry(size)
-    return min(paths, key=lambda path: len(path) + _MOVES_A_CELL * manhattan_distance(pieces.after(path), arrays))
+    return min(paths, key=lambda path: len(path) + _MOVES_A_CELL * manhattan_distance(pieces.after(path), size))
 
 
 def _place(pieces: Pieces, size: BoardSize, parts: list[Part], locked: Bytes, width: int, end: float) -> list[int]:

@@ -33,7 +33,7 @@ from solver.beams.beam_search_kernels import (
     start_beam,
 )
 from solver.beams.fitted_values import MOVE_UNITS, changes_of, embedding, pair_values
-from solver.beams.pieces import Pieces, geometry, in_pieces
+from solver.beams.pieces import Pieces, in_pieces
 from solver.beams.solutions import fitted_aim
 from tests.command_line import pdb, records, started_pdb
 from tests.naive import boards_and_tables as naive
@@ -85,7 +85,7 @@ def test_bounds_of_any_size_equal_naive_ones(size: BoardSize) -> None:
         board = tuple(np.random.default_rng(seed).permutation(np.array(goal).reshape(size.height, -1)).reshape(-1))
         for cells in (solvable_boards(size, 1, seed, goal)[0], tuple(map(int, board))):
             pieces = in_pieces(cells, goal)
-            assert manhattan_distance(pieces, geometry(size)) == naive.naive_manhattan(cells, goal, size)
+            assert manhattan_distance(pieces, size) == naive.naive_manhattan(cells, goal, size)
             assert linear_conflict_bound(pieces, size) == naive_linear_conflict(cells, goal, size)
 
 
