@@ -33,10 +33,10 @@ def blank_moved(boards: Bytes, cells: Int64s) -> Bytes:
 
 
 def manhattan_distances(size: BoardSize, goal: Tiles) -> Bytes:
-    """Return the Manhattan distance of tile t on cell c at t * n_cells + c, uint8[n_cells ** 2]; 0 for the blank."""
+    """Return the Manhattan distance of each tile on each cell, uint8[n_cells, n_cells]; 0 for the blank."""
     distances = cell_distances(size)[np.argsort(goal)].astype(np.uint8)
     distances[BLANK] = 0
-    return distances.reshape(-1)
+    return distances
 
 
 def mapped_moves(mapping: BoardMapping, size: BoardSize) -> Int64s:

@@ -106,6 +106,6 @@ def solve_rest(pieces: Pieces, plan: Plan) -> list[int]:
     # The blank is tile 0.
     tiles = {piece: tile for tile, piece in enumerate(sorted(cells, key=lambda cell: cell != pieces.blank))}
     board, goal = (tuple(tiles[piece] for piece in pieces_) for pieces_ in (pieces.cells[cells].tolist(), cells))
-    distances = manhattan_distances(rest, goal).reshape(rest.n_cells, -1).tolist()
+    distances = manhattan_distances(rest, goal).tolist()
     solution = a_star(board, lambda at: sum(distances[tile][cell] for cell, tile in enumerate(at)), goal, rest)
     return [cells[board.index(BLANK)] for board in solution.boards()[1:]]

@@ -89,7 +89,7 @@ def heuristic_tables(
         goal_cells=np.argsort(goal),
         width=size.width,
         height=size.height,
-        manhattan=manhattan_distances(size, goal),
+        manhattan=manhattan_distances(size, goal).reshape(-1),
         linear_conflict=linear_conflict_tables(size, goal),
         last_move=last_move_tables(size, goal),
         corner_pairs=corner_pairs(size, goal),

@@ -54,7 +54,7 @@ def group_excesses(size: BoardSize, goal: Tiles, n_tiles: int) -> Bytes:
     regions = _regions(size, n_tiles)
     seen, queue = np.empty_like(regions), np.empty(len(regions), dtype=np.int64)
     distances = np.empty(n_cells**n_tiles, dtype=np.uint8)
-    single = manhattan_distances(size, goal).reshape(n_cells, n_cells).astype(np.int16)
+    single = manhattan_distances(size, goal).astype(np.int16)
     pairs: dict[tuple[int, ...], Bytes] = {}
     if n_tiles == 3:
         pair_rows = group_excesses(size, goal, 2).reshape(-1, n_cells, n_cells)

@@ -26,7 +26,7 @@ needs_jit = pytest.mark.skipif(JIT_DISABLED, reason="functions are not compiled"
 
 
 def manhattan_of(size: BoardSize, goal: Tiles) -> Callable[[Any], int]:
-    distances = manhattan_distances(size, goal).astype(np.int64).reshape(size.n_cells, size.n_cells)
+    distances = manhattan_distances(size, goal).astype(np.int64)
 
     @numba.njit
     def manhattan(cells: Any) -> int:
