@@ -36,6 +36,19 @@ def card_searches_all(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(launches_module, "_SHARES", ((1, 8), (float("inf"), 20)))
 
 
+@pytest.fixture
+def short_launches(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Boards are searched alone, first on the processor, in slices and launches that a limit ends soon."""
+    for name, value in (("_LEAST_BOARDS", 2), ("_PACE", 1), ("_LOOK_S", 0.0)):
+        monkeypatch.setattr(search_module, name, value)
+    monkeypatch.setattr("solver.engine.stack._SLICE_NODES", 200)
+
+
+@pytest.fixture
+def database() -> Database:
+    return database_for("1,2,5/3,4,6/7,8", "3x3", encoding="bits")
+
+
 def databases(names: str, size: str, goal: str = "blank-last") -> list[Database]:
     named = {"pairs": PAIRS_OF_24, "triples": TRIPLES_OF_24, "three": THREE_PARTITIONS}
     return [database_for(named.get(name, name), size, goal, "bits", "additive") for name in names.split()]
@@ -76,9 +89,10 @@ def test_boards_together_have_the_counts_of_the_processor(
         assert len(found.result(row).moves or ()) == expected.lengths[row]
 
 
-def test_boards_that_are_their_own_image_have_the_counts_of_the_processor(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_boards_that_are_their_own_image_have_the_counts_of_the_processor(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Together, and alone: only some of their first moves are searched."""
-    (database,) = databases("1,2,5/3,4,6/7,8", "3x3")
     processor, card = Solver(database), Solver(database, device="cuda")
     boards = [(1, 2, 3, 4, 0, 8, 7, 6, 5), (0, 4, 3, 2, 1, 8, 7, 6, 5), (1, 8, 2, 6, 0, 3, 4, 7, 5)]
     for least in (1, 2):
@@ -89,16 +103,13 @@ def test_boards_that_are_their_own_image_have_the_counts_of_the_processor(monkey
             assert node_counts(found.thresholds[:-1]) == node_counts(expected.thresholds[:-1])
 
 
+@pytest.mark.usefixtures("short_launches")
 @pytest.mark.parametrize(("names", "size", "n_moves"), rows("555 | 4x4 | 30\n1,2,5/3,4,6/7,8 | 3x3 | 60"))
 def test_hard_board_continues_on_the_card_from_a_checkpoint(
     names: str, size: str, n_moves: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A threshold that is begun on the processor, divided or not, has the same nodes, however often it is paused."""
     divide_early(monkeypatch, 50, 5_000, 0.3)
-    monkeypatch.setattr(search_module, "_LEAST_BOARDS", 2)
-    monkeypatch.setattr("solver.engine.stack._SLICE_NODES", 200)
-    monkeypatch.setattr(search_module, "_PACE", 1)
-    monkeypatch.setattr(search_module, "_LOOK_S", 0.0)
     opened = databases(names, size)
     board = walked(opened[0].goal, parse_size(size), int(n_moves), np.random.default_rng(2))
     processor, card = Solver(*opened), Solver(*opened, device="cuda")
@@ -114,13 +125,11 @@ def test_hard_board_continues_on_the_card_from_a_checkpoint(
         assert node_counts(found.thresholds[:-1]) == node_counts(expected.thresholds[:-1])
 
 
+@pytest.mark.usefixtures("short_launches")
 def test_search_that_has_found_a_solution_continues_as_one_that_has_not(monkeypatch: pytest.MonkeyPatch) -> None:
     """Its checkpoint notes only subtrees that were searched."""
     divide_early(monkeypatch, 1, 5_000, 0.1)
-    for name, value in (("_LEAST_BOARDS", 2), ("_PACE", 1), ("_LOOK_S", 0.0)):
-        monkeypatch.setattr(search_module, name, value)
     monkeypatch.setattr(launches_module, "_LAUNCH_S", 1e9)
-    monkeypatch.setattr("solver.engine.stack._SLICE_NODES", 200)
     (database,) = databases("1,2,3/4,5,6/7,8", "3x3")
     processor, card = Solver(database), Solver(database, device="cuda")
     board, checkpoint = walked(database.goal, database.size, 60, np.random.default_rng(3)), Checkpoint()
@@ -128,8 +137,7 @@ def test_search_that_has_found_a_solution_continues_as_one_that_has_not(monkeypa
     assert [solution.length for solution in found] == [processor.solve(board).length] * 3
 
 
-def test_labels_are_those_of_the_processor() -> None:
-    (database,) = databases("1,2,5/3,4,6/7,8", "3x3")
+def test_labels_are_those_of_the_processor(database: Database) -> None:
     boards = near_boards(database, 3, 12)
     boards[2, [0, 1]] = boards[2, [1, 0]]  # cannot be solved
     expected, found = Solver(database).label(boards), Solver(database, device="cuda").label(boards)
@@ -137,9 +145,8 @@ def test_labels_are_those_of_the_processor() -> None:
         np.testing.assert_array_equal(getattr(found, name), getattr(expected, name))
 
 
-def test_board_that_is_too_hard_for_many_is_searched_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_board_that_is_too_hard_for_many_is_searched_alone(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(search_module, "_MOST_NODES", 100)
-    (database,) = databases("1,2,5/3,4,6/7,8", "3x3")
     boards = [near_boards(database, 2, 4)[1], *random_boards("3x3", n_boards=1, seed=5)]
     expected, found = (Solver(database, device=device).solve_many(boards, moves=True) for device in ("cpu", "cuda"))
     np.testing.assert_array_equal(found.lengths, expected.lengths)
@@ -163,19 +170,17 @@ def test_distances_of_units_are_those_of_the_processor() -> None:
         np.testing.assert_array_equal(CardTables(engine).distances(boards), expected)
 
 
-def test_damaged_table_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_damaged_table_is_reported(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     """Walks that end nowhere, and a search that ends elsewhere than at the goal."""
     monkeypatch.setattr(launches_module, "_SHARES", ((float("inf"), 1 << 20),))
-    with database_for("1,2,5/3,4,6/7,8", "3x3", encoding="bits") as sound:
-        boards = near_boards(sound, 12, 12)
-        roots = CardIdaStar(engine_for([sound]).engine).roots(boards)
-        content = np.zeros_like(sound.lookup_tables.memory)
-        with with_table_bytes(sound, content) as database:
-            damaged = CardIdaStar(engine_for([database]).engine)
-            with pytest.raises(TableFileDamagedError):
-                damaged.roots(boards[-1:])
-            with pytest.raises(TableFileDamagedError):
-                list(damaged.search_many(roots.within(np.array([11]), roots.thresholds[[11]])))
+    boards = near_boards(database, 12, 12)
+    roots = CardIdaStar(engine_for([database]).engine).roots(boards)
+    with with_table_bytes(database, np.zeros_like(database.lookup_tables.memory)) as damaged:
+        card = CardIdaStar(engine_for([damaged]).engine)
+        with pytest.raises(TableFileDamagedError):
+            card.roots(boards[-1:])
+        with pytest.raises(TableFileDamagedError):
+            list(card.search_many(roots.within(np.array([11]), roots.thresholds[[11]])))
 
 
 def test_tables_that_a_card_cannot_search_are_refused() -> None:
@@ -183,8 +188,7 @@ def test_tables_that_a_card_cannot_search_are_refused() -> None:
         Solver(database_for("555", "4x4", encoding="bytes"), device="cuda")
 
 
-def test_command_solves_and_labels_on_the_card(tmp_path: Path) -> None:
-    (database,) = databases("1,2,5/3,4,6/7,8", "3x3")
+def test_command_solves_and_labels_on_the_card(database: Database, tmp_path: Path) -> None:
     board = "1 2 3/4 0 6/7 5 8"
     (answer,) = records("solve", "--db", str(database.path), "--device", "cuda", board)
     assert (answer["length"], answer["moves"], answer["optimal"]) == (2, [5, 8], True)
