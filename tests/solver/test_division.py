@@ -58,22 +58,20 @@ def test_division_is_the_naive_one(kind: str, max_duplicate: int, partition: str
                 assert found == naive_division(board, size, h, duplicates, threshold - 2 * least_slack, threshold)
 
 
-def test_full_division_has_every_node_once(engine: Engine) -> None:
-    """Without room to expand all, the nodes that are left follow the expanded ones."""
+def test_division_that_ends_early_has_every_node_once(engine: Engine) -> None:
+    """Without room to expand all, or at the limit of nodes, the nodes that are left follow the expanded ones."""
     for board in solvable_boards(S3, 5, 22):
         threshold = int(engine.roots([board]).thresholds[0]) + 6
         paths, _ = divided(engine, board, threshold, Plan(100, 1, 8.0))
-        assert 20 < len(paths) == len(set(paths)) <= 100
-        assert not any(one != other and one.startswith(other) for one in paths for other in paths)
-
-
-def test_division_ends_at_the_limit_of_nodes(engine: Engine) -> None:
-    for board in solvable_boards(S3, 5, 22):
-        threshold = int(engine.roots([board]).thresholds[0]) + 6
+        assert 20 < len(paths) <= 100
         _, whole = divided(engine, board, threshold, Plan(10_000, 1, 8.0))
+        found = [paths]
         for max_nodes in (1, 50, whole - 1):
             paths, generated = divided(engine, board, threshold, Plan(10_000, 1, 8.0), max_nodes)
             assert max_nodes <= generated < max_nodes + 4
+            found.append(paths)
+        for paths in found:
+            assert len(paths) == len(set(paths))
             assert not any(one != other and one.startswith(other) for one in paths for other in paths)
 
 

@@ -111,7 +111,7 @@ def test_textbook_takes_heuristics_with_fractions_and_names_a_value_that_is_no_n
 @pytest.mark.parametrize("search", [a_star, ida_star])
 def test_textbook_calls_no_solution_optimal_if_h_exceeds_the_moves_left(search: Any) -> None:
     goal = blank_last(S3)
-    found = search("8 6 7/2 5 4/3 0 1", lambda at: 2 * naive_manhattan(at, goal, S3))
+    found = search(HARDEST_8, lambda at: 2 * naive_manhattan(at, goal, S3))
     assert (found.optimal, found.suboptimality_bound, found.lower_bound) == (False, None, 0)
     assert found.length >= 31
 

@@ -22,15 +22,14 @@ from tests.solving import CENTRE, S3, S4, duplicates_up_to, golden_rows, node_co
 
 # Tables of triples take seconds; the engine evaluates them as it does pairs.
 NAMES = [name for name in HEURISTICS if name != "triples"]
-# Manhattan distance prunes along with all others, see `heuristic_engine`.
-WITHOUT_MANHATTAN = {"misplaced"}
 cached_tables = cache(heuristic_tables)
 
 
 def naive_h(board: Tiles, goal: Tiles, size: BoardSize, names: Sequence[str]) -> int:
     """Return the largest of the heuristics, by the kernel, which has its own twins, and Manhattan distance."""
     largest = int(evaluate(cached_tables(tuple(names), size, goal), np.array(board, dtype=np.uint8)))
-    return largest if WITHOUT_MANHATTAN.issuperset(names) else max(largest, naive_manhattan(board, goal, size))
+    # Manhattan distance prunes along with all others, see `heuristic_engine`.
+    return largest if names == ["misplaced"] else max(largest, naive_manhattan(board, goal, size))
 
 
 @pytest.mark.parametrize(

@@ -19,9 +19,8 @@ from solver import GraphSolver, HeuristicSolver, Limits, a_star, h, ida_star
 from solver.board_arrays import manhattan_distances
 from solver.heuristics import heuristic_tables
 from solver.heuristics.heuristic import own_share
-from tests.solving import S3, S4, node_counts, walked
+from tests.solving import HARDEST_8, S3, S4, node_counts, walked
 
-HARDEST = "8 6 7/2 5 4/3 0 1"
 needs_jit = pytest.mark.skipif(JIT_DISABLED, reason="functions are not compiled")
 
 
@@ -60,7 +59,7 @@ def test_slow_function_has_short_slices() -> None:
 
     for solver in (HeuristicSolver(3, heuristics=slow), GraphSolver(3, heuristics=slow)):
         n_reports[0] = 0
-        solution = solver.solve(HARDEST, limits=Limits(max_nodes=300), report=count)
+        solution = solver.solve(HARDEST_8, limits=Limits(max_nodes=300), report=count)
         assert n_reports[0] > 2
         assert solution.generated < 330
 
@@ -118,14 +117,14 @@ def test_second_function_compiles_only_itself() -> None:
 def test_textbook_searches_and_studies_take_the_function() -> None:
     python: Callable[[Any], int] = MANHATTAN.py_func  # type: ignore[attr-defined]
     for search in (a_star, ida_star):
-        mine, theirs = search(HARDEST, MANHATTAN), search(HARDEST, python)
+        mine, theirs = search(HARDEST_8, MANHATTAN), search(HARDEST_8, python)
         assert (mine.moves, mine.generated) == (theirs.moves, theirs.generated)
     study = study_heuristics(S3, [MANHATTAN, "max(misplaced,manhattan)"])
     assert study.names == ("manhattan", "max(misplaced,manhattan)")
     assert study.overall[0] == study.overall[1]
     solver = HeuristicSolver(S3, heuristics=[MANHATTAN, "linear-conflict"])
     assert repr(solver) == "HeuristicSolver(3x3, manhattan, linear-conflict)"
-    assert compare({"own": solver}, [HARDEST]).rows[0].mean_length == 31
+    assert compare({"own": solver}, [HARDEST_8]).rows[0].mean_length == 31
 
 
 @needs_jit
@@ -142,8 +141,8 @@ def test_values_are_whole_numbers_from_0() -> None:
             return 0.0
         return -7.5 if cells[0] == 1 else np.nan if cells[0] == 2 else np.inf
 
-    assert h(HARDEST, fraction) == 11
-    assert HeuristicSolver(S3, heuristics=fraction).solve(HARDEST).length == 31
+    assert h(HARDEST_8, fraction) == 11
+    assert HeuristicSolver(S3, heuristics=fraction).solve(HARDEST_8).length == 31
     boards = [[first, *(tile for tile in (4, 0, 1, 2, 3, 5, 6, 7, 8) if tile != first)] for first in range(4)]
     assert h(boards, odd).tolist() == [0, 0, 0, 511]
 
@@ -154,7 +153,7 @@ def test_function_that_overestimates_is_no_proof() -> None:
     def twice(cells: Any) -> int:
         return 2 * MANHATTAN(cells)
 
-    for solution in (GraphSolver(S3, heuristics=twice).solve(HARDEST), a_star(HARDEST, twice)):
+    for solution in (GraphSolver(S3, heuristics=twice).solve(HARDEST_8), a_star(HARDEST_8, twice)):
         assert not solution.optimal
         assert solution.lower_bound == 0
     with pytest.raises(InputError, match="exceeds the moves left on some board; give a lower bound, or"):
@@ -182,7 +181,7 @@ def changes(cells: Any) -> int:
 )  # fmt: skip
 def test_unsuitable_function_is_refused(make: Callable[[], Any], message: str) -> None:
     function = make()
-    for search in (lambda f: HeuristicSolver(S3, heuristics=f), lambda f: ida_star(HARDEST, f)):
+    for search in (lambda f: HeuristicSolver(S3, heuristics=f), lambda f: ida_star(HARDEST_8, f)):
         with pytest.raises(InputError, match=message) as caught:
             search(function)
         assert "\n" not in str(caught.value)

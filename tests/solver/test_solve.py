@@ -79,27 +79,6 @@ def test_nodes_are_those_of_the_textbook_with_the_largest_sum(tables: str) -> No
 # Instance sets
 
 
-def solve_set(name: str, partition: str, encoding: Encoding, identities: set[str]) -> dict[str, tuple[int, int]]:
-    """Generated nodes of each board: of the complete thresholds, and of all. One thread per board: with several the
-    last threshold varies.
-    """
-
-    def solve(instance: Instance, _report: object, _pool: object) -> tuple[str, tuple[int, int]]:
-        solution = solver.solve(instance.board, parse_goal(instance.goal or "blank-last", S4))
-        assert solution.length == instance.optimal_length, instance
-        complete = sum(at.generated for at in solution.thresholds if at.threshold < solution.length)
-        return instance.id, (complete, solution.generated)
-
-    solver = solver_for(partition, "4x4", encoding)
-    boards = [at for at in read_instances(name, None) if at.size == S4 and at.id in identities]
-    return dict(in_parallel(boards, solve, n_threads=2))
-
-
-def golden_counts(name: str, partition: str, encoding: Encoding) -> dict[str, tuple[int, int]]:
-    rows = golden_rows("nodes.csv", set=name, partition=partition, encoding=encoding)
-    return {row["id"]: (int(row["complete"]), int(row["generated"])) for row in rows}
-
-
 # Set of boards | partition | encoding | the most nodes of a board that is solved.
 SETS = """
 korf100 | 78 | bits | inf |
@@ -119,10 +98,23 @@ hardest80 | 663 | bits | inf | slow
 def test_sets_are_solved_in_their_published_lengths(
     name: str, partition: str, encoding: Encoding, most_nodes: str
 ) -> None:
-    """Exact to the node: any change of the search shows here."""
-    counts = golden_counts(name, partition, encoding)
+    """Exact to the node, of the complete thresholds and of all: any change of the search shows here.
+
+    One thread per board: with several the last threshold varies.
+    """
+    rows = golden_rows("nodes.csv", set=name, partition=partition, encoding=encoding)
+    counts = {row["id"]: (int(row["complete"]), int(row["generated"])) for row in rows}
     expected = {at: nodes for at, nodes in counts.items() if nodes[1] < float(most_nodes)}
-    assert solve_set(name, partition, encoding, set(expected)) == expected != {}
+    solver = solver_for(partition, "4x4", encoding)
+
+    def solve(instance: Instance, _report: object, _pool: object) -> tuple[str, tuple[int, int]]:
+        solution = solver.solve(instance.board, parse_goal(instance.goal or "blank-last", S4))
+        assert solution.length == instance.optimal_length, instance
+        complete = sum(at.generated for at in solution.thresholds if at.threshold < solution.length)
+        return instance.id, (complete, solution.generated)
+
+    boards = [at for at in read_instances(name, None) if at.size == S4 and at.id in expected]
+    assert dict(in_parallel(boards, solve, n_threads=2)) == expected != {}
 
 
 # Replays
