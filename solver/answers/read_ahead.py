@@ -47,7 +47,7 @@ def in_chunks(
 
 
 @contextmanager
-def _read_ahead(items: Iterable[Any], n_ahead: int = _MOST_AHEAD) -> "Iterator[Queue[Any]]":
+def _read_ahead(items: Iterable[Any], n_ahead: int) -> "Iterator[Queue[Any]]":
     """Read items in a thread. The last item of the queue is an `_End`."""
     ready: Queue[Any] = Queue(n_ahead)
     is_over = Event()

@@ -101,8 +101,8 @@ class Engine(ABC):
             return np.full(len(boards), START, dtype=np.int64)
         return np.where(kept_moves(boards, self.goal, self.size) == EVERY_MOVE, START, self.fsm.own_image)
 
-    def state_words(self, boards: Bytes, states: npt.ArrayLike | None = None) -> Int64s:
-        """Return the column STATE of boards; `states` of the operator pruning FSM are those of roots by default."""
+    def state_words(self, boards: Bytes, states: npt.ArrayLike | None) -> Int64s:
+        """Return the column STATE of boards; None are the `states` of the operator pruning FSM at roots."""
         after = self.start_states(boards) if states is None else np.asarray(states, dtype=np.int64)
         allowed = self.fsm.allowed_moves[after].astype(np.int64)
         if self.fsm.own_image != START:

@@ -17,7 +17,7 @@ from solver.engine import layout as mem
 from solver.engine.frontier import Frontier
 from solver.engine.stack import Stack, StackPool
 from solver.engine.worker_pool import WorkerPool
-from solver.progress import NO_LIMIT, Clock
+from solver.progress import Clock
 
 # Seconds between two looks at the limits by a thread without nodes.
 _WAIT_S = 0.05
@@ -45,9 +45,7 @@ ONE_SOLUTION = Wanted()
 class ThresholdSearch:
     """Search of a frontier. The owner calls `search`, workers call `help`, each in its own thread."""
 
-    def __init__(
-        self, stacks: StackPool, frontier: Frontier, max_nodes: int = NO_LIMIT, wanted: Wanted = ONE_SOLUTION
-    ) -> None:
+    def __init__(self, stacks: StackPool, frontier: Frontier, max_nodes: int, wanted: Wanted = ONE_SOLUTION) -> None:
         """`max_nodes` of this threshold."""
         self._stacks, self._frontier, self._max_nodes, self._wanted = stacks, frontier, max_nodes, wanted
         # Not `with Condition()`: an interrupt that comes while a thread waits for it would leave it locked.

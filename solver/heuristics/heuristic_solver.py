@@ -6,7 +6,7 @@ from typing import Any
 from pdb_core.board_size import SizeLike, as_size, check_table_size
 from pdb_core.errors import GoalError
 from pdb_core.puzzle import BoardLike, Tiles, as_goal, format_board
-from pdb_core.symmetry import BoardMapping
+from pdb_core.symmetry import BoardMapping, mappings_between
 from solver.heuristics import Heuristics, heuristic_tables
 from solver.heuristics.heuristic import as_heuristics, heuristic_name
 from solver.heuristics.heuristic_engine import heuristic_engine
@@ -82,5 +82,4 @@ class HeuristicSolver(IdaStarSolver):
     def _mapping(self, goal: Tiles) -> BoardMapping:
         if goal != self._goal:
             raise GoalError(f"the solver's goal is {format_board(self._goal, self._size)}; make one for another goal")
-        same = tuple(range(self._size.n_cells))
-        return BoardMapping("identity", same, same)
+        return mappings_between(goal, goal, self._size)[0]  # the identity

@@ -69,7 +69,7 @@ class PruningFsm:
         return len(self.successors)
 
 
-def fsm_for(size: BoardSize, *, plain: bool = False, keeps_equals: bool = False) -> PruningFsm:
+def fsm_for(size: BoardSize, *, plain: bool, keeps_equals: bool = False) -> PruningFsm:
     """Return the FSM for searches of boards of a size; with `plain` it prunes only moves that undo the last one.
 
     With `keeps_equals` it prunes only sequences that a shorter one replaces.
@@ -92,7 +92,7 @@ def _for_own_images(fsm: PruningFsm) -> PruningFsm:
 
 
 @lru_cache(maxsize=4)
-def pruning_fsm(max_length: int = DEFAULT_LENGTH, *, keeps_equals: bool = False) -> PruningFsm:
+def pruning_fsm(max_length: int, *, keeps_equals: bool = False) -> PruningFsm:
     """Return the FSM that prunes all duplicates of up to `max_length` moves, 2 to 18, inside a box of 5x5 cells.
 
     With `keeps_equals` it prunes only sequences that a shorter one replaces.
