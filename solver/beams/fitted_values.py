@@ -50,12 +50,11 @@ def changes_of(values: Int16s, side: int) -> FittedValues:
 
     Raises `ValueError` if a move changes the value of a pair by more than the tables can hold.
     """
-    cells = geometry(BoardSize(side, side))
-    is_first = np.zeros_like(cells.neighbours, dtype=bool)
-    is_first[:, 2:] = cells.neighbours[:, 2:] >= 0
-    firsts, moves = np.nonzero(is_first)
-    seconds = cells.neighbours[firsts, moves]
-    edge_of = np.full_like(cells.neighbours, -1)
+    neighbours = geometry(BoardSize(side, side)).neighbours
+    firsts, moves = np.nonzero(neighbours[:, 2:] >= 0)
+    moves += 2
+    seconds = neighbours[firsts, moves]
+    edge_of = np.full_like(neighbours, -1)
     edge_of[firsts, moves] = edge_of[seconds, 3 - moves] = np.arange(len(firsts), dtype=np.int32)
     alone = np.einsum("pcpc->pc", values) + MOVE_UNITS * cell_distances(BoardSize(side, side))
     changes = np.subtract(values[:, seconds], values[:, firsts], dtype=np.int16)

@@ -33,23 +33,17 @@ from solver.heuristics.korf_taylor_kernels import COLUMNS, ROWS, LastMoveTables,
 
 def linear_conflict_tables(size: BoardSize, goal: Tiles) -> LinearConflictTables:
     """Return the tables of a goal."""
-    n_cells = size.n_cells
-    goal_places = [size.row_and_column(goal.index(tile)) for tile in range(n_cells)]
-    parts = np.zeros((2, n_cells, n_cells), dtype=np.int32)
-    for tile in range(n_cells):
-        if tile == BLANK:
-            continue
-        goal_row, goal_column = goal_places[tile]
-        for along in range(size.width):
-            parts[ROWS, tile, size.cell(goal_row, along)] = (goal_column + 1) * (size.width + 1) ** along
-        for along in range(size.height):
-            parts[COLUMNS, tile, size.cell(along, goal_column)] = (goal_row + 1) * (size.height + 1) ** along
-    goal_lines = np.array(goal_places, dtype=np.int64).T.copy()
+    lines = np.array(np.divmod(np.arange(size.n_cells), size.width))
+    goal_lines = np.take(lines, np.argsort(goal), axis=1)
     goal_lines[:, BLANK] = -1
+    parts = np.zeros((2, size.n_cells, size.n_cells), dtype=np.int32)
+    for kind, across, length in ((ROWS, COLUMNS, size.width), (COLUMNS, ROWS, size.height)):
+        in_line = goal_lines[kind][:, None] == lines[kind]
+        parts[kind] = in_line * (goal_lines[across] + 1)[:, None] * (length + 1) ** lines[across]
     row_costs, column_costs = line_costs(size.width), line_costs(size.height)
     return LinearConflictTables(
         parts=parts.reshape(2, -1),
-        lines=np.array([size.row_and_column(cell) for cell in range(n_cells)], dtype=np.int64).T.copy(),
+        lines=lines,
         goal_lines=goal_lines,
         costs=np.concatenate([row_costs, column_costs]),
         in_conflict=np.concatenate([line_conflicts(size.width), line_conflicts(size.height)]),

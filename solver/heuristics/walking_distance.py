@@ -56,11 +56,9 @@ def walking_tables(size: BoardSize, goal: Tiles) -> WalkingTables:
     blank_row, blank_column = size.row_and_column(goal.index(BLANK))
     vertical = walking_table(size.height, size.width, blank_row)
     horizontal = walking_table(size.width, size.height, blank_column)
-    row_keys, column_keys = np.zeros((2, size.n_cells), dtype=np.int64)
-    for cell, tile in enumerate(goal):
-        if tile != BLANK:
-            row, column = size.row_and_column(cell)
-            row_keys[tile], column_keys[tile] = vertical.radices[row], horizontal.radices[column]
+    rows, columns = np.divmod(np.argsort(goal), size.width)
+    row_keys, column_keys = vertical.radices[rows], horizontal.radices[columns]
+    row_keys[BLANK] = column_keys[BLANK] = 0
     return WalkingTables(row_keys, column_keys, vertical, horizontal)
 
 

@@ -11,7 +11,7 @@ from pdb_core.layout import pattern_blocks
 from pdb_core.types import N_MOVES, Bytes, Int64s, UInt32s, UInt64s
 from pdb_query import records
 from pdb_query.arrangement_rows import ArrangementRows
-from solver.board_arrays import blank_moves
+from solver.board_arrays import neighbours_by_move
 from solver.engine.engine import KeptArrays, slack_rows
 from solver.engine.layout import EngineTables
 from solver.engine.rounds import vector_kernels as kernels
@@ -106,11 +106,10 @@ def _fill_sum(
     frame = np.zeros(16, dtype=np.uint32)
     frame[: size.n_cells] = cell_map
     row[kernels.FRAME] = arrays.address(frame)
-    edge_cells, cell_moves = blank_moves(size)
-    steps = np.zeros(16, dtype=np.int64)
-    for move in range(N_MOVES):
-        blank = np.flatnonzero(cell_moves >> move & 1)[0]
-        steps[move] = cell_map[edge_cells[blank, move]] - cell_map[blank]
+    cells, steps = neighbours_by_move(size), np.zeros(16, dtype=np.int64)
+    # Any cell that the move is possible from will do.
+    before = (cells >= 0).argmax(axis=0)
+    steps[:N_MOVES] = cell_map[cells[before, np.arange(N_MOVES)]] - cell_map[before]
     row[kernels.STEPS] = arrays.address(steps.astype(np.uint32))
     # Whether the sum is far for horizontal and for vertical moves; `_arrange` replaces it by the column.
     row[kernels.FAR_COLUMN : kernels.FAR_COLUMN + 2] = np.abs(steps[1::-1]) != 1
