@@ -152,7 +152,8 @@ class _LoggedCheckpoint(Checkpoint):
     def __init__(self, write: Callable[[Values], object]) -> None:
         super().__init__()
         self._write = write
-        self._unwritten: tuple[int, str, Subtrees] | None = None
+        # As `_subtrees`.
+        self._unwritten: dict[tuple[int, str], Subtrees] = {}
         self._written_at = time.monotonic()
 
     def read(self, values: Values) -> None:
@@ -176,11 +177,7 @@ class _LoggedCheckpoint(Checkpoint):
         if not super().finish_subtrees(threshold, division, more):
             return False
         with self._lock:
-            if self._unwritten is not None and self._unwritten[:2] != (threshold, division):
-                self._write_subtrees()
-            if self._unwritten is None:
-                self._unwritten = threshold, division, Subtrees()
-            self._unwritten[2].add(more)
+            self._unwritten.setdefault((threshold, division), Subtrees()).add(more)
             if time.monotonic() - self._written_at >= _WRITE_S:
                 self._write_subtrees()
         return True
@@ -188,7 +185,7 @@ class _LoggedCheckpoint(Checkpoint):
     def finish_threshold(self, finished: tuple[Iteration, ...]) -> None:
         super().finish_threshold(finished)
         with self._lock:
-            self._unwritten = None
+            self._unwritten.clear()
             if finished[-1].seconds >= _LONG_S:
                 self._write({"thresholds": [astuple(iteration) for iteration in finished]})
 
@@ -198,13 +195,11 @@ class _LoggedCheckpoint(Checkpoint):
             self._write_subtrees()
 
     def _write_subtrees(self) -> None:
-        if self._unwritten is None:
-            return
-        threshold, division, subtrees = self._unwritten
-        self._unwritten = None
+        unwritten, self._unwritten = self._unwritten, {}
         self._written_at = time.monotonic()
-        values = {"threshold": threshold, "division": division, "subtrees": sorted(subtrees.numbers)}
-        values |= {"generated": subtrees.generated, "expanded": subtrees.expanded, "seconds": subtrees.seconds}
-        if subtrees.n_solutions:
-            values |= {"solutions": subtrees.n_solutions, "solution": subtrees.solution}
-        self._write(values)
+        for (threshold, division), subtrees in unwritten.items():
+            values = {"threshold": threshold, "division": division, "subtrees": sorted(subtrees.numbers)}
+            values |= {"generated": subtrees.generated, "expanded": subtrees.expanded, "seconds": subtrees.seconds}
+            if subtrees.n_solutions:
+                values |= {"solutions": subtrees.n_solutions, "solution": subtrees.solution}
+            self._write(values)
