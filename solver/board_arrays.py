@@ -1,10 +1,10 @@
 """Arrays about a board of some size: the moves of the blank by cell, and distances of cells."""
 
 import numpy as np
+import numpy.typing as npt
 
 from pdb_core.board_size import BoardSize
 from pdb_core.puzzle import Tiles, cell_distances
-from pdb_core.symmetry import BoardMapping
 from pdb_core.types import BLANK, DOWN, LEFT, N_MOVES, RIGHT, UP, Bytes, Int64s
 
 
@@ -39,9 +39,9 @@ def manhattan_distances(size: BoardSize, goal: Tiles) -> Bytes:
     return distances
 
 
-def mapped_moves(mapping: BoardMapping, size: BoardSize) -> Int64s:
+def mapped_moves(cell_map: npt.ArrayLike, size: BoardSize) -> Int64s:
     """Return the blank's move on a mapped board for each of its moves on the original one, int64[4]."""
-    cells, cell_map = neighbours_by_move(size), np.array(mapping.cell_map)
+    cells, cell_map = neighbours_by_move(size), np.asarray(cell_map)
     # Symmetries are rigid: any cell that the move is possible from will do.
     before = (cells >= 0).argmax(axis=0)
     after = cell_map[cells[before, np.arange(N_MOVES)]]

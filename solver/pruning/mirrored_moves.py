@@ -33,7 +33,7 @@ def _own_mappings(goal: Tiles, size: BoardSize) -> list[tuple[Bytes, Int64s, np.
     """Return the tiles and cells of the symmetries that keep the goal, and masks of the moves before their images."""
     result = []
     for mapping in mappings_between(goal, goal, size)[1:]:
-        is_kept = mapped_moves(mapping, size) >= np.arange(N_MOVES)
+        is_kept = mapped_moves(mapping.cell_map, size) >= np.arange(N_MOVES)
         mask = np.packbits(is_kept, bitorder="little")[0]
         result.append((np.array(mapping.tile_map, dtype=np.uint8), np.array(mapping.cell_map), mask))
     return result

@@ -11,7 +11,7 @@ from pdb_core.layout import pattern_blocks
 from pdb_core.types import N_MOVES, Bytes, Int64s, UInt32s, UInt64s
 from pdb_query import records
 from pdb_query.arrangement_rows import ArrangementRows
-from solver.board_arrays import neighbours_by_move
+from solver.board_arrays import mapped_moves
 from solver.engine.engine import KeptArrays, slack_rows
 from solver.engine.layout import EngineTables
 from solver.engine.rounds import vector_kernels as kernels
@@ -26,6 +26,7 @@ from solver.engine.rounds.round import (
 )
 from solver.engine.rounds.shared_kernels import MAX_DIGITS, VALUE_SHIFT
 from solver.engine.sums import Sum
+from solver.moves import blank_steps
 from solver.vectors.vectors import address_of
 
 
@@ -106,10 +107,8 @@ def _fill_sum(
     frame = np.zeros(16, dtype=np.uint32)
     frame[: size.n_cells] = cell_map
     row[kernels.FRAME] = arrays.address(frame)
-    cells, steps = neighbours_by_move(size), np.zeros(16, dtype=np.int64)
-    # Any cell that the move is possible from will do.
-    before = (cells >= 0).argmax(axis=0)
-    steps[:N_MOVES] = cell_map[cells[before, np.arange(N_MOVES)]] - cell_map[before]
+    steps = np.zeros(16, dtype=np.int64)
+    steps[:N_MOVES] = np.array(blank_steps(size))[mapped_moves(cell_map, size)]
     row[kernels.STEPS] = arrays.address(steps.astype(np.uint32))
     # Whether the sum is far for horizontal and for vertical moves; `_arrange` replaces it by the column.
     row[kernels.FAR_COLUMN : kernels.FAR_COLUMN + 2] = np.abs(steps[1::-1]) != 1
