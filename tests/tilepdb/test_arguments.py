@@ -28,8 +28,8 @@ ACCEPTED: dict[str, tuple[Any, ...]] = {
     "databases": PATHS + EMPTY,
     # These return the default.
     **dict.fromkeys(("default", "Client.get board", "Database.get board"), WRONG),
-    # Not looked at: a server knows its databases, a source its goal; only `-` reads stdin; graph searches have no pool.
-    **dict.fromkeys(("db", "label goal", "read_instances stdin", "GraphSolver.solve pool"), WRONG),
+    # Not looked at: a server knows its databases, a source its goal; only `-` reads stdin.
+    **dict.fromkeys(("db", "label goal", "read_instances stdin"), WRONG),
     # Sequences of the right kind, without meaning.
     **dict.fromkeys(("GraphSolver heuristics", "ida_star pruned"), (None, *TEXTS, [])),
     "RandomWalks lengths": (b"x",),
