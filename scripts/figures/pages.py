@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from scripts.figures import korf50, store, strength
-from scripts.figures.chart import CHART, programs_chart
+from scripts.figures import store
+from scripts.figures.charts import charts
 from scripts.figures.tables import figure, formatted, table
 
 ROOT = Path(__file__).parents[2]
@@ -32,21 +32,11 @@ def with_figures(text: str, figures: Mapping[str, Any]) -> str:
     return FIGURE.sub(lambda match: formatted(figure(figures, match[2])) + match[1], text)
 
 
-def files(figures: Mapping[str, Any]) -> dict[Path, str]:
-    """Return the charts, and the table that is too long for a page."""
-    return {
-        CHART: programs_chart(figures),
-        korf50.CHART: korf50.korf50_chart(figures),
-        korf50.CSV: korf50.korf50_csv(figures),
-        strength.CHART: strength.strength_chart(figures),
-    }
-
-
 def write_pages() -> None:
     """Write the figures of all pages, and the files beside them."""
     figures = store.load()
     for path in pages():
         text = path.read_text(encoding="utf-8")
         path.write_text(with_figures(text, figures), encoding="utf-8")
-    for path, text in files(figures).items():
+    for path, text in charts(figures).items():
         path.write_text(text, encoding="utf-8")

@@ -5,7 +5,8 @@ import re
 import pytest
 
 from scripts.figures import store
-from scripts.figures.pages import FIGURE, INCLUDED, files, pages, with_figures
+from scripts.figures.charts import charts
+from scripts.figures.pages import FIGURE, INCLUDED, pages, with_figures
 from scripts.figures.tables import TABLES, figure, program_rows
 from tests import text_of
 
@@ -57,7 +58,7 @@ def test_figures_of_the_readme_are_rounded_from_the_data_file() -> None:
 
 
 def test_charts_and_files_have_the_figures_of_the_data_file() -> None:
-    for path, text in files(FIGURES).items():
+    for path, text in charts(FIGURES).items():
         assert path.read_text() == text, f"{path}: run scripts/measure pages"
 
 
