@@ -257,13 +257,17 @@ def _search_bytes(spec: TableSpec) -> int:
     return _checkpoint_bytes(spec) + layout_bytes(spec)
 
 
-def layout_bytes(spec: TableSpec) -> int:
-    """Return the memory of the layout of a search: all but its rows and its table."""
+def layout_bytes(spec: TableSpec, transition_bytes: int | None = None) -> int:
+    """Return the memory of the layout of a search: all but its rows and its table.
+
+    `transition_bytes` is the memory of its transitions, by default of those of all blocks.
+    """
     n_jumps = len(jump_positions(spec.n_tiles, spec.size.width))
     return (
         n_jumps * row_bytes(spec.n_tiles) * 12  # where jumps take words
         + spec.n_orders * (16 * spec.n_tiles + 64)  # their making
-        + spec.n_sets * (32 + spec.size.n_cells) + spec.n_blocks * 28 + spec.n_transitions * 6  # layout
+        + spec.n_sets * (32 + spec.size.n_cells) + spec.n_blocks * 28  # blocks
+        + (6 * spec.n_transitions if transition_bytes is None else transition_bytes)
         + (_LARGE_BOARD_BYTES if spec.size.n_cells > _LARGE_BOARD_CELLS else 0)
     )  # fmt: skip
 

@@ -10,11 +10,10 @@ from typing import Any
 
 from distributed import Client
 
-from pdb_build.plan import PROCESS_BYTES, BuildPlan, PatternPlan
+from pdb_build.plan import PROCESS_BYTES, BuildPlan, PatternPlan, layout_bytes
 from pdb_build.word_layout import row_bytes
 from pdb_cluster.connect import ANSWER_S, ask
 from pdb_core.errors import MemoryLimitError
-from pdb_core.layout import jump_positions
 from pdb_core.messages import format_bytes
 from pdb_core.resources import available_memory
 from pdb_core.table_spec import TableSpec
@@ -156,23 +155,11 @@ def _advice(entry: PatternPlan, memory: int) -> str:
 
 def shard_bytes(spec: TableSpec, n_shards: int, halo_bytes: int) -> int:
     """Return an upper bound of the memory of the largest of several shards."""
-    size, n_tiles, n_sets, row = spec.size, spec.n_tiles, spec.n_sets, row_bytes(spec.n_tiles)
-    own_blocks, own_sets = -(-spec.n_blocks // n_shards), -(-n_sets // n_shards)
+    row, own_blocks, own_sets = row_bytes(spec.n_tiles), -(-spec.n_blocks // n_shards), -(-spec.n_sets // n_shards)
     rows = 2 * own_blocks * row
     if spec.encoding == "bytes":
         rows = (own_blocks + own_sets) * row + own_sets * spec.n_orders
     halo = min(halo_bytes, (spec.n_blocks - own_blocks) * row)
-    # A transition is a pair of neighbouring cells. One is free; the other holds a tile, or, if every move counts, is
-    # free too. This is the average per cell set; the cell sets of a shard may have more.
-    n_free = size.n_cells - n_tiles
-    n_others = n_tiles + (n_free - 1 if spec.cost == "every-move" else 0)
-    n_pairs = sum(len(near) for near in size.neighbours)
-    per_set = n_pairs * n_free * n_others / (size.n_cells * (size.n_cells - 1))
-    n_transitions = round(1.5 * per_set * own_blocks * n_sets / spec.n_blocks)
-    layout = (
-        n_sets * (32 + size.n_cells) + spec.n_blocks * 24
-        + len(jump_positions(n_tiles, size.width)) * row * 12
-        + spec.n_orders * (16 * n_tiles + 64)
-        + n_transitions * 64
-    )  # fmt: skip
-    return rows + halo * (1 + _SENT_PER_HALO) + layout
+    # 64 bytes for each transition, of which the cell sets of a shard may have more than others.
+    transitions = round(64 * 1.5 * spec.n_transitions * own_blocks / spec.n_blocks)
+    return rows + halo * (1 + _SENT_PER_HALO) + layout_bytes(spec, transitions)
