@@ -22,19 +22,20 @@ matter, and a shard may send rows while it advances.
 """
 
 import time
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from pdb_build.level_search import SearchPart, level_search, whole_pattern
 from pdb_build.word_layout import word_layout
-from pdb_cluster.build.sent_rows import SentRows, sent_rows
+from pdb_cluster.build.exchange_kernels import compress_rows, decompress_rows
 from pdb_core.encoding import UNREACHED
 from pdb_core.layout import block_transitions, pattern_blocks
 from pdb_core.layout_kernels import Transitions
 from pdb_core.table_spec import TableSpec
 from pdb_core.threads import thread_pool
-from pdb_core.types import Bytes, Int32s, Int64s
+from pdb_core.types import Bytes, Int32s, Int64s, UInt64s
 
 # The cell sets of each shard, see `divide`.
 Bounds = tuple[int, ...]
@@ -70,6 +71,23 @@ class _RowLists:
         """Return the list of a key."""
         blocks: Int32s = self.blocks[self.starts[key] : self.starts[key + 1]]
         return blocks
+
+
+class SentRows(NamedTuple):
+    """Rows that shard `source` sends to another. Dask knows the size of a tuple of arrays.
+
+    n_active      int32[m]           bits in each row
+    masks, words  of the nonempty rows, see `exchange_kernels`
+    """
+
+    source: int
+    n_active: Int32s
+    masks: UInt64s
+    words: npt.NDArray[Any]
+
+    @property
+    def n_bytes(self) -> int:
+        return self.n_active.nbytes + self.masks.nbytes + self.words.nbytes
 
 
 class PatternShard:
@@ -166,9 +184,14 @@ class PatternShard:
         """
         self._check((level - 1) * self._n_portions <= self._n_advanced <= level * self._n_portions)
         blocks = self._given.of((target * self._n_portions + portion) * 2 + level % 2)
-        indices = blocks.astype(np.int64) - self._first_block
-        words = self._search.rows.view(self._words.dtype)
-        return sent_rows(self._number, indices, self._search.n_active, words)
+        rows = blocks.astype(np.int64) - self._first_block
+        n_active, frontier_words = self._search.n_active[rows], self._search.rows.view(self._words.dtype)
+        nonempty, n_words = rows[n_active > 0], frontier_words.shape[1]
+        masks = np.empty((len(nonempty), -(-n_words // 64)), dtype=np.uint64)
+        # With one more, which `decompress_rows` reads.
+        words = np.empty(int(np.minimum(n_active, n_words).sum()) + 1, dtype=frontier_words.dtype)
+        n_kept = compress_rows(nonempty, frontier_words, masks, words)
+        return SentRows(self._number, n_active, masks, words[: n_kept + 1])
 
     def advance(self, level: int, portion: int, received: list[SentRows], _after: Any = None) -> Counts:
         """Advance a portion to `level`. `received` comes from the other shards with states of level-1.
@@ -219,6 +242,6 @@ class PatternShard:
             if last - first != len(sent.n_active):
                 raise LostError(f"shard {self._number} was given {len(sent.n_active)} rows, not {last - first}")
             n_active[first:last] = sent.n_active
-            sent.write_to(words, first)
+            decompress_rows(sent.masks, sent.words, first + np.flatnonzero(sent.n_active), words)
 
         list(self._pool.map(fill, received))
