@@ -39,7 +39,7 @@ class BitRows:
     Raises `DiskFullError` and `OutputError` if the file cannot be made.
     """
 
-    def __init__(self, slabs: list[list[Int64s]], n_row: int, spill: Spill | None = None) -> None:
+    def __init__(self, slabs: list[list[Int64s]], n_row: int, spill: Spill | None) -> None:
         # In turns, so that all levels use the disk alike.
         self.slabs = [slab for in_turn in zip_longest(*slabs) for slab in in_turn if slab is not None]
         *starts, n_rows = np.cumsum([0, *map(len, self.slabs)]).tolist()

@@ -231,18 +231,21 @@ class BuildCheckpoints(SearchCheckpoints):
         tables = self._tables()
         begin, new = time.monotonic(), self._folder.checkpoint.with_suffix(".new")
         checkpoint = BuildCheckpoint(tables, self._index, position, self.seconds(), self.n_runs)
+
+        def write() -> None:
+            _write(new, checkpoint.to_manifest(self._identity), arrays)
+            put_in_place(new, self._folder.checkpoint)
+
         try:
             self._check_disk(arrays)
             try:
-                _write(new, checkpoint.to_manifest(self._identity), arrays)
-                put_in_place(new, self._folder.checkpoint)
+                write()
             except KeyboardInterrupt as error:
                 if is_last:
                     raise
                 interrupt = error
                 self._say("interrupted: writing a last checkpoint; Ctrl-C again ends without it")
-                _write(new, checkpoint.to_manifest(self._identity), arrays)
-                put_in_place(new, self._folder.checkpoint)
+                write()
             self._has_failed = False
             sync(self._folder.path.parent)
         except OSError as error:

@@ -140,7 +140,7 @@ class _WorkerPool:
     progress: Progress
 
     def results(
-        self, job: Callable[[int, int], Result], n_items: int, space: StateSpace, stage: str = ""
+        self, job: Callable[[int, int], Result], n_items: int, space: StateSpace, stage: str
     ) -> Iterator[Result]:
         """Yield `job(start, stop)` for slabs of 0 .. n_items, in their order. Report the progress of a stage."""
         # At least a few slabs for each thread.
@@ -149,8 +149,7 @@ class _WorkerPool:
         futures = [self.executor.submit(job, start, min(start + step, n_items)) for start in starts]
         for start, future in zip(starts, futures, strict=True):
             yield future.result()
-            if stage:
-                self.progress(stage, min(start + step, n_items) / n_items)
+            self.progress(stage, min(start + step, n_items) / n_items)
 
 
 def prove_distances(

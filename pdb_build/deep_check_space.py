@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from pdb_build.deep_check_kernels import NO_JUMP, Moves
 from pdb_core.board_size import BoardSize
-from pdb_core.encoding import DEFAULT_COST, Cost
+from pdb_core.encoding import Cost
 from pdb_core.puzzle import Tiles
 from pdb_core.ranking import PatternIndex, lexicographic_arrangements, lexicographic_cell_sets
 from pdb_core.types import BLANK, Bytes, Int16s, Int32s, Int64s
@@ -56,7 +56,7 @@ class StateSpace:
         return int(self.first_block[cell_set]) + int(self.region_numbers[board.index(BLANK), cell_set]), order
 
 
-def state_space(size: BoardSize, n_tiles: int, cost: Cost = DEFAULT_COST) -> StateSpace:
+def state_space(size: BoardSize, n_tiles: int, cost: Cost) -> StateSpace:
     """List the blocks of the patterns of `n_tiles` tiles, and every move between them."""
     cell_sets = lexicographic_cell_sets(size.n_cells, n_tiles)
     free, lowest = _blank_regions(size, cell_sets, cost)

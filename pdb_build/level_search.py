@@ -146,7 +146,7 @@ class BitsSearch(_LevelSearch):
     are those of `MinimumSearch`.
     """
 
-    def __init__(self, part: SearchPart, spill: Spill | None = None) -> None:
+    def __init__(self, part: SearchPart, spill: Spill | None) -> None:
         super().__init__(part, part.groups)
         self._bits = BitRows(self._slabs, self.rows.shape[1], spill)
 

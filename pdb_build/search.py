@@ -164,9 +164,7 @@ def search_pattern(
                     break
                 progress(level, sum(position.states_per_depth), spec.n_states)
                 if position.level == UNREACHED:
-                    raise LimitReachedError(
-                        f"pattern {spec.pattern} has distances over {UNREACHED - 1}, more than a byte can hold"
-                    )
+                    raise too_far(spec)
             table = search.finish(pool)
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
@@ -177,6 +175,11 @@ def search_pattern(
     while entries_per_depth[-1] == 0:  # the last zero-aware levels may reach no new arrangement
         entries_per_depth = entries_per_depth[:-1]
     return PatternTable(spec, table, entries_per_depth, states_per_depth, time.perf_counter() - start)
+
+
+def too_far(spec: TableSpec) -> LimitReachedError:
+    """Return the error for a pattern that has states beyond the largest distance."""
+    return LimitReachedError(f"pattern {spec.pattern} has distances over {UNREACHED - 1}, more than a byte can hold")
 
 
 def zero_aware_distances(spec: TableSpec, *, n_threads: int, progress: Progress) -> PatternTable:

@@ -16,15 +16,6 @@ class SparseFile(io.RawIOBase):
         self._pages: dict[int, bytearray] = {}
         self._position = self._n_bytes = 0
 
-    def readable(self) -> bool:
-        return True
-
-    def writable(self) -> bool:
-        return True
-
-    def seekable(self) -> bool:
-        return True
-
     def seek(self, offset: int, whence: int = io.SEEK_SET, /) -> int:
         self._position = offset + (0, self._position, self._n_bytes)[whence]
         return self._position

@@ -51,8 +51,7 @@ class TableFileWriter:
         self.path = folder.out
         self.written = dict(written or {})
         self._temporary, self._plan = folder.table, plan
-        n_bytes = {index: entry.spec.n_bytes for index, entry in enumerate(plan.patterns) if entry.use is None}
-        self.offsets = _structures(len(plan.patterns), n_bytes)[1]
+        self.offsets = _structures(plan)[1]
         self._cancelled = Event()
         if not self.written:
             with writing_errors(self.path):
@@ -107,7 +106,7 @@ class TableFileWriter:
             for table, entry in zip(self.searches, self._plan.patterns, strict=True)
         )
         with writing_errors(self.path):
-            header = _write_header(self._temporary, Header(self._plan.spec, entries, 0, ""))
+            header = _write_header(self._temporary, self._plan, Header(self._plan.spec, entries, 0, ""))
             self._read_back()
             put_in_place(self._temporary, self.path)
         return header
@@ -121,12 +120,11 @@ class TableFileWriter:
                 )
 
 
-def _write_header(path: Path, header: Header) -> Header:
+def _write_header(path: Path, plan: BuildPlan, header: Header) -> Header:
     """Write all bytes of a file outside its tables. Return the header with its fields `file_bytes` and
     `structure_sha256`. Raises `OSError`.
     """
-    n_bytes = {index: entry.n_bytes for index, entry in header.tables.items()}
-    content, _offsets = _structures(len(header.patterns), n_bytes, header)
+    content, _offsets = _structures(plan, header)
     header = replace(header, file_bytes=content.seek(0, os.SEEK_END))
     digest = hashlib.sha256()
     with path.open("r+b") as file:
@@ -143,30 +141,27 @@ def _write_header(path: Path, header: Header) -> Header:
     return header
 
 
-def _structures(
-    n_patterns: int, table_bytes: Mapping[int, int], header: Header | None = None
-) -> tuple[SparseFile, dict[int, int]]:
-    """Return what HDF5 writes for `header`, tables left out, and the offsets of the tables.
+def _structures(plan: BuildPlan, header: Header | None = None) -> tuple[SparseFile, dict[int, int]]:
+    """Return what HDF5 writes for `header`, tables left out, and the offset of each table, by its pattern.
 
-    `table_bytes` has the bytes of each table, by the index of its pattern. Tables are the first objects, so their
-    offsets do not depend on the header.
+    Tables are the first objects, so their offsets do not depend on the header.
     """
     content, offsets = SparseFile(), {}
     with h5py.File(
         content,
         "w",
-        userblock_size=user_block_bytes(n_patterns),
+        userblock_size=user_block_bytes(len(plan.patterns)),
         alignment_threshold=PAGE_BYTES,
         alignment_interval=PAGE_BYTES,
         libver=("earliest", "v110"),
     ) as file:
-        for index in range(n_patterns):
+        for index, entry in enumerate(plan.patterns):
             group = file.create_group(pattern_group(index))
-            if index in table_bytes:
-                offsets[index] = _create_table(group, table_bytes[index])
+            if entry.use is None:
+                offsets[index] = _create_table(group, entry.n_bytes)
         if header is not None:
-            for index, entry in header.tables.items():
-                histogram = np.array(entry.histogram, dtype=np.uint64)
+            for index, table in header.tables.items():
+                histogram = np.array(table.histogram, dtype=np.uint64)
                 file[pattern_group(index)].create_dataset(HISTOGRAM_DATASET, data=histogram)
             for group, attributes in hdf5_attributes(header).items():
                 file[group].attrs.update(attributes)

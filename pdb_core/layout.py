@@ -105,7 +105,7 @@ def jump_positions(n_tiles: int, width: int) -> tuple[tuple[int, int], ...]:
 
 
 @lru_cache(maxsize=32)
-def count_blocks(size: BoardSize, n_tiles: int, cost: Cost = DEFAULT_COST) -> int:
+def count_blocks(size: BoardSize, n_tiles: int, cost: Cost) -> int:
     """Return the number of blocks: blank regions, over all sets of `n_tiles` cells."""
     if cost == "every-move":
         return math.comb(size.n_cells, n_tiles) * (size.n_cells - n_tiles)

@@ -201,7 +201,7 @@ def probe_boards(
     return states, values
 
 
-def probe_distances(boards: Bytes, tables: LookupTables, views: SumViews, n_threads: int | None = 1) -> Bytes:
+def probe_distances(boards: Bytes, tables: LookupTables, views: SumViews, n_threads: int | None) -> Bytes:
     """Return the distances of `probe_boards` alone.
 
     Many boards are looked up in slices of some 0.1 s, by at most `n_threads` threads (None: one for each core). Only

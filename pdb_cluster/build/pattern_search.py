@@ -28,7 +28,7 @@ import numpy as np
 from distributed import Client, Future, KilledWorker
 from distributed.comm import CommClosedError
 
-from pdb_build.search import NO_ENTRIES, PatternTable, Progress
+from pdb_build.search import NO_ENTRIES, PatternTable, Progress, too_far
 from pdb_build.word_layout import row_bytes
 from pdb_build.writer import TableFileWriter
 from pdb_cluster.build.shard import LostError, PatternShard, divide
@@ -36,7 +36,6 @@ from pdb_cluster.build.shard_plan import PatternTask, Worker
 from pdb_cluster.connect import failure, scheduler_lost, while_reachable
 from pdb_core.durable_files import write_all
 from pdb_core.encoding import UNREACHED
-from pdb_core.errors import LimitReachedError
 from pdb_core.resources import peak_memory
 from pdb_core.table_spec import TableSpec
 
@@ -132,9 +131,7 @@ class PatternSearch:
         levels = [np.sum(reached, axis=0)]
         while levels[-1][0]:
             if self.depth == UNREACHED - 1:
-                raise LimitReachedError(
-                    f"pattern {spec.pattern} has distances over {UNREACHED - 1}, more than a byte can hold"
-                )
+                raise too_far(spec)
             if len(self._shards) == 1:
                 (done,) = yield self._on_all(PatternShard.advance_levels, self.depth + 1, _TASK_S)
             else:

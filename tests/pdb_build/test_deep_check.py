@@ -128,7 +128,7 @@ class Spoiled:
     def __init__(self, monkeypatch: pytest.MonkeyPatch, *given: str) -> None:
         self.spec = spec_of(*given)
         tiles = self.spec.pattern.tiles
-        self.goal_state = state_space(self.spec.size, len(tiles)).state_of(self.spec.goal, tiles)
+        self.goal_state = state_space(self.spec.size, len(tiles), self.spec.cost).state_of(self.spec.goal, tiles)
         self._table = search_pattern(self.spec, n_threads=2).table
         self.distances = deep_check.zero_aware_distances(self.spec, n_threads=2, progress=lambda *_: None).table
         self.distances = self.distances.reshape(-1, self.spec.n_orders)
