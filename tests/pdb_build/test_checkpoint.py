@@ -135,50 +135,33 @@ def test_interrupted_level_of_a_long_run_is_finished_and_kept(
 
 
 @pytest.mark.parametrize("n_interrupts", [1, 2])
-def test_interrupted_checkpoint_is_written(
-    plan: BuildPlan, monkeypatch: pytest.MonkeyPatch, expected: bytes, n_interrupts: int
+@pytest.mark.parametrize("n_th", [1, 5])
+@pytest.mark.parametrize("function", ["_write", "put_in_place"])
+def test_interrupted_checkpoint_is_written_and_what_is_said_of_it_is_kept(
+    plan: BuildPlan, monkeypatch: pytest.MonkeyPatch, expected: bytes, function: str, n_th: int, n_interrupts: int
 ) -> None:
-    real, calls, said = checkpoint._write, itertools.count(1), list[str]()
+    """The interrupt comes while a checkpoint is written, or gets its name."""
+    real, calls, said = getattr(checkpoint, function), itertools.count(1), list[str]()
 
     def interrupted(path: Path, *content: Any) -> None:
-        if 5 <= next(calls) < 5 + n_interrupts:
+        if n_th <= next(calls) < n_th + n_interrupts:
             path.write_bytes(b"a part")
             raise KeyboardInterrupt
         real(path, *content)
 
     with monkeypatch.context() as patch:
-        patch.setattr(checkpoint, "_write", interrupted)
-        with pytest.raises(KeyboardInterrupt):
-            build_database(plan, say=said.append, checkpoint_every_s=0)
-    assert said[0] == "interrupted: writing a last checkpoint; Ctrl-C again ends without it"
-    said.clear()
-    build_database(plan, say=said.append)
-    assert said == [f"{plan.out} continues from level {6 if n_interrupts == 1 else 5} of pattern 1 of 3"]
-    assert plan.out.read_bytes() == expected
-
-
-@pytest.mark.parametrize("n_interrupts", [1, 2])
-@pytest.mark.parametrize("n_th", [1, 5])
-def test_what_is_said_of_a_checkpoint_interrupted_while_it_gets_its_name_is_kept(
-    plan: BuildPlan, monkeypatch: pytest.MonkeyPatch, expected: bytes, n_th: int, n_interrupts: int
-) -> None:
-    real, calls, said = checkpoint.put_in_place, itertools.count(1), list[str]()
-
-    def interrupted(*paths: Path) -> None:
-        if n_th <= next(calls) < n_th + n_interrupts:
-            raise KeyboardInterrupt
-        real(*paths)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(checkpoint, "put_in_place", interrupted)
+        patch.setattr(checkpoint, function, interrupted)
         with pytest.raises(KeyboardInterrupt):
             build_database(plan, say=said.append, checkpoint_every_s=0)
     level = n_th + (n_interrupts == 1)
     kept = [] if level == 1 else [f"level {level} of pattern 1 of 3"]
-    assert said[1:] == [
-        f"{plan.out} is kept up to {what}, in {plan.out.name}.partial; the same build continues it, or starts over "
-        "(fresh)"
-        for what in kept
+    assert said == [
+        "interrupted: writing a last checkpoint; Ctrl-C again ends without it",
+        *(
+            f"{plan.out} is kept up to {what}, in {plan.out.name}.partial; the same build continues it, or starts over "
+            "(fresh)"
+            for what in kept
+        ),
     ]
     said.clear()
     build_database(plan, say=said.append)
