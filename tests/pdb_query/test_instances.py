@@ -116,6 +116,11 @@ hello there\n1 2 3 0 | BoardError | line 1: board size 'hello there' is not of t
 33 33\n1 2 3 | BoardError | line 1: board size 33x33 is not supported
 1 2 3\n4 0\n7 8 6 | BoardError | line 1: .*different lengths
 \n1 2 3\n4 a 5\n7 8 6 | BoardError | line 2: .*'a' is not a number
+initial_state\n123406758 | InstanceError | line 1: no column of 'initial_state' is named board; name that of the boards
+1 2 3\n4 5 6\n7 9 8 | BoardError | line 1: .* 9 is out of range, missing 0; if 9 is the blank, write 0 for it
+3\n1 2 3 0\n0 1 2 3 | BoardError | line 1 was read as a number of boards, 3; missing at the end: 1; correct it
+0\n1 2 3\n4 5 0 | BoardError | line 1: board size 0x0 is not supported
+2\n1 2\n3 3 | BoardError | line 1 was read as size 2x2: .* 3 appears twice, missing 0
 """
 
 
@@ -123,6 +128,13 @@ hello there\n1 2 3 0 | BoardError | line 1: board size 'hello there' is not of t
 def test_bad_text_is_refused_with_the_line(text: str, error: str, match: str) -> None:
     with pytest.raises(getattr(errors, error), match=match):
         read_text(text.replace(r"\n", "\n"))
+
+
+def test_number_that_may_be_a_size_is_refused_in_a_file(tmp_path: Path) -> None:
+    """On standard input, the first board is answered before the next line is read."""
+    (tmp_path / "a.txt").write_text("2\n1 2 3 0\n4 5 6 7\n8 9 10 11\n12 13 14 15")
+    with pytest.raises(BoardError, match="line 1: 2 may be a size, 2x2, or a number of boards with rows of 4"):
+        list(read_instances(tmp_path / "a.txt"))
 
 
 NO_BOARDS = r"""
@@ -158,6 +170,7 @@ DECLARED = r"""
 1 2 3 0\n0 1 2 3\n\n1 2 3 4 5 6 7 8 0\n0 1 2 3 4 5 6 7 8 | 2x2 2x2 3x3 3x3
 0 1 2 3\n4 5 6 7\n# another\n4 5 6 7\n0 1 2 3\n | 4x2 4x2
 2\n1 2 3 0\n3\n1 2 3 4 0 5 7 8 6\n3\n1\n2\n3\n4\n0\n5\n7\n8\n6\n2\n1\n2\n3\n0 | 2x2 3x3 3x3 2x2
+2 3\n1 2 3 4 0 5\n1 2 3 4 5 0\n1 2 3 0\n1 2\n3 4\n5 0\n0 1 2 3 4 5 | 3x2 3x2 2x2 2x3 3x2
 """
 
 
@@ -200,6 +213,7 @@ CONTRADICTIONS = r"""
 1 2 3 4 5 6 7 0 | | not square: it has 8 numbers, .*; it may be 4x2 or 2x4; give it in rows, as in
 1\n2\n3\n4\n5\n6\n7\n0 | | not square: it has 8 numbers, .*; it may be 4x2 or 2x4
 1\n2\n3\n4\n5\n6\n7\n8\n8 | | board size 1x1 is not supported: .*, and as a column the lines do not
+3\n1 2 3\n4 0 5\n7 8 6\n | 4x4 | a 4x4 board is expected
 4\n3\n3\n0\n1 | | 4 numbers follow; a board of 4 rows and 4 columns has 16, and as a column the lines do not
 """
 
@@ -234,12 +248,5 @@ def test_objects_in_json_are_boards_with_fields() -> None:
         read_text('{"board": [1, 2, 3, 4, 5, 0], "size": "3x2"}', BoardSize(2, 2))
 
 
-def test_declared_size_is_that_of_later_boards_in_one_line() -> None:
-    boards = read_text("2 3\n1 2 3 4 0 5\n1 2 3 4 5 0\n1 2 3 0\n1 2\n3 4\n5 0\n0 1 2 3 4 5")
-    assert [str(one.size) for one in boards] == ["3x2", "3x2", "2x2", "2x3", "3x2"]
-
-
-def test_size_of_one_row_and_of_declared_boards() -> None:
+def test_size_of_one_row_may_be_given() -> None:
     assert read_text("1 2 3 4 5 0\n0 1 2 3 4 5\n", BoardSize(3, 2))[1].board == Board("0 1 2/3 4 5")
-    with pytest.raises(BoardError, match="a 4x4 board is expected"):
-        read_text("3\n1 2 3\n4 0 5\n7 8 6\n", BoardSize(4, 4))

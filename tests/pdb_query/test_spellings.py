@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given
 
 from pdb_core.board_size import BoardSize
-from pdb_core.errors import PdbError
 from pdb_core.puzzle import Board, Tiles
 from pdb_query import read_instances
 from solver import HeuristicSolver
@@ -135,21 +134,3 @@ def length_of(board: Board, goal: str) -> int | None:
     if not board.is_solvable(goal):
         return None
     return HeuristicSolver(board.size, goal, "linear-conflict").solve(board).length
-
-
-# A file that is refused | and what to do.
-REFUSED = rows(r"""
-initial_state\n123406758 | line 1: no column of 'initial_state' is named board; name that of the boards
-1 2 3\n4 5 6\n7 9 8 | line 1: .* 9 is out of range, missing 0; if 9 is the blank, write 0 for it
-2\n1 2 3 0\n4 5 6 7\n8 9 10 11\n12 13 14 15 | line 1: 2 may be a size, 2x2, or a number of boards with rows of 4
-3\n1 2 3 0\n0 1 2 3 | line 1 was read as a number of boards, 3; missing at the end: 1; correct it
-0\n1 2 3\n4 5 0 | line 1: board size 0x0 is not supported
-2\n1 2\n3 3 | line 1 was read as size 2x2: .* 3 appears twice, missing 0
-""")
-
-
-@pytest.mark.parametrize(("text", "message"), REFUSED)
-def test_files_that_cannot_be_read_are_refused_with_what_to_do(tmp_path: Path, text: str, message: str) -> None:
-    (tmp_path / "a.txt").write_text(text.replace(r"\n", "\n"))
-    with pytest.raises(PdbError, match=message):
-        list(read_instances(tmp_path / "a.txt"))
