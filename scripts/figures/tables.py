@@ -8,8 +8,9 @@ from pdb_core.pattern import named_partitions, partition_source
 
 Figures = Mapping[str, Any]
 Row = Mapping[str, Any]
-# A cell of a table: figures of the row, joined by " ± "; or a function of all figures, the row's name and its figures.
-Cell = str | Callable[[Figures, str, Row], Any]
+# A cell of a table: figures of the row, joined by " ± "; or a function of all figures and those of the row, which has
+# its name, too.
+Cell = str | Callable[[Figures, Row], Any]
 
 
 def formatted(value: Any) -> str:
@@ -25,7 +26,8 @@ def table(name: str, figures: Figures) -> str:
     """Return the table of `TABLES` with this name: a line for each row, and a column for each heading."""
     source, columns = TABLES[name]
     rows: Mapping[str, Row] = source(figures) if callable(source) else figures[source]["rows"]
-    lines = ([_text(cell, figures, row_name, row) for cell in columns.values()] for row_name, row in rows.items())
+    named = ({"name": row_name, **row} for row_name, row in rows.items())
+    lines = ([_text(cell, figures, row) for cell in columns.values()] for row in named)
     return markdown(columns, lines)
 
 
@@ -34,31 +36,28 @@ def markdown(head: Collection[str], rows: Iterable[Iterable[str]]) -> str:
     return "\n".join("| " + " | ".join(line) + " |" for line in (head, ["---"] * len(head), *rows))
 
 
-def _text(cell: Cell, figures: Figures, name: str, row: Row) -> str:
+def _text(cell: Cell, figures: Figures, row: Row) -> str:
     if callable(cell):
-        return formatted(cell(figures, name, row))
+        return formatted(cell(figures, row))
     values = [row.get(figure) for figure in cell.split(" ± ")]
     return "-" if values[0] is None else " ± ".join(map(formatted, values))
 
 
-def _name(_figures: Figures, name: str, _row: Row) -> str:
-    return name
+def _code(_figures: Figures, row: Row) -> str:
+    return f"`{row['name']}`"
 
 
-def _code(_figures: Figures, name: str, _row: Row) -> str:
-    return f"`{name}`"
-
-
-def _databases(_figures: Figures, name: str, _row: Row) -> str:
+def _databases(_figures: Figures, row: Row) -> str:
     """Return a name such as `78 78d --plain` or `78 bytes, 2 threads` as the databases in words."""
+    name = row["name"]
     first, *others = name.partition(",")[0].removesuffix(" --plain").split()
     text = f"`{first}` in bytes" if others == ["bytes"] else ", ".join(f"`{part}`" for part in (first, *others))
     return text + ", `--plain`" * name.endswith(" --plain")
 
 
-def _file_mb(figures: Figures, name: str, _row: Row) -> float | None:
+def _file_mb(figures: Figures, row: Row) -> float | None:
     """Return the size of all files of databases, which the name of the row lists, such as `78 78d`."""
-    name = name.removesuffix(" --plain")
+    name = row["name"].removesuffix(" --plain")
     builds = figures["builds"]["rows"]
     sizes = [builds.get(each, {}).get("file_bytes") for each in ([name] if name.endswith("bytes") else name.split())]
     return None if None in sizes else sum(sizes) / 1e6
@@ -134,7 +133,7 @@ TABLES: dict[str, tuple[str | Callable[[Figures], Mapping[str, Row]], dict[str, 
             "mean h": "mean_h",
             "nodes": "nodes",
             "time, ms": "mean_ms",
-            "source": lambda _figures, name, _row: partition_source(name),
+            "source": lambda _figures, row: partition_source(row["name"]),
         },
     ),
     # Random boards of the 15-puzzle on one thread.
@@ -160,7 +159,7 @@ TABLES: dict[str, tuple[str | Callable[[Figures], Mapping[str, Row]], dict[str, 
     "programs": (
         program_rows,
         {
-            "program": _name,
+            "program": "name",
             "build, s": "build_s",
             "random board, ms": "random_ms",
             "17 hardest boards, s": "hardest_s",
@@ -170,7 +169,7 @@ TABLES: dict[str, tuple[str | Callable[[Figures], Mapping[str, Row]], dict[str, 
     "published": (
         "published",
         {
-            "heuristic": _name,
+            "heuristic": "name",
             "published mean h": "published_h",
             "published mean nodes": "published_nodes",
             **_NODES,
@@ -188,7 +187,7 @@ TABLES: dict[str, tuple[str | Callable[[Figures], Mapping[str, Row]], dict[str, 
     ),
     "other": (
         lambda _figures: {label: {} for label in _OTHER},
-        {"measure": _name, "value": lambda figures, label, _row: figure(figures, _OTHER[label])},
+        {"measure": "name", "value": lambda figures, row: figure(figures, _OTHER[row["name"]])},
     ),
     # Lookups of random boards of the 15-puzzle.
     "service": (
@@ -203,6 +202,6 @@ TABLES: dict[str, tuple[str | Callable[[Figures], Mapping[str, Row]], dict[str, 
             "in Python, boards/s": "in_process_per_s",
         },
     ),
-    "errors": (error_rows, {"code": _name, "exceptions": "exceptions"}),
-    "measured": (measured_rows, {"sections": _name, "date": "date", "versions": "versions", "machine": "machine"}),
+    "errors": (error_rows, {"code": "name", "exceptions": "exceptions"}),
+    "measured": (measured_rows, {"sections": "name", "date": "date", "versions": "versions", "machine": "machine"}),
 }
