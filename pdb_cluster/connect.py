@@ -8,7 +8,7 @@ import hashlib
 import logging
 import threading
 import time
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -37,15 +37,18 @@ _PACKAGES = ("pdb_core", "pdb_query", "pdb_build", "solver", "pdb_cluster")
 def connected(scheduler: str, say: Callable[[str], None]) -> Iterator[Client]:
     """Connect to the cluster of `scheduler`, and wait for its first worker. At the end, all tasks are cancelled.
 
-    `say` is called with sentences for the user. Raises `ClusterError` if the scheduler does not answer or all workers
-    run other versions.
+    `say` is called with sentences for the user. Raises `ClusterError` if the scheduler does not answer, or ends
+    meanwhile, or all workers run other versions.
     """
     # Errors are reported in one sentence instead.
     logged = logging.root.manager.disable
     logging.disable(logging.ERROR)
     try:
         with _client(scheduler) as client:
-            wait_for_workers(client, say)
+            if not _present(client):
+                say(f"waiting for workers ... (dask worker {client.scheduler.address} starts some)")
+            while not _present(client):
+                time.sleep(_POLL_S)
             check_workers(client, say)
             yield client
     finally:
@@ -101,14 +104,6 @@ def _check_scheduler(address: str) -> None:
     asyncio.run_coroutine_threadsafe(check(), event_loop().asyncio_loop).result()  # type: ignore[attr-defined]
 
 
-def wait_for_workers(client: Client, say: Callable[[str], None]) -> None:
-    """Wait for the first worker. Raises `ClusterError` if the scheduler ends meanwhile."""
-    if not _present(client):
-        say(f"waiting for workers ... (dask worker {client.scheduler.address} starts some)")
-    while not _present(client):
-        time.sleep(_POLL_S)
-
-
 def check_workers(client: Any, say: Callable[[str], None] = lambda _: None) -> dict[str, int]:
     """Return the threads of each worker of this version, after the first answer; {} if there are no workers.
 
@@ -149,27 +144,30 @@ def _present(client: Any) -> dict[_Process, int]:
 
 
 @dataclass
-class _Known:
-    """What the workers of a client have answered, or have still to answer.
+class _Worker:
+    """What a worker has answered, or has still to answer.
 
-    asked       answers that have not come
-    late_at     when an answer is late
-    why_not     why a worker gets no tasks; empty for one that gets some
+    late_at  when an answer is late
+    asked    the answer that has not come
+    why_not  why it gets no tasks; empty if it gets some, None if that is not known
+    """
+
+    late_at: float
+    asked: "concurrent.futures.Future[Any] | None" = None
+    why_not: str | None = None
+
+
+@dataclass
+class _Known:
+    """What is known of the workers of a client.
+
     trusted     addresses of workers that got tasks
     has_waited  whether a call has waited for the first answers
     """
 
-    asked: "dict[_Process, concurrent.futures.Future[Any]]" = field(default_factory=dict)
-    late_at: dict[_Process, float] = field(default_factory=dict)
-    why_not: dict[_Process, str] = field(default_factory=dict)
+    workers: dict[_Process, _Worker] = field(default_factory=dict)
     trusted: set[str] = field(default_factory=set)
     has_waited: bool = False
-
-    def keep(self, present: Collection[_Process]) -> None:
-        """Forget workers that have ended."""
-        for known in (self.asked, self.late_at, self.why_not):
-            for process in known.keys() - present:
-                del known[process]
 
 
 _known: "WeakKeyDictionary[Any, _Known]" = WeakKeyDictionary()
@@ -187,12 +185,12 @@ class RightWorkers:
     @property
     def is_waiting(self) -> bool:
         """Whether an answer of a worker is still to come."""
-        return bool(self._known.asked)
+        return any(worker.asked for worker in self._known.workers.values())
 
     @property
     def refused(self) -> list[str]:
         """Why workers are refused."""
-        return [why for why in self._known.why_not.values() if why]
+        return [worker.why_not for worker in self._known.workers.values() if worker.why_not]
 
     def threads(self) -> dict[str, int]:
         """Return the threads of each worker that runs this version, by its address.
@@ -203,37 +201,35 @@ class RightWorkers:
         may have run tasks.
         """
         known, present = self._known, _present(self._client)
-        known.keep(present)
-        for process in present:
-            if process not in known.why_not and process not in known.asked:
-                known.asked[process] = ask(self._client, _own_sources, process.address)
-                known.late_at.setdefault(process, time.monotonic() + ANSWER_S)
+        late_at = time.monotonic() + ANSWER_S
+        known.workers = {process: known.workers.get(process, _Worker(late_at)) for process in present}
+        for process, worker in known.workers.items():
+            if worker.why_not is None and worker.asked is None:
+                worker.asked = ask(self._client, _own_sources, process.address)
         if present and not known.has_waited:
-            concurrent.futures.wait(known.asked.values(), timeout=ANSWER_S)
+            concurrent.futures.wait([worker.asked for worker in known.workers.values() if worker.asked], ANSWER_S)
             known.has_waited = True
-        for process, answer in list(known.asked.items()):
-            if answer.done():
-                del known.asked[process]
-                self._judge(process, answer)
-        for process in present:
-            why = known.why_not.get(process)
-            if why is None and time.monotonic() >= known.late_at[process]:
+        for process, worker in known.workers.items():
+            if worker.asked and worker.asked.done():
+                worker.why_not, worker.asked = self._judged(process, worker.asked), None
+            why = worker.why_not
+            if why is None and time.monotonic() >= worker.late_at:
                 why = f"the worker at {process.address} does not answer; it gets no tasks until it does"
             if why and (process, why) not in self._said:
                 self._said.add((process, why))
                 self._say(why)
-        right = {process for process, why in known.why_not.items() if not why}
-        return {process.address: n_threads for process, n_threads in present.items() if process in right}
+        return {
+            process.address: n_threads for process, n_threads in present.items() if known.workers[process].why_not == ""
+        }
 
-    def _judge(self, process: _Process, answer: "concurrent.futures.Future[Any]") -> None:
-        """Note whether a worker is right. Raises as `threads`."""
+    def _judged(self, process: _Process, answer: "concurrent.futures.Future[Any]") -> str | None:
+        """Return why a worker gets no tasks: `_Worker.why_not`. Raises as `threads`."""
         version = None if answer.cancelled() else answer.exception() or answer.result()
         if version is None or isinstance(version, OSError):  # it has just ended, or is asked again
-            return
+            return None
         if version == program_sources():
             self._known.trusted.add(process.address)
-            self._known.why_not[process] = ""
-            return
+            return ""
         if isinstance(version, tuple):
             what = f"runs tile-pdb {_shown(version)}, this command {_shown(program_sources())}"
         else:  # Dask may return one error as another
@@ -242,9 +238,7 @@ class RightWorkers:
             raise ClusterError(
                 f"the new worker at {process.address} {what}; install the same version on both, and start again"
             )
-        self._known.why_not[process] = (
-            f"the worker at {process.address} {what}, so it gets no tasks; install the same version on both"
-        )
+        return f"the worker at {process.address} {what}, so it gets no tasks; install the same version on both"
 
 
 def _own_sources() -> tuple[str, str] | str:

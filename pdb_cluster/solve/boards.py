@@ -229,16 +229,15 @@ class _Run:
     def _split_boards(self) -> None:
         """Finish split boards whose search is over, and split others. A board at its limits is over at once."""
         while True:
-            over = [(job, board) for job, board in self._split if board.check_limits()]
+            for job, board in self._split:
+                if board.check_limits():
+                    self._finish(job, board.result)
             self._split = [(job, board) for job, board in self._split if not board.is_over]
-            for job, board in over:
-                self._finish(job, board.result)
             if not self._hard or len(self._split) >= _MAX_SPLIT:
                 return
             job, result = self._hard.popleft()
-            tables, limits = self._tables(job.databases), self._settings.limits
-            board = SplitBoard(self._tasks, tables, job.searched, result, limits)
-            self._split.append((job, board))
+            tables = self._tables(job.databases)
+            self._split.append((job, SplitBoard(self._tasks, tables, job.searched, result, self._settings.limits)))
 
     def _finish(self, job: _Job, result: SearchResult) -> None:
         board = job.request.board
