@@ -9,7 +9,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
@@ -25,6 +25,7 @@ from pdb_query import Database, open_database, read_instances
 from pdb_study.heuristics import heuristic_values
 from pdb_study.strength import study_strength
 from scripts.figures import service, store
+from scripts.figures.tables import databases_of
 from solver import HeuristicSolver, Limits, Solver, find_suboptimal_solution
 from solver.board_arrays import manhattan_distances
 from solver.heuristics import HEURISTICS
@@ -122,15 +123,13 @@ def build(name: str, folder: Path) -> store.Row:
 
 @contextmanager
 def opened(names: str, folder: Path) -> Iterator[list[Database]]:
-    """Open databases, such as `78 78d` or `78 bytes`; build those that are missing."""
-    files = [names] if names.endswith("bytes") else names.split()
+    """Open databases, such as `78 78d` or `78 bytes`, none for a heuristic; build those that are missing."""
+    files = [] if names in HEURISTICS else databases_of(names)
     for name in files:
         if not table_path(name, folder).exists():
             build(name, folder)
-    databases = [open_database(table_path(name, folder), load="huge") for name in files]
-    yield databases
-    for database in databases:
-        database.close()
+    with ExitStack() as stack:
+        yield [stack.enter_context(open_database(table_path(name, folder), load="huge")) for name in files]
 
 
 def random1000(names: str, folder: Path, *, is_plain: bool) -> store.Row:
@@ -165,7 +164,7 @@ def result(name: str, folder: Path, n_boards: int) -> store.Row:
     """Return the columns of a row of published: means over random boards, of h and of nodes."""
     source, options = RESULTS[name]
     boards = random_boards(SIZE, GOAL, n_boards * _H_BOARDS, seed=1).astype(np.uint8)
-    with opened("" if source in HEURISTICS else source, folder) as databases:
+    with opened(source, folder) as databases:
         solver: Solver | HeuristicSolver
         if databases:
             solver = Solver(*databases, **options)
@@ -254,7 +253,7 @@ def approximate(side: int, n_boards: int) -> store.Row:
 def strength(name: str, n_chains: int, n_steps: int, folder: Path) -> store.Row:
     """Return eta of a heuristic or of a database for the 24-puzzle, and its standard error."""
     size = BoardSize(5, 5)
-    with opened("" if name in HEURISTICS else name, folder) as databases:
+    with opened(name, folder) as databases:
         heuristics = () if databases else name
         found = study_strength(size, heuristics, databases, goal=blank_first(size), n_chains=n_chains, n_steps=n_steps)
     (row,) = found.rows

@@ -55,11 +55,15 @@ def _databases(_figures: Figures, row: Row) -> str:
     return text + ", `--plain`" * name.endswith(" --plain")
 
 
+def databases_of(names: str) -> list[str]:
+    """Return the databases of a name such as `78 78d` or `78 bytes`."""
+    return [names] if names.endswith("bytes") else names.split()
+
+
 def _file_mb(figures: Figures, row: Row) -> float | None:
-    """Return the size of all files of databases, which the name of the row lists, such as `78 78d`."""
-    name = row["name"].removesuffix(" --plain")
+    """Return the size of all files of the databases of a row."""
     builds = figures["builds"]["rows"]
-    sizes = [builds.get(each, {}).get("file_bytes") for each in ([name] if name.endswith("bytes") else name.split())]
+    sizes = [builds.get(name, {}).get("file_bytes") for name in databases_of(row["name"].removesuffix(" --plain"))]
     return None if None in sizes else sum(sizes) / 1e6
 
 
