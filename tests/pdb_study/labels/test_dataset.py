@@ -8,7 +8,7 @@ from collections.abc import Callable, Generator, Iterator
 from itertools import permutations
 from pathlib import Path
 from typing import Any
-from unittest.mock import Mock
+from unittest.mock import Mock, call
 
 import numpy as np
 import numpy.typing as npt
@@ -111,10 +111,6 @@ def test_files_load_in_one_line_with_the_labels_and_their_origin(
         assert [table["sha256"] for table in description["tables"]] == [database.header.digest()]
 
 
-class StoppedError(Exception):
-    """Stand-in of an interrupt."""
-
-
 @pytest.mark.parametrize("suffix", SUFFIXES)
 def test_run_that_was_stopped_again_and_again_gives_the_same_bytes(
     suffix: str, tmp_path: Path, database: Database
@@ -122,21 +118,14 @@ def test_run_that_was_stopped_again_and_again_gives_the_same_bytes(
     whole = write(tmp_path / f"a{suffix}", database)
     out = tmp_path / f"b{suffix}"
     partial = tmp_path / f"b{suffix}.partial"
-    done: list[int] = []
-
-    def stop(n_done: int) -> None:
-        done.append(n_done)
-        if len(done) > 1:
-            raise StoppedError
-
-    with pytest.raises(StoppedError):
-        write(out, database, progress=lambda n_done: [stop(n_done), stop(n_done)])
+    with pytest.raises(KeyboardInterrupt):
+        write(out, database, progress=Mock(side_effect=KeyboardInterrupt))
     assert partial.exists()
     for n_done, chunk, n_threads in ((0, 12, 1), (12, 5, 2), (17, 33, 1)):
-        done.clear()
-        with pytest.raises(StoppedError):
-            write(out, database, progress=stop, chunk=chunk, n_threads=n_threads)
-        assert done == [n_done, n_done + chunk]
+        progress = Mock(side_effect=[None, KeyboardInterrupt])
+        with pytest.raises(KeyboardInterrupt):
+            write(out, database, progress=progress, chunk=chunk, n_threads=n_threads)
+        assert progress.mock_calls == [call(n_done), call(n_done + chunk)]
         assert partial.exists()
         assert not out.exists()
     assert write(out, database, command="other") == whole
@@ -145,14 +134,9 @@ def test_run_that_was_stopped_again_and_again_gives_the_same_bytes(
 
 def test_boards_that_are_missing_in_a_partial_file_are_reported(tmp_path: Path, database: Database) -> None:
     """What the message advises makes the same file."""
-    out, done = tmp_path / "a.npz", iter(range(5))
-
-    def stop(_n_done: int) -> None:
-        if next(done) == 4:
-            raise StoppedError
-
-    with pytest.raises(StoppedError):
-        write(out, database, chunk=5, progress=stop)
+    out = tmp_path / "a.npz"
+    with pytest.raises(KeyboardInterrupt):
+        write(out, database, chunk=5, progress=Mock(side_effect=[*range(4), KeyboardInterrupt]))
     partial = tmp_path / "a.npz.partial"
     lines = partial.read_bytes().splitlines(keepends=True)
     partial.write_bytes(b"".join(lines[:2] + lines[3:]))
@@ -226,12 +210,8 @@ def test_run_on_a_full_disk_is_continued(tmp_path: Path, database: Database, mon
 
 
 def test_checkpoint_of_another_dataset_is_refused_with_the_reason(tmp_path: Path, database: Database) -> None:
-    def stop(n_done: int) -> None:
-        if n_done:
-            raise StoppedError
-
-    with pytest.raises(StoppedError):
-        write(tmp_path / "a.npz", database, progress=stop)
+    with pytest.raises(KeyboardInterrupt):
+        write(tmp_path / "a.npz", database, progress=Mock(side_effect=[0, KeyboardInterrupt]))
     with database_for("1,2,3,4,5", "3x2") as other:
         for source, tables, content, reason in (
             (RandomBoards(SIZE, GOAL, N, seed=5), database, "moves", "boards seed 4, not 5"),
