@@ -19,7 +19,6 @@ from pdb_build.partial_folder import PartialFolder
 from pdb_build.plan import BuildPlan
 from pdb_build.search import NO_ENTRIES, PatternTable
 from pdb_build.sparse_file import SparseFile
-from pdb_core import system
 from pdb_core.durable_files import put_in_place, write_and_sync, writing_errors
 from pdb_core.errors import OutputError
 from pdb_core.schema import (
@@ -81,12 +80,8 @@ class TableFileWriter:
     @contextmanager
     def opened(self) -> Iterator[int]:
         """Open the file in the folder for writing. Errors name the file that it will be."""
-        with writing_errors(self.path):
-            descriptor = os.open(self._temporary, os.O_WRONLY | system.BINARY)
-            try:
-                yield descriptor
-            finally:
-                os.close(descriptor)
+        with writing_errors(self.path), self._temporary.open("r+b", buffering=0) as file:
+            yield file.fileno()
 
     def add(self, index: int, table: PatternTable, sha256: str) -> None:
         """Record a table that was written and synced at its offset. Its entries are not kept: they take the memory."""

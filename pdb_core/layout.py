@@ -133,11 +133,11 @@ def block_transitions(blocks: Blocks, first_set: int, last_set: int) -> Transiti
     for jump, pair in enumerate(jump_positions(n_tiles, size.width)):
         jump_ids[pair] = jump
     n_blocks = int(blocks.first_block[last_set] - blocks.first_block[first_set])
-    found = Transitions(np.empty(n_blocks + 1, np.int64), np.empty(0, np.int32), np.empty(0, np.int16))
-    fill_transitions(blocks.arrays, ranks, neighbour_masks, jump_ids, found, True, first_set, last_set)
-    n_transitions = int(found.first[-1])
-    found = Transitions(found.first, np.empty(n_transitions, np.int32), np.empty(n_transitions, np.int16))
-    fill_transitions(blocks.arrays, ranks, neighbour_masks, jump_ids, found, False, first_set, last_set)
+    first = np.zeros(n_blocks + 1, np.int64)
+    for count_only in (True, False):
+        n_transitions = int(first[-1])  # 0 before they are counted
+        found = Transitions(first, np.empty(n_transitions, np.int32), np.empty(n_transitions, np.int16))
+        fill_transitions(blocks.arrays, ranks, neighbour_masks, jump_ids, found, count_only, first_set, last_set)
     return found
 
 
