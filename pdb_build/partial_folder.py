@@ -11,7 +11,6 @@ import os
 import socket
 from contextlib import suppress
 from pathlib import Path
-from types import TracebackType
 
 from pdb_core import system
 from pdb_core.durable_files import lock_file, writing_errors
@@ -64,9 +63,7 @@ class PartialFolder:
                 raise
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
         is_over = error is None or not self._may_have_checkpoint()
         if is_over:
             self.clear()

@@ -21,13 +21,13 @@ from pdb_core.board_text import Line, quoted, read_boards, read_rows, size_of_ro
 from pdb_core.drawing import Drawing, HasPartition, board_drawing, pattern_colours
 from pdb_core.errors import BoardError, GoalError
 from pdb_core.messages import did_you_mean, listed, shorten
-from pdb_core.types import BLANK, Int64s
+from pdb_core.types import BLANK, Bytes, Int64s
 
 # A board: the tile on each cell, row by row.
 Tiles = tuple[int, ...]
 # What users may give for a board: see `Board`.
 BoardLike = str | Sequence[int | None] | Sequence[Sequence[int | None]] | npt.NDArray[np.integer]
-Boards = npt.NDArray[np.uint8]
+Boards = Bytes
 Seed = int | np.random.SeedSequence
 Item = TypeVar("Item")
 

@@ -9,10 +9,10 @@ from pdb_core.arguments import located
 from pdb_core.board_size import BoardSize
 from pdb_core.errors import BoardError
 from pdb_core.puzzle import Board, BoardLike, as_array, as_items
-from pdb_core.types import BLANK
+from pdb_core.types import BLANK, Bytes
 
 
-def board_rows(boards: npt.ArrayLike, size: BoardSize, *, strict: bool = True) -> npt.NDArray[np.uint8]:
+def board_rows(boards: npt.ArrayLike, size: BoardSize, *, strict: bool = True) -> Bytes:
     """Return boards as uint8[m, n_cells]; numbers that are on no board become 255, but -1 is the blank.
 
     Raises `BoardError`, for a text that is no board only if `strict`; otherwise its numbers become 255.
@@ -52,7 +52,7 @@ def refuse_row(boards: npt.ArrayLike, row: int, size: BoardSize) -> None:
         Board(as_array(as_items(boards))[row], size)
 
 
-def rows_of_boards(boards: Sequence[BoardLike], size: BoardSize, *, strict: bool) -> npt.NDArray[np.uint8]:
+def rows_of_boards(boards: Sequence[BoardLike], size: BoardSize, *, strict: bool) -> Bytes:
     """Return boards that are read one by one, as `board_rows` does."""
     rows = np.full((len(boards), size.n_cells), 255, dtype=np.uint8)
     for row, board in enumerate(boards):

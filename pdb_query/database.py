@@ -34,6 +34,7 @@ from pdb_core.ranking import PatternIndex
 from pdb_core.schema import Header, PatternHeader
 from pdb_core.shared_tables import tiles_stood_for
 from pdb_core.symmetry import BoardMapping, mappings_between
+from pdb_core.types import Bytes
 from pdb_query.arrangement_rows import ArrangementRows, arrangement_rows
 from pdb_query.board_rows import board_rows, refuse_row
 from pdb_query.lookup import LookupTables, SumViews, lookup_tables, probe_distances, sum_views
@@ -68,7 +69,7 @@ class Database:
     31
     """
 
-    def __init__(self, path: Path, header: Header, memory: npt.NDArray[np.uint8], load: LoadMode = "map") -> None:
+    def __init__(self, path: Path, header: Header, memory: Bytes, load: LoadMode = "map") -> None:
         self.path, self._absolute_path = path, path.absolute()  # the current folder may change
         self.header = header
         self.size, self.goal = header.spec.size, header.spec.goal

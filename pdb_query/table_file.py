@@ -18,7 +18,7 @@ from pdb_core.schema import Header, read_header
 from pdb_core.types import Bytes
 from pdb_query.private_memory import private_memory
 
-# Values of `load`, see `load_table_file`.
+# Values of `load`, see `open_database`.
 LoadMode = Literal["map", "copy", "huge"]
 LOAD_MODES: tuple[LoadMode, ...] = get_args(LoadMode)
 _ADVICE = "name a table file made with pdb build"
@@ -40,12 +40,7 @@ def read_table_header(path: Path) -> Header:
 def load_table_file(path: Path, load: LoadMode) -> tuple[Header, Bytes]:
     """Return the header of a table file and all its bytes, read-only uint8[file_bytes].
 
-    `map` shares the pages with every process that maps the same file, and reads pages when they are used. `copy` reads
-    all of it into memory of this process. `huge` reads it into huge pages if the system grants them; lookups in these
-    miss the processor's cache of addresses (TLB) less often.
-
-    Raises `TableFileMissingError`, `TableFileForeignError`, `TableFileVersionError`, `TableFileDamagedError`,
-    `TableFileError` if the system cannot read it, `MemoryLimitError`, and `InputError` for another `load`.
+    Lookups in `huge` pages miss the processor's cache of addresses (TLB) less often. Raises as `open_database`.
     """
     as_choice(load, "load", LOAD_MODES)
     # One open file for header and tables: it may be replaced under its name meanwhile.

@@ -11,13 +11,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from pdb_core.arguments import FilePath, as_count, as_function, as_threads
 from pdb_core.board_size import BoardSize, SizeLike, as_size, check_table_size
 from pdb_core.errors import InputError
 from pdb_core.puzzle import BoardLike, Boards, as_goal, random_boards
-from pdb_core.types import N_MOVES, Int64s
+from pdb_core.types import N_MOVES, Floats, Int64s
 from pdb_query import Database
 from pdb_query.database import as_databases
 from pdb_study.heuristics import heuristic_labels, heuristic_values
@@ -127,7 +126,7 @@ def study_strength(
     heuristic_values(starts[:1], size, checked, given, opened)  # raises at once if one cannot be used
     groups = [(i, first) for i in range(len(labels)) for first in range(0, n_chains, _GROUP)]
 
-    def weigh(group: tuple[int, int], report: Report, pool: object) -> npt.NDArray[np.float64]:  # noqa: ARG001
+    def weigh(group: tuple[int, int], report: Report, pool: object) -> Floats:  # noqa: ARG001
         i, first = group
         return log_weights(
             starts[first : first + _GROUP],
@@ -147,7 +146,7 @@ def study_strength(
     return StrengthStudy(size, b, tuple(rows))
 
 
-def _strength(name: str, logs: npt.NDArray[np.float64]) -> Strength:
+def _strength(name: str, logs: Floats) -> Strength:
     """Return the strength of a heuristic from the logarithms of the weights of its chains."""
     weights = np.exp(logs - logs.max())
     scale, n = math.exp(logs.max()), len(logs)
@@ -158,7 +157,7 @@ def _strength(name: str, logs: npt.NDArray[np.float64]) -> Strength:
 
 def log_weights(
     boards: Boards, heuristic: Evaluate, size: BoardSize, log_b: float, n_steps: int, generator: np.random.Generator
-) -> npt.NDArray[np.float64]:
+) -> Floats:
     """Return the logarithms of the weights of chains that begin with `boards`, uint8[m, n_cells].
 
     Step k of n moves the boards by the rule of Metropolis for the distribution b^(-h k/n): the blank moves, and three

@@ -28,11 +28,12 @@ def main() -> None:
         measure(options)
     elif options.command == "korf50":
         # `pdb solve` has compared the lengths with the published ones.
-        records = [record for record in map(json.loads, options.output) if record["length"] is not None]
-        for at in records:
-            at["seconds_s"] = round(at["seconds"], 1)
-        columns = ("generated", "expanded", "seconds_s")
-        store.save_rows("korf50", {at["id"]: {name: at[name] for name in columns} for at in records})
+        rows = {
+            at["id"]: {"generated": at["generated"], "expanded": at["expanded"], "seconds_s": round(at["seconds"], 1)}
+            for at in map(json.loads, options.output)
+            if at["length"] is not None
+        }
+        store.save_rows("korf50", rows)
     elif options.command == "golden":
         write_golden_counts()
     if options.command != "golden":
