@@ -73,6 +73,7 @@ class _LevelSearch:
 
     rows      uint64[n_blocks + n_halo, r]  a row of bits for each block, of its last level; then the halo
     n_active  int32[n_blocks + n_halo]      number of bits in each row
+    level     both, as kernels take them
 
     `groups` are those of the items that threads advance: blocks, or cell sets.
     """
@@ -82,7 +83,7 @@ class _LevelSearch:
         n_rows, n_row = part.n_blocks + part.n_halo, part.words.row_bytes // 8
         self.rows = np.zeros((n_rows, n_row), dtype=np.uint64)
         self.n_active = np.zeros(n_rows, dtype=np.int32)
-        self._level = LevelRows(self.rows, self.rows.view(part.words.dtype), self.n_active)
+        self.level = LevelRows(self.rows, self.rows.view(part.words.dtype), self.n_active)
         if part.goal is not None:
             block, rank = part.goal
             self._set_bit(self.rows[block], rank)
@@ -104,7 +105,7 @@ class _LevelSearch:
 
     def _advance_blocks(self, slab: Int64s) -> int:
         """Advance the blocks of a slab by two levels. Return the number of states reached."""
-        return advance_blocks(slab, self._part.transitions, self._part.words.jumps, self._level)
+        return advance_blocks(slab, self._part.transitions, self._part.words.jumps, self.level)
 
 
 class MinimumSearch(_LevelSearch):
@@ -130,7 +131,7 @@ class MinimumSearch(_LevelSearch):
         part, counts = self._part, np.zeros(2, dtype=np.int64)
         advance_minimum(
             slab, depth, part.first_block, part.transitions, part.words.jumps, part.words.rank_of_slot,
-            self._level, self._seen, self._table, counts,
+            self.level, self._seen, self._table, counts,
         )  # fmt: skip
         return counts
 
@@ -157,7 +158,7 @@ class BitsSearch(_LevelSearch):
         n_reached = self._advance_blocks(slab)
         if depth & 2 and n_reached:
             rows = self._bits.read(slab)
-            add_bits(slab, self._level, rows)
+            add_bits(slab, self.level, rows)
             self._bits.write(slab, rows)
         return np.array([n_reached, n_reached], dtype=np.int64)
 
@@ -189,7 +190,7 @@ class DistanceSearch(_LevelSearch):
     def advance(self, slab: Int64s, depth: int) -> Int64s:
         n_reached = self._advance_blocks(slab)
         if n_reached:
-            write_distances(slab, depth, self._level, self._part.words.rank_of_slot, self._distances)
+            write_distances(slab, depth, self.level, self._part.words.rank_of_slot, self._distances)
         return np.array([n_reached, n_reached], dtype=np.int64)
 
     def finish(self, pool: ThreadPoolExecutor) -> Bytes:  # noqa: ARG002

@@ -101,7 +101,6 @@ class PatternShard:
     def __init__(self, spec: TableSpec, bounds: Bounds, number: int, n_threads: int = 1) -> None:
         self._spec, self._bounds, self._number = spec, bounds, number
         self._blocks = blocks = pattern_blocks(spec.size, spec.n_tiles, spec.cost)
-        self._words = word_layout(spec.n_tiles, spec.size.width)
         first_set, last_set = bounds[number], bounds[number + 1]
         self._first_block = int(blocks.first_block[first_set])
         self._first_blocks = blocks.first_block[first_set : last_set + 1] - np.int32(self._first_block)
@@ -164,7 +163,8 @@ class PatternShard:
         # Step 3. The blocks of each portion.
         own_goal = goal_block - self._first_block
         self._part = SearchPart(
-            self._words, blocks.n_orders, self._first_blocks, Transitions(first_transition, local_sources, jumps),
+            word_layout(blocks.n_tiles, blocks.size.width), blocks.n_orders, self._first_blocks,
+            Transitions(first_transition, local_sources, jumps),
             groups=keys_of(np.arange(self._n_own) + self._first_block) - first_key, n_groups=n_keys,
             n_halo=int(self._borders[:, -1].max()),
             goal=(own_goal, goal_rank) if 0 <= own_goal < self._n_own else None,
@@ -185,7 +185,8 @@ class PatternShard:
         self._check((level - 1) * self._n_portions <= self._n_advanced <= level * self._n_portions)
         blocks = self._given.of((target * self._n_portions + portion) * 2 + level % 2)
         rows = blocks.astype(np.int64) - self._first_block
-        n_active, frontier_words = self._search.n_active[rows], self._search.rows.view(self._words.dtype)
+        _bits, frontier_words, n_active = self._search.level
+        n_active = n_active[rows]
         nonempty, n_words = rows[n_active > 0], frontier_words.shape[1]
         masks = np.empty((len(nonempty), -(-n_words // 64)), dtype=np.uint64)
         # With one more, which `decompress_rows` reads.
@@ -234,7 +235,7 @@ class PatternShard:
 
     def _fill_halo(self, received: list[SentRows], key: int) -> None:
         """Fill the halo of a portion at a level, which `key` names."""
-        words, n_active = self._search.rows.view(self._words.dtype), self._search.n_active
+        _bits, words, n_active = self._search.level
         n_active[self._n_own :] = 0
 
         def fill(sent: SentRows) -> None:
