@@ -145,7 +145,8 @@ class PatternShard:
 
         # Step 1. The transitions that cross the border of the shard.
         first_transition, sources, jumps = self._transitions
-        own = np.repeat(np.arange(self._n_own) + self._first_block, np.diff(first_transition))
+        own_blocks = np.arange(self._n_own) + self._first_block
+        own = np.repeat(own_blocks, np.diff(first_transition))
         local_sources = sources - np.int32(self._first_block)
         is_cut = (local_sources < 0) | (local_sources >= self._n_own)
         inside, outside = own[is_cut], sources[is_cut].astype(np.int64)
@@ -165,7 +166,7 @@ class PatternShard:
         self._part = SearchPart(
             word_layout(blocks.n_tiles, blocks.size.width), blocks.n_orders, self._first_blocks,
             Transitions(first_transition, local_sources, jumps),
-            groups=keys_of(np.arange(self._n_own) + self._first_block) - first_key, n_groups=n_keys,
+            groups=keys_of(own_blocks) - first_key, n_groups=n_keys,
             n_halo=int(self._borders[:, -1].max()),
             goal=(own_goal, goal_rank) if 0 <= own_goal < self._n_own else None,
         )  # fmt: skip
