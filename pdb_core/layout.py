@@ -100,8 +100,7 @@ def cell_masks(size: BoardSize, cost: Cost = DEFAULT_COST) -> CellMasks:
 
 def jump_positions(n_tiles: int, width: int) -> tuple[tuple[int, int], ...]:
     """Return every (position before, position after) of a tile that jumps over 1 to width-1 others."""
-    reach = width - 1
-    return tuple((i, j) for i in range(n_tiles) for j in range(n_tiles) if i != j and abs(i - j) <= reach)
+    return tuple((i, j) for i in range(n_tiles) for j in range(n_tiles) if 0 < abs(i - j) < width)
 
 
 @lru_cache(maxsize=32)

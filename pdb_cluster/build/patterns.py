@@ -219,11 +219,11 @@ class _Build:
     def _update_workers(self) -> None:
         """Measure the memory of new workers, or of all while no search is under way."""
         self._updated_at = time.monotonic()
-        present, known = set(self._right.threads()), {worker.address: worker for worker in self._workers}
-        if bool(present) != bool(known):
+        present = set(self._right.threads())
+        if bool(present) != bool(self._workers):
             self.say("workers came, continuing" if present else "all workers are gone; waiting for workers ...")
         if present != self._asked or not self._searches:
-            kept = [known[address] for address in present & set(known)] if self._searches else []
+            kept = [worker for worker in self._workers if worker.address in present] if self._searches else []
             # Workers whose memory is not known are asked again when no search is under way.
             new = workers_of(self.client, present - self._asked if self._searches else present, kept)
             self._workers = tuple(sorted([*kept, *new], key=lambda worker: worker.address))
