@@ -44,7 +44,7 @@ def arrangement_rows(size: BoardSize, tables: LookupTables) -> ArrangementRows:
     pattern_records = tables.records.reshape(-1, records.RECORD_FIELDS)
     # Some patterns use the table of another.
     _, firsts, table_of = np.unique(pattern_records[:, records.TABLE_BIT], return_index=True, return_inverse=True)
-    n_blocks = [int(pattern_blocks(size, int(tables.n_tiles[p])).first_block[-1]) for p in firsts]
+    n_blocks = [pattern_blocks(size, int(tables.n_tiles[p])).n_blocks for p in firsts]
     row_words = np.array([-(-n // _GROUP) * _GROUP // 64 for n in n_blocks])
     n_words = row_words * [math.factorial(tables.n_tiles[p]) for p in firsts]
     starts = np.cumsum(n_words) - n_words

@@ -114,17 +114,20 @@ def plan_task(plan: BuildPlan, index: int, workers: tuple[Worker, ...], n_shards
     # If the smallest workers have too little, the others may be enough.
     by_memory = sorted(workers, key=lambda worker: -worker.memory_bytes)
     tasks = (_divided(entry, index, tuple(by_memory[:n]), n_shards) for n in range(len(workers), 0, -1))
-    task = next((task for task in tasks if task is not None), None)
-    if task is None:
-        least_bytes = [_shards_bytes(entry, n_shards or n, n, _LEAST_HALO_BYTES) for n in range(1, len(workers) + 1)]
-        lacking = [needed - worker.memory_bytes for needed, worker in zip(least_bytes, by_memory, strict=True)]
-        n = lacking.index(min(lacking))
-        needed, least = least_bytes[n], by_memory[n].memory_bytes
-        raise MemoryLimitError(
-            f"pattern {entry.pattern} needs {format_bytes(needed)} of memory of each of {n + 1} workers, "
-            f"{format_bytes(least)} are available at the one that has least; {_advice(entry, least)}"
-        )
-    return task
+    if task := next(filter(None, tasks), None):
+        return task
+
+    def needed_of(n: int) -> int:
+        """Return the memory that each of `n` workers needs at least."""
+        return _shards_bytes(entry, n_shards or n, n, _LEAST_HALO_BYTES)
+
+    # The workers that lack least.
+    n = min(range(1, len(workers) + 1), key=lambda n: needed_of(n) - by_memory[n - 1].memory_bytes)
+    least = by_memory[n - 1].memory_bytes
+    raise MemoryLimitError(
+        f"pattern {entry.pattern} needs {format_bytes(needed_of(n))} of memory of each of {n} workers, "
+        f"{format_bytes(least)} are available at the one that has least; {_advice(entry, least)}"
+    )
 
 
 def _divided(entry: PatternPlan, index: int, workers: tuple[Worker, ...], n_shards: int | None) -> PatternTask | None:
