@@ -101,16 +101,10 @@ LONG = ["1 2 3 4 5 6 7 8 " + "9" * 5000, r"'9{17}\.\.\.9{20}' is not a number"]
 ARABIC = ["\u0661 2 3 4 5 6 7 8 0", "'\u0661' is not a number"]
 
 
-@pytest.mark.parametrize(("text", "message"), [*BAD_TEXTS, LONG, ARABIC])
-def test_bad_text_is_refused(text: str, message: str) -> None:
-    with pytest.raises(BoardError, match=message) as caught:
-        Board(text)
-    assert "\n" not in str(caught.value)
-
-
 @pytest.mark.parametrize(
     ("given", "size", "message"),
     [
+        *((text, None, message) for text, message in (*BAD_TEXTS, LONG, ARABIC)),
         ("1 2 3 4 5 6 7 8 0", S44, "9 numbers where a 4x4 board has 16"),
         ("1 2 3/4 5 0", S23, "is 3x2 by its rows, and a 2x3 board is expected"),
         ([[1, 2], [3]], None, "rows of different lengths"),
@@ -125,9 +119,10 @@ def test_bad_text_is_refused(text: str, message: str) -> None:
         *((booleans, S22, "must be 4 integers, .*; it has (True|np.False_)") for booleans in BOOLEANS),
     ],
 )
-def test_anything_else_is_refused(given: Any, size: BoardSize | None, message: str) -> None:
-    with pytest.raises(BoardError, match=message):
+def test_what_is_no_board_is_refused_in_one_line(given: Any, size: BoardSize | None, message: str) -> None:
+    with pytest.raises(BoardError, match=message) as caught:
         Board(given, size)
+    assert "\n" not in str(caught.value)
 
 
 @given(boards())
