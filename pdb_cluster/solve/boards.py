@@ -229,10 +229,10 @@ class _Run:
     def _split_boards(self) -> None:
         """Finish split boards whose search is over, and split others. A board at its limits is over at once."""
         while True:
-            for job, board in self._split:
-                if board.check_limits():
-                    self._finish(job, board.result)
+            over = [(job, board) for job, board in self._split if board.check_limits()]
             self._split = [(job, board) for job, board in self._split if not board.is_over]
+            for job, board in over:
+                self._finish(job, board.result)
             if not self._hard or len(self._split) >= _MAX_SPLIT:
                 return
             job, result = self._hard.popleft()

@@ -238,7 +238,7 @@ def approximate(side: int, n_boards: int) -> store.Row:
     boards = random_boards(size, goal, n_boards, seed=1)
     find_suboptimal_solution(boards[0], size=size, time_limit=0.01)
     solutions = [find_suboptimal_solution(board, size=size) for board in boards]
-    by_tile_and_cell = manhattan_distances(size, goal).reshape(size.n_cells, -1)
+    by_tile_and_cell = manhattan_distances(size, goal)
     distances = by_tile_and_cell[boards, np.arange(size.n_cells)].sum(axis=1, dtype=int)
     lengths = np.array([solution.length for solution in solutions])
     return {
