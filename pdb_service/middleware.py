@@ -46,7 +46,7 @@ _log = logging.getLogger("tile_pdb.service")
 class Gate:
     """Middleware that checks requests, answers errors as problems, adds headers, and counts requests.
 
-    HEAD is answered as GET; the server leaves out the body. `other` takes what is not HTTP, as the lifespan.
+    HEAD is answered and counted as GET; the server leaves out the body. `other` takes all but HTTP, as the lifespan.
     """
 
     other: ASGIApp
@@ -71,7 +71,7 @@ class Gate:
         if not _ACCEPTED_ID.fullmatch(request_id):
             request_id = f"{random.getrandbits(128):032x}"
         method = "GET" if scope["method"] == "HEAD" else scope["method"]
-        scope = {**scope, "method": method, "state": {**scope.get("state", {}), "request_id": request_id}}
+        scope = {**scope, "state": {**scope.get("state", {}), "request_id": request_id}}
         path = scope["path"].removeprefix(scope.get("root_path", ""))  # of an app that mounts this one
         # The route, not the path, is counted: clients must not be able to create new series.
         parent, _, name = path.rpartition("/")
@@ -112,8 +112,8 @@ class Gate:
             seconds = time.perf_counter() - started
             self.service.metrics.count_request(route if methods else "other", known_method, exchange.status, seconds)
             if self._settings.access_log:
-                shown = as_typed(scope["path"], _LOGGED_CHARACTERS)
-                _log.info("%s %s %s %d %.3f s", request_id, as_typed(method), shown, exchange.status, seconds)
+                asked = as_typed(f"{scope['method']} {scope['path']}", _LOGGED_CHARACTERS)
+                _log.info("%s %s %d %.3f s", request_id, asked, exchange.status, seconds)
 
     def _check_head(self, path: str, method: str, headers: Mapping[bytes, bytes], hosts: Sequence[bytes]) -> None:
         """Raise `RequestError` or a subclass, `OriginError` or `TokenError` for a request refused by its head."""

@@ -248,11 +248,16 @@ async def test_large_bodies_are_refused_while_bodies_and_answers_fill_the_memory
     assert await status(batch) == 200
 
 
-def test_requests_and_boards_are_counted(database: Database) -> None:
-    app = ready_app(database)
-    for request in ("GET /healthz", "HEAD /healthz", "GET /a", "GET /b", "PUT /v1/lookup"):
+def test_requests_are_logged_and_counted_and_boards_are_counted(
+    database: Database, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO")
+    app = ready_app(database, access_log=True)
+    requests = ["GET /healthz", "HEAD /healthz", "GET /a", "GET /b", "PUT /v1/lookup"]
+    for request in requests:
         method, _, path = request.partition(" ")
         ask(app, path, method=method)
+    assert [" ".join(line.split()[1:3]) for line in caplog.messages] == requests
     ask(app, LOOKUP)
     ask(app, "/v1/lookup", body=b'{"boards": [%s, %s]}' % (GOOD, GOOD))
     found = metrics(app)
