@@ -5,7 +5,6 @@ import math
 import time
 from collections.abc import AsyncGenerator, Coroutine, Sequence
 from contextlib import aclosing
-from dataclasses import replace
 from functools import partial
 from typing import Any, cast
 
@@ -112,11 +111,13 @@ def solve_routes(service: Service) -> Routes:
 
         return await _answer(request, service.pools.search(find, seconds))
 
-    get = ApiRoute(solve_from_query, SearchQuery, None, SolveAnswer, [EVENTS], TABLE_STATUSES)
     return {
-        "/v1/moves": {"GET": ApiRoute(moves, SearchQuery, answer=MovesAnswer, statuses=TABLE_STATUSES)},
+        "/v1/moves": {"GET": ApiRoute(moves, SearchQuery, None, MovesAnswer, statuses=TABLE_STATUSES)},
         "/v1/check": {"POST": ApiRoute(check, None, CheckBody, CheckAnswer, statuses=TABLE_STATUSES)},
-        "/v1/solve": {"GET": get, "POST": replace(get, endpoint=solve_from_body, query=None, body=SolveBody)},
+        "/v1/solve": {
+            "GET": ApiRoute(solve_from_query, SearchQuery, None, SolveAnswer, [EVENTS], TABLE_STATUSES),
+            "POST": ApiRoute(solve_from_body, None, SolveBody, SolveAnswer, [EVENTS], TABLE_STATUSES),
+        },
     }
 
 
