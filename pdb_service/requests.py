@@ -58,14 +58,15 @@ _AnyBoard = Annotated[
     WithJsonSchema(TypeAdapter(_BoardText | _Cells | list[_Cells]).json_schema()),
 ]
 _MovesText = Annotated[str, Field(max_length=40_000)]
-_AnyGoal = Annotated[_AnyBoard | None, Field(description="the goal: `blank-last`, `blank-first`, `snail` or a board")]
+_GOAL = Field(description="the goal: `blank-last`, `blank-first`, `snail` or a board")
+_AnyGoal = Annotated[_AnyBoard | None, _GOAL]
 
 
 class Names(BaseModel):
     """The goal and the database of a request."""
 
     model_config = ConfigDict(extra="forbid")
-    goal: Annotated[Text | None, Field(description="the goal: `blank-last`, `blank-first`, `snail` or a board")] = None
+    goal: Annotated[Text | None, _GOAL] = None
     db: Annotated[str | None, Field(max_length=200, description="id of a database; by default the first that fits")] = (
         None
     )

@@ -12,6 +12,12 @@ from tests.pdb_service.server import Server, serving
 from tests.tables import table_file
 
 STRICT = {"max_body_bytes": 200_000, "head_s": 0.5, "request_s": 1.0, "max_head_bytes": 8_192, "max_connections": 100}
+# pdb serve has no options for these settings. The app is imported first: its annotations need the class.
+_WITH_STRICT = f"""
+from functools import partial
+from pdb_service import app, settings
+settings.ServiceSettings = partial(settings.ServiceSettings, **{STRICT})
+"""
 
 
 @pytest.fixture(scope="session")
@@ -35,7 +41,7 @@ def server() -> Iterator[Server]:
 @pytest.fixture(scope="session")
 def strict() -> Iterator[Server]:
     """Yield a server with small limits."""
-    with serving(table_file("663", "4x4"), options=["--solves", "1", "--grace", "0"], settings=STRICT) as running:
+    with serving(table_file("663", "4x4"), options=["--solves", "1", "--grace", "0"], prelude=_WITH_STRICT) as running:
         yield running
 
 

@@ -5,7 +5,6 @@ import os
 import re
 import signal
 import subprocess
-import sys
 import threading
 import urllib.error
 import urllib.request
@@ -15,18 +14,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from tests import wait_until
+from tests.command_line import PROGRAM
 
 _START_S = 300  # kernels may have to be compiled, and standard tables to be built
-# The environment has settings as JSON: pdb serve has no options for some.
-_PROGRAM = """
-import functools, json, os, signal
-signal.signal(signal.SIGINT, signal.default_int_handler)  # a suite in the background ignores it
-from pdb_service import app, settings as settings_module
-settings = json.loads(os.environ.get("TEST_SERVICE_SETTINGS", "{}"))
-settings_module.ServiceSettings = functools.partial(settings_module.ServiceSettings, **settings)
-from tilepdb.commands.main import run
-run()
-"""
 
 
 class Reply(NamedTuple):
@@ -71,18 +61,16 @@ class Server(NamedTuple):
 
 
 @contextmanager
-def serving(
-    *paths: Path, options: Sequence[str] = (), settings: dict[str, Any] | None = None, prelude: str = ""
-) -> Iterator[Server]:
-    """Yield a ready `pdb serve` with these tables on a free port; `settings` are fields of `ServiceSettings`.
-    `prelude` is a program that runs first.
+def serving(*paths: Path, options: Sequence[str] = (), prelude: str = "") -> Iterator[Server]:
+    """Yield a ready `pdb serve` with these tables on a free port; `prelude` is a program that runs first.
 
     At the end it is stopped, if it still runs, and must exit with 0.
     """
     databases = [word for path in paths for word in ("--db", str(path))]
-    command = [sys.executable, "-c", prelude + _PROGRAM, "serve", "--port", "0", *databases, *options]
-    named = {"PYTHONWARNINGS": "error", "TEST_SERVICE_SETTINGS": json.dumps(settings or {})}
-    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env={**os.environ, **named})
+    *python, program = PROGRAM
+    command = [*python, f"{prelude}\n{program}", "serve", "--port", "0", *databases, *options]
+    environment = {**os.environ, "PYTHONWARNINGS": "error"}
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment)
     log: list[str] = []
     # Without a reader, a full pipe would block the server.
     reader = threading.Thread(target=_read_log, args=(process, log))
