@@ -21,6 +21,7 @@ from tests.faults.driver import Tally, main
 from tests.pdb_service.hostile_requests import (
     EASY,
     PATHS,
+    WORST,
     Hostile,
     peak_bytes,
     request,
@@ -38,9 +39,6 @@ _MOST_END_S = _GRACE_S + 5 + 8
 # For a loaded machine.
 _MOST_LATENCY_S = 3
 _PATIENCE_S = 20
-# A search of this board takes longer than an attack.
-_WORST = "0+12+9+13/15+11+10+14/3+7+2+5/4+8+6+1"
-_EASY = EASY.replace(" ", "+")
 _SMALLEST = b"GET / HTTP/1.1\r\n\r\n"
 
 
@@ -75,7 +73,7 @@ def _kept_open(asked: bytes) -> bytes:
 
 def pipelined(n: int, port: int, is_over: threading.Event) -> None:
     """Send requests behind a solve, on `n` connections, until the server closes them."""
-    solve = _kept_open(request(f"/v1/solve?board={_WORST}&time_limit=60"))
+    solve = _kept_open(request(f"/v1/solve?board={WORST}&time_limit=60"))
     _flood(n, solve, _SMALLEST * 10_000, port, is_over)
 
 
@@ -95,7 +93,7 @@ def endless(port: int, is_over: threading.Event) -> None:
 def slow_heads(n: int, port: int, is_over: threading.Event) -> None:
     """Send heads byte by byte."""
     with _connections(port, n) as connections:
-        for byte in request(f"/v1/lookup?board={_EASY}", None, "X: " + "a" * 1000):
+        for byte in request(f"/v1/lookup?board={EASY}", None, "X: " + "a" * 1000):
             for connection in connections:
                 _sent(connection, bytes([byte]))
             if is_over.wait(0.3):
@@ -158,7 +156,7 @@ def _good_client(server: Server, until: float) -> tuple[str | None, float]:
     """Look up a board again and again. Return the loss and the longest latency."""
     longest = 0.0
     while time.monotonic() < until or longest == 0:
-        loss, seconds = _asked(server, f"/v1/lookup?board={_EASY}")
+        loss, seconds = _asked(server, f"/v1/lookup?board={EASY}")
         longest = max(longest, seconds)
         if loss is not None:
             return loss, longest
@@ -185,14 +183,14 @@ def attacked(kind: Kind, seconds: float) -> tuple[str | None, dict[str, float]]:
     with serving(table_file("663", "4x4"), options=["--solves", "2", "--grace", str(_GRACE_S)]) as server:
         attackers = threading.Thread(target=kind.act, args=(server.port, is_over))
         _good_client(server, 0)
-        server.ask(f"/v1/solve?board={_WORST}&time_limit=0.5")  # loads the kernels of searches
+        server.ask(f"/v1/solve?board={WORST}&time_limit=0.5")  # loads the kernels of searches
         reset_peak(server.process.pid)
         before = resident_bytes(server.process.pid)
         attackers.start()
         try:
             loss, latency_s = _good_client(server, time.monotonic() + seconds)
             # The search is short: long ones wait behind those of hostile clients, as behind others.
-            loss = loss or _asked(server, f"/v1/solve?board={_EASY}&time_limit=2")[0]
+            loss = loss or _asked(server, f"/v1/solve?board={EASY}&time_limit=2")[0]
             growth = peak_bytes(server.process.pid) - before
             stopped = time.monotonic()
             server.process.terminate()

@@ -76,9 +76,6 @@ class HeldSolvers:
             generated=7, expanded=5, seconds=passed, thresholds=(), directions=lambda _: None,
         )  # fmt: skip
 
-    def solver(self, _: Database) -> None:
-        pass
-
     async def begin(self, n: int) -> None:
         """Wait until the n-th search has begun."""
         await until(lambda: len(self.begun) == n)
@@ -195,7 +192,7 @@ async def running_app(solvers: HeldSolvers, **settings: Any) -> AsyncIterator[St
     """Run an app with these solvers; at its end no search and no task may be left."""
     app = create_app([solvers.database], ServiceSettings(**settings))
     service = app.state.service
-    service.solve, service.solver, service.solve_easy = solvers.solve, solvers.solver, lambda *_: [Checkpoint()]
+    service.solve, service.solver, service.solve_easy = solvers.solve, lambda _: None, lambda *_: [Checkpoint()]
     async with app.router.lifespan_context(app):
         await until(service.loaded.done)
         yield app

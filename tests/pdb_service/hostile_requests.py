@@ -18,7 +18,8 @@ from typing import NamedTuple
 
 import psutil
 
-EASY = "1 2 3 4/5 6 7 8/9 10 11 12/13 14 0 15"
+# Boards as in a query. The search of the second outlasts a test.
+EASY, WORST = "1+2+3+4/5+6+7+8/9+10+11+12/13+14+0+15", "0+12+9+13/15+11+10+14/3+7+2+5/4+8+6+1"
 PATHS = (
     "/v1/databases", "/v1/lookup", "/v1/moves", "/v1/solve", "/v1/check", "/v1/instances/korf100", "/metrics",
     "/openapi.json", "/", "/page/", "/v1/", "/favicon.ico",
@@ -99,7 +100,7 @@ def request(
 
 
 _JSON, _BYTES = "Content-Type: application/json", "Content-Type: application/octet-stream"
-_LEVEL = EASY.replace("/", " ").replace(" ", "+")
+_LEVEL = EASY.replace("/", "+")
 _LIST = f"[{_LEVEL.replace('+', ',')}]".encode()
 # Valid requests; solves are short.
 _GOOD = (

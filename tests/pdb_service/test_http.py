@@ -4,7 +4,6 @@ tests/project/test_pages.py runs the examples.
 """
 
 import dataclasses
-import json
 import re
 
 import pytest
@@ -17,10 +16,8 @@ from pdb_service.responses import problem
 from pdb_service.settings import ServiceSettings
 from scripts.docs_site.fields import fields_page
 from tests import text_of
-from tests.pdb_service.app_requests import ask, metrics, ready_app
+from tests.pdb_service.app_requests import ask, ready_app
 from tilepdb.commands.serve import SearchQueueOptions
-
-BOARD = "8+6+7/2+5+4/3+0+1"
 
 
 @pytest.fixture(scope="module")
@@ -52,16 +49,6 @@ def test_page_of_fields_has_every_field_of_the_examples() -> None:
     sizes_and_answers = set(re.findall(r'"(\w+)":', answers))
     assert {name for name in sizes_and_answers - fields if not name[0].isdigit()} == set()
     assert len(sizes_and_answers) > 40
-
-
-def test_solve_from_a_body_equals_that_from_the_query(app: Starlette) -> None:
-    before = metrics(app)["tile_pdb_nodes_total"]
-    solved = ask(app, f"/v1/solve?board={BOARD}").json
-    assert solved["length"] == 31
-    assert metrics(app)["tile_pdb_nodes_total"] == before + solved["generated"] > before
-    for board in (BOARD.replace("+", " "), solved["board"]):
-        body = json.dumps({"board": board, "time_limit": 5}).encode()
-        assert ask(app, "/v1/solve", body=body).json["moves"] == solved["moves"]
 
 
 def test_limits_are_those_documented() -> None:

@@ -7,15 +7,17 @@ from typing import Any
 
 from playwright.sync_api import Browser, expect
 
+from pdb_core.puzzle import format_board
 from pdb_service.app import create_app
 from pdb_service.openapi import openapi
 from tests.command_line import BOARD
 from tests.pdb_service.app_requests import GOAL
 from tests.pdb_service.browsing import FAR_ADDRESS, HOSTILE, NEAR, NEAR_ADDRESS, Visit, visiting
 from tests.pdb_service.server import Server, serving
+from tests.solving import S4, hard_board
 from tests.tables import table_file
 
-WORST = "0 12 9 13/15 11 10 14/3 7 2 5/4 8 6 1"  # a search that outlasts a test
+WORST = format_board(hard_board(), S4)  # its search outlasts a test
 
 
 def stream(visit: Visit, *events: tuple[str, dict[str, Any]]) -> None:
