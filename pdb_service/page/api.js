@@ -1,6 +1,7 @@
 // Requests to the service: JSON, problems as exceptions, server-sent events, and the token.
 
 import { parseSize } from "./board.js";
+import { askForToken } from "./token_dialog.js";
 
 export const BASE = new URL("../", import.meta.url);
 const TOKEN_KEY = "tile-pdb token";
@@ -10,42 +11,37 @@ try {
 } catch {
   // Storage is disabled: the token lasts until the page is closed.
 }
-let askForToken = async () => null;
 
 /** What went wrong, in words that can be shown. `status` is 0 where no answer came. */
-export class Problem extends Error {
+class Problem extends Error {
   constructor(status, title, detail, retryAfterS = null, type = "") {
     super(detail || title);
     Object.assign(this, { status, title, detail, retryAfterS, type });
   }
 }
 
-/** `ask(wasRefused)` is called on 401 and promises a token, or null where nobody gives one. */
-export function onTokenWanted(ask) {
-  askForToken = ask;
-}
-
 export const hasToken = () => token !== null;
 export const isAbort = (error) => error instanceof DOMException && error.name === "AbortError";
 
-export const withNames = (path, names) => {
+const withValues = (names) => Object.entries(names).filter(([, value]) => value != null && value !== "");
+export const withNames = (path, names = {}) => {
   const url = new URL(path, BASE);
-  for (const [name, value] of Object.entries(names)) if (value != null && value !== "") url.searchParams.set(name, value);
+  for (const [name, value] of withValues(names)) url.searchParams.set(name, value);
   return url;
 };
 const posted = (body, signal) => ({
   method: "POST",
   headers: { "Content-Type": "application/json" },
-  body: JSON.stringify(Object.fromEntries(Object.entries(body).filter(([, value]) => value != null && value !== ""))),
+  body: JSON.stringify(Object.fromEntries(withValues(body))),
   signal,
 });
 
-export const databases = () => json(withNames("v1/databases", {}));
-export const instanceSets = () => json(withNames("v1/instances", {}));
-export const instances = (name) => json(withNames(`v1/instances/${encodeURIComponent(name)}`, {}));
+export const databases = () => json(withNames("v1/databases"));
+export const instanceSets = () => json(withNames("v1/instances"));
+export const instances = (name) => json(withNames(`v1/instances/${encodeURIComponent(name)}`));
 export const lookup = (names, signal) => json(withNames("v1/lookup", names), { signal });
-export const lookupBatch = (body, signal) => json(withNames("v1/lookup", {}), posted(body, signal));
-export const check = (body, signal) => json(withNames("v1/check", {}), posted(body, signal));
+export const lookupBatch = (body, signal) => json(withNames("v1/lookup"), posted(body, signal));
+export const check = (body, signal) => json(withNames("v1/check"), posted(body, signal));
 /** {board, size} of a text in any spelling, also if there are no tables for its size. */
 export const readBoard = async (text) => {
   const { board, size } = await json(withNames("page/board", { board: text }));
@@ -60,7 +56,7 @@ export async function solve(names, signal, progress) {
   const response = await send(withNames("v1/solve", names), { headers: { Accept: "text/event-stream" }, signal });
   for await (const { name, data } of events(response.body)) {
     if (name === "result") return data;
-    if (name === "problem") throw new Problem(data.status ?? 500, data.title, data.detail);
+    if (name === "problem") throw new Problem(data.status, data.title, data.detail);
     progress(name, data);
   }
   throw new Problem(0, "The answer is incomplete", "The server stopped answering before the search was done.");
@@ -99,17 +95,14 @@ async function newToken(refusedToken, refused) {
   if (token !== refusedToken) return true;
   asking ??= askForToken(refused || refusedToken !== null).finally(() => (asking = null));
   const given = await asking;
-  if (given) keepToken(given);
-  return Boolean(given);
-}
-
-function keepToken(given) {
+  if (!given) return false;
   token = given;
   try {
     sessionStorage.setItem(TOKEN_KEY, token);
   } catch {
     // Storage is disabled.
   }
+  return true;
 }
 
 async function problemOf(response) {
@@ -131,11 +124,11 @@ async function* events(body) {
     for (;;) {
       const { value, done } = await reader.read();
       if (done) return;
-      const blocks = (rest + value).split(/\r?\n\r?\n/);
+      const blocks = (rest + value).split("\n\n");
       rest = blocks.pop();
       for (const block of blocks) {
-        const event = parseEvent(block);
-        if (event) yield event;
+        const [, name, data] = /^event: (.*)\ndata: (.*)$/.exec(block);
+        yield { name, data: JSON.parse(data) };
       }
     }
   } catch (error) {
@@ -144,14 +137,4 @@ async function* events(body) {
   } finally {
     reader.cancel().catch(() => {});
   }
-}
-
-function parseEvent(block) {
-  let name = "message";
-  const data = [];
-  for (const line of block.split(/\r?\n/)) {
-    if (line.startsWith("event:")) name = line.slice(6).trim();
-    if (line.startsWith("data:")) data.push(line.slice(5));
-  }
-  return data.length ? { name, data: JSON.parse(data.join("\n")) } : null;
 }

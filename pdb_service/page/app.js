@@ -24,7 +24,6 @@ import { addressOf, commandFor, copy, flushAddress, readAddress, writeAddress } 
 import { keepSettings } from "./settings.js";
 import { solverPanel } from "./solver_panel.js";
 import { themeButton } from "./theme.js";
-import { askForToken } from "./token_dialog.js";
 
 const FIRST_SIZE = { width: 4, height: 4 };
 // Of the first answer, and of a second search for what the first did not find.
@@ -215,7 +214,8 @@ function failed(problem) {
   const wait = problem.retryAfterS ?? RETRY_S;
   clearTimeout(retry);
   if (isPassing) retry = setTimeout(connect, 1000 * wait);
-  showNotice(byId("problem"), isUntabled ? `${missing} Start a server that has them (add the --db and --size of this one):` : `${problemText(problem)}${isPassing ? ` This page tries again every ${wait} s.` : ""}`, isUntabled ? null : connect);
+  if (isUntabled) showNotice(byId("problem"), `${missing} Start a server that has them (add the --db and --size of this one):`);
+  else showNotice(byId("problem"), `${problemText(problem)}${isPassing ? ` This page tries again every ${wait} s.` : ""}`, connect);
   byId("remedy").hidden = !isUntabled;
   setText(byId("command"), commandFor(position));
 }
@@ -228,7 +228,7 @@ function slideCell(cell) {
   if (tiles.length === 0) return false;
   play.pause();
   const before = line;
-  for (const tile of tiles) line = withMove(line, tile, position.size);
+  for (const tile of tiles) line = withMove(line, tile);
   if (hasSolution(before) && !hasSolution(line)) left = before;
   if (!solver.hasFound() || !(left || hasSolution(line))) solver.clear(); // what it said was of another board
   say("");
@@ -427,7 +427,6 @@ const COPIES = {
   json: () => JSON.stringify({ ...namesOf(shown(line)), board: shown(line), db: usedDb }),
 };
 
-api.onTokenWanted(askForToken);
 themeButton(byId("theme"));
 dragTiles(view, slideCell);
 listenToKeys(view.root, {

@@ -107,7 +107,7 @@ export function nearBoard(goal, size, nMoves) {
   for (let move = 0; move < nMoves; move++) {
     const cells = board.map((_, cell) => cell).filter((cell) => cell !== last && cellsToSlide(board, size, cell).length === 1);
     last = board.indexOf(0);
-    board = slide(board, size, cells[Math.floor(Math.random() * cells.length)]);
+    board = slide(board, cells[Math.floor(Math.random() * cells.length)]);
   }
   return board;
 }
@@ -124,15 +124,11 @@ export function cellsToSlide(board, size, cell) {
   return cells;
 }
 
-/** The board after the tile on `cell`, and all between it and the blank, have slid. */
-export function slide(board, size, cell) {
+/** The board after the tile on `cell`, beside the blank, has slid. */
+export function slide(board, cell) {
   const slid = [...board];
-  let blank = board.indexOf(0);
-  for (const at of cellsToSlide(board, size, cell)) {
-    slid[blank] = slid[at];
-    slid[at] = 0;
-    blank = at;
-  }
+  slid[board.indexOf(0)] = board[cell];
+  slid[cell] = 0;
   return slid;
 }
 
@@ -159,7 +155,7 @@ export function boardsAlong(board, tiles, size) {
     const last = boards[boards.length - 1];
     const cells = cellsToSlide(last, size, last.indexOf(tile));
     if (cells.length !== 1) return null;
-    boards.push(slide(last, size, cells[0]));
+    boards.push(slide(last, cells[0]));
   }
   return boards;
 }

@@ -16,7 +16,7 @@ export function chart(goTo) {
   /** A solution of so many moves; h of each board on the way comes by `showH`. Null hides the chart. */
   function load(newLength) {
     [length, hs, at] = [newLength ?? 0, null, 0];
-    figure.hidden = newLength === null || newLength === 0;
+    figure.hidden = length === 0;
     if (!figure.hidden) draw();
   }
 

@@ -53,14 +53,13 @@ export function dragTiles(view, slideCell) {
 
   function end(event, counts) {
     if (!drag || event.pointerId !== drag.pointer) return;
-    const { cell, moved, offset, cellPx, board } = drag;
     const ended = drag;
     drag = null;
-    if (!moved) return;
+    if (!ended.moved) return;
     root.classList.remove("dragging");
     root.dataset.dragged = "yes"; // the click that follows is not one
     setTimeout(() => delete root.dataset.dragged);
-    if (counts && offset >= GOES_AT * cellPx && board === view.board()) slideCell(cell);
+    if (counts && ended.offset >= GOES_AT * ended.cellPx && ended.board === view.board()) slideCell(ended.cell);
     else place(ended, 0);
   }
 }

@@ -18,10 +18,10 @@ export function withSolution(line, solution, size) {
 }
 
 /** The line after a move: the next one of the line, or a new one instead of all that follow. */
-export function withMove(line, tile, size) {
+export function withMove(line, tile) {
   const step = line.step + 1;
   if (line.tiles[line.step] === tile) return { ...line, step };
-  const board = slide(shown(line), size, shown(line).indexOf(tile));
+  const board = slide(shown(line), shown(line).indexOf(tile));
   return { boards: [...line.boards.slice(0, step), board], tiles: [...line.tiles.slice(0, step - 1), tile], nOwn: step, step };
 }
 
@@ -40,7 +40,7 @@ export function playMoves(text, board, size, goal) {
     for (const move of moves) {
       const tile = tileOf(move, shown(line));
       if (!boardsAlong(shown(line), [tile], size)) break;
-      line = withMove(line, tile, size);
+      line = withMove(line, tile);
     }
     return { line, notation, isLegal: line.step === moves.length };
   };

@@ -22,10 +22,7 @@ export function solverPanel({ found, isOnTheWay, say, idle }) {
     const stop = showSearching(own);
     proved = null;
     try {
-      const result = await api.solve({ ...names, time_limit: limit }, own.signal, (name, data) => {
-        if (own !== abort) return;
-        showProgress(name, data);
-      });
+      const result = await api.solve({ ...names, time_limit: limit }, own.signal, (name, data) => own === abort && showProgress(name, data));
       if (own === abort) showResult(result, limit, () => again(names));
     } catch (problem) {
       if (api.isAbort(problem) || own !== abort) return;
@@ -79,7 +76,6 @@ export function solverPanel({ found, isOnTheWay, say, idle }) {
 
   function showProgress(name, data) {
     if (name === "queued") return setText(text, data.ahead === 1 ? "Waiting for one search …" : `Waiting for ${data.ahead} searches …`);
-    if (name !== "progress") return;
     setText(text, `Every solution has at least ${moves(data.threshold)}; searching for one of ${data.threshold} …`);
     setText(byId("threshold"), data.threshold);
     setText(byId("nodes"), shortCount(data.generated));
@@ -110,7 +106,7 @@ export function solverPanel({ found, isOnTheWay, say, idle }) {
   }
 
   function showThresholds(result) {
-    const rows = result.thresholds ?? [];
+    const rows = result.thresholds;
     details.hidden = rows.length === 0;
     const most = Math.log1p(Math.max(...rows.map((row) => row.generated), 1));
     const head = ["Threshold", "Nodes", "", "Time"].map((name) => (name ? make("th", { scope: "col", text: name }) : make("td")));
