@@ -7,14 +7,15 @@ lost.
 
 import argparse
 import json
+import multiprocessing
 import os
 import resource
-import select
 import signal
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -72,30 +73,32 @@ def in_child(work: Callable[[], str], *, patience_s: float = 60, memory_bytes: i
 
     A child that takes longer than `patience_s` hangs. It may use `memory_bytes` beyond what it has when it starts.
     """
-    reading, writing = os.pipe()
-    child = os.fork()
-    if child == 0:
+    context = multiprocessing.get_context("fork")
+    reading, writing = context.Pipe(duplex=False)
+
+    def run() -> None:
+        _limit(memory_bytes and psutil.Process().memory_info().vms + memory_bytes)
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
         try:
-            _limit(memory_bytes and psutil.Process().memory_info().vms + memory_bytes)
-            os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
-            try:
-                result = work()
-            except Exception as error:
-                result = f"lost: {type(error).__name__}: {error}"
-            with os.fdopen(writing, "wb") as file:
-                file.write(result.encode())
+            writing.send(work())
+        except Exception as error:
+            writing.send(f"lost: {type(error).__name__}: {error}")
         finally:
-            os._exit(0)
-    os.close(writing)
-    is_hanging = not select.select([reading], [], [], patience_s)[0]
-    if is_hanging:
-        os.kill(child, signal.SIGKILL)
-    with os.fdopen(reading, "rb") as file:
-        result = file.read().decode()
-    code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-    if is_hanging:
-        return "lost: hang"
-    return result or f"lost: crash: {signal.Signals(-code).name if code < 0 else 'no result'}"
+            os._exit(0)  # waits for no thread
+
+    child = context.Process(target=run)
+    child.start()
+    writing.close()
+    try:
+        if not reading.poll(patience_s):
+            child.kill()
+            return "lost: hang"
+        with suppress(EOFError):  # without a result, the pipe ends
+            return reading.recv()
+    finally:
+        child.join()
+    code = child.exitcode
+    return f"lost: crash: {signal.Signals(-code).name if code < 0 else 'no result'}"
 
 
 class Ended(NamedTuple):
