@@ -5,10 +5,11 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Browser
 
-from pdb_query import Database, open_database
+from pdb_query import Database
 from tests.pdb_service.app_requests import HeldSolvers
 from tests.pdb_service.browsing import Visit, browser, visiting
 from tests.pdb_service.server import Server, serving
+from tests.solving import database_for
 from tests.tables import table_file
 
 STRICT = {"max_body_bytes": 200_000, "head_s": 0.5, "request_s": 1.0, "max_head_bytes": 8_192, "max_connections": 100}
@@ -22,7 +23,7 @@ settings.ServiceSettings = partial(settings.ServiceSettings, **{STRICT})
 
 @pytest.fixture(scope="session")
 def database() -> Iterator[Database]:
-    with open_database(table_file("1,2,5/3,4,6/7,8", "3x3")) as opened:
+    with database_for("1,2,5/3,4,6/7,8", "3x3") as opened:
         yield opened
 
 

@@ -13,7 +13,7 @@ from starlette.applications import Starlette
 from starlette.routing import Mount
 
 from pdb_core.errors import InputError, ServiceError, TableFileDamagedError
-from pdb_query import Database, open_database
+from pdb_query import Database
 from pdb_query.instances import Instance, read_instances
 from pdb_service import about, server
 from pdb_service.app import create_app
@@ -32,7 +32,7 @@ from tests.pdb_service.app_requests import (
     running_app,
     until,
 )
-from tests.tables import table_file
+from tests.solving import database_for
 
 ORIGIN = "https://example.org"
 BOARD = "board=8+6+7/2+5+4/3+0+1"
@@ -358,7 +358,7 @@ async def test_databases_are_served_one_after_another(database: Database, caplog
         return [(await AppRequest(app, path).reply()).status for path in (LOOKUP, LARGE, "/readyz")]
 
     app = create_app(opened(), ServiceSettings(wait_s=0.2))
-    with open_database(table_file("663", "4x4")) as other:
+    with database_for("663", "4x4") as other:
         async with app.router.lifespan_context(app):
             assert await statuses() == [503, 503, 503]
             listed = AppRequest(app, "/v1/databases")

@@ -17,7 +17,7 @@ from pdb_core import errors
 from pdb_core.board_size import parse_size
 from pdb_core.messages import how_to_install
 from pdb_core.puzzle import blank_first, random_boards
-from pdb_query import Database, open_database
+from pdb_query import Database
 from pdb_service.answers import SolveProgress
 from pdb_service.client import AsyncClient, Client
 from solver.solution import check_replay
@@ -25,8 +25,7 @@ from tests.command_line import python
 from tests.fuzzing import changed_json, encoded, fuzz, outcome
 from tests.pdb_service.app_requests import until
 from tests.pdb_service.server import Server
-from tests.solving import HARDEST_8, S3, S4, UNSOLVABLE, hard_board
-from tests.tables import table_file
+from tests.solving import HARDEST_8, S3, S4, UNSOLVABLE, database_for, hard_board
 from tilepdb import check_solution
 
 OTHER = "http://127.0.0.1"
@@ -43,7 +42,7 @@ def client(server: Server) -> Iterator[Client]:
 
 @pytest.fixture(scope="module")
 def database() -> Iterator[Database]:
-    with open_database(table_file("8", "3x3")) as database:
+    with database_for("8", "3x3") as database:
         yield database
 
 
@@ -152,8 +151,10 @@ def test_clients_raise_the_errors_of_the_database(
 
 def test_default_goal_is_that_of_the_database(server: Server) -> None:
     """The default goal of the service is blank-last if tables serve it; that of a database is its own."""
-    path = table_file("1,2,5/3,4,6/7,8", "3x3", "blank-first")
-    with Client(server.url, db=path.stem) as client, open_database(path) as database:
+    with (
+        database_for("1,2,5/3,4,6/7,8", "3x3", "blank-first") as database,
+        Client(server.url, db=database.path.stem) as client,
+    ):
         assert client.goal == database.goal == blank_first(S3)
         assert client.probe(HARDEST_8) == database.probe(HARDEST_8)
         assert client.solve(HARDEST_8).goal == client.goal

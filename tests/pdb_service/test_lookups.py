@@ -10,11 +10,10 @@ import pytest
 from starlette.applications import Starlette
 
 from pdb_core.puzzle import blank_last, parse_goal
-from pdb_query import Database, open_database
+from pdb_query import Database
 from pdb_service.answers import BINARY, JSON
 from tests.pdb_service.app_requests import GOAL, ask, ready_app
-from tests.solving import HARDEST_8, S3
-from tests.tables import table_file
+from tests.solving import HARDEST_8, S3, database_for
 
 pytestmark = pytest.mark.tiny
 MAX_BOARDS = 50
@@ -87,7 +86,7 @@ def test_many_invalid_boards_have_short_problems(database: Database) -> None:
 
 
 def test_lines_are_rows_and_a_list_with_two_sizes_is_refused() -> None:
-    with open_database(table_file("1,2/3,4,5", "3x2")) as wide, open_database(table_file("1,2,3/4,5", "2x3")) as high:
+    with database_for("1,2/3,4,5", "3x2") as wide, database_for("1,2,3/4,5", "2x3") as high:
         app = ready_app(wide, high)
         for text, size in (("1+2+3%0A4+5+0", "3x2"), ("1+2%0A3+4%0A5+0", "2x3")):
             assert ask(app, f"/v1/lookup?board={text}").json["size"] == size
@@ -100,8 +99,7 @@ def test_lines_are_rows_and_a_list_with_two_sizes_is_refused() -> None:
 
 
 def test_databases_are_listed_with_ids_and_goals_but_without_paths(database: Database) -> None:
-    path = table_file("1,2/3,4,5", "3x2")
-    with open_database(path) as wide:
+    with database_for("1,2/3,4,5", "3x2") as wide:
         app = ready_app(database, wide, database)
         reply = ask(app, "/v1/databases")
         # A list has no rows, nor has text in one line without slashes.
@@ -109,23 +107,23 @@ def test_databases_are_listed_with_ids_and_goals_but_without_paths(database: Dat
         assert ask(app, "/v1/lookup?board=1,2,3,4,5,0").json["size"] == "3x2"
     stem = database.path.stem
     assert [(at["id"], at["size"]) for at in reply.json["databases"]] == [
-        (stem, "3x3"), (path.stem, "3x2"), (f"{stem}-2", "3x3"),
+        (stem, "3x3"), (wide.path.stem, "3x2"), (f"{stem}-2", "3x3"),
     ]  # fmt: skip
     assert ask(app, f"/v1/lookup?board=1+2+3/4+5+6/7+8+0&db={stem}-2").json["db"] == f"{stem}-2"
     assert reply.json["default_goals"] == {"3x3": list(GOAL), "3x2": [1, 2, 3, 4, 5, 0]}
-    assert str(path.parent).encode() not in reply.body
+    assert str(wide.path.parent).encode() not in reply.body
 
 
 @pytest.mark.parametrize(("made_for", "expected"), [("blank-first", "blank-last"), (MIDDLE, MIDDLE)])
 def test_default_goal_is_blank_last_if_served(made_for: str, expected: str) -> None:
-    with open_database(table_file("1,2,3/4,5,6/7,8", "3x3", made_for)) as database:
+    with database_for("1,2,3/4,5,6/7,8", "3x3", made_for) as database:
         goal = list(parse_goal(expected, S3))
         assert answers(ready_app(database), [goal])[0]["h"] == 0
         assert ask(ready_app(database), "/v1/databases").json["default_goals"] == {"3x3": goal}
 
 
 def test_first_database_that_serves_the_goal_answers(database: Database) -> None:
-    with open_database(table_file("1,2,3/4,5,6/7,8", "3x3", MIDDLE)) as other:
+    with database_for("1,2,3/4,5,6/7,8", "3x3", MIDDLE) as other:
         app = ready_app(database, other)
         board = "/v1/lookup?board=8+6+7/2+5+4/3+0+1"
         assert ask(app, board).json["goal"] == list(blank_last(S3))
@@ -133,7 +131,7 @@ def test_first_database_that_serves_the_goal_answers(database: Database) -> None
 
 
 def test_app_that_is_gone_keeps_no_database() -> None:
-    with open_database(table_file("1,2,5/3,4,6/7,8", "3x3")) as database:
+    with database_for("1,2,5/3,4,6/7,8", "3x3") as database:
         assert ask(ready_app(database), "/v1/lookup?board=8+6+7/2+5+4/3+0+1").status == 200
     left = weakref.ref(database)
     del database
@@ -142,7 +140,7 @@ def test_app_that_is_gone_keeps_no_database() -> None:
 
 
 def test_lookup_in_a_catalogue_has_a_sum_for_each_symmetry_and_partition() -> None:
-    with open_database(table_file("1,2,3,4/5,6/7,8+1,2,5/3,4,6/7,8", "3x3", encoding="bits")) as catalogue:
+    with database_for("1,2,3,4/5,6/7,8+1,2,5/3,4,6/7,8", "3x3", encoding="bits") as catalogue:
         sums = ask(ready_app(catalogue), "/v1/lookup?board=8+6+7/2+5+4/3+0+1").json["sums"]
         assert tuple(at["h"] for at in sums) == catalogue.probe(HARDEST_8).sums
     assert all(sum(at["values"]) == at["h"] for at in sums)

@@ -15,7 +15,7 @@ import pytest
 from starlette.applications import Starlette
 
 from pdb_core.puzzle import Board
-from pdb_query import Database, open_database
+from pdb_query import Database
 from pdb_service.served_databases import Served
 from solver import Checkpoint, Iteration
 from tests import text_of
@@ -35,8 +35,7 @@ from tests.pdb_service.app_requests import (
     running_app,
     until,
 )
-from tests.solving import UNSOLVABLE
-from tests.tables import table_file
+from tests.solving import UNSOLVABLE, database_for
 
 # The third client reads no events.
 ASKING = [ask_solve, partial(ask_solve, events=True), partial(ask_solve, events=True, reads=False), ask_moves]
@@ -192,7 +191,7 @@ def test_hints_are_exact_and_come_best_first(database: Database) -> None:
     """
     app = ready_app(database)
     seen: set[tuple[bool, bool]] = set()
-    with open_database(table_file("8", "3x3")) as exact:
+    with database_for("8", "3x3") as exact:
         for board, limits in product(BOARDS[:40], ("", "&time_limit=0", "&max_nodes=400")):
             answer = ask(app, f"/v1/moves?board={'+'.join(map(str, board))}{limits}").json
             found, moves = answer["distance"], answer["moves"]

@@ -5,14 +5,14 @@ from typing import Any
 
 from pdb_core.errors import PdbError
 from pdb_core.puzzle import Board, parse_goal
-from pdb_query import Database, open_database
+from pdb_query import Database
 from pdb_service.served_databases import Served
 from pdb_service.service import Service
 from pdb_service.settings import ServiceSettings
 from pdb_service.together import Together
 from solver import Checkpoint, Limits, Solution
 from tests.pdb_service.app_requests import BOARDS, GOAL
-from tests.tables import table_file
+from tests.solving import database_for
 
 WRONG, HARD, LEFT = (Board(board) for board in BOARDS[:3])
 
@@ -45,7 +45,7 @@ def test_each_board_gets_its_own_result_or_error(database: Database) -> None:
 
 def test_hard_board_continues_after_the_thresholds_of_its_easy_search() -> None:
     easy, hard = Board("1 2 3 4/5 6 7 8/9 10 11 0/13 14 15 12"), Board("14 15 12 11/2 3 6 5/13 0 8 7/4 10 9 1")
-    with open_database(table_file("663", "4x4")) as database:
+    with database_for("663", "4x4") as database:
         service = Service([database], ServiceSettings())
         served = Served("663", database, parse_goal("blank-last", hard.size))
         solved, checkpoint = service.solve_easy(served, [easy, hard, easy])
