@@ -201,25 +201,20 @@ async def running_app(solvers: HeldSolvers, **settings: Any) -> AsyncIterator[St
     await until(lambda: asyncio.all_tasks() == {asyncio.current_task()})
 
 
-def run(work: Coroutine[Any, Any, None]) -> None:
-    """Run a test in an event loop. It fails on errors that asyncio only logs."""
-    unread: list[Any] = []
-
-    async def watched() -> None:
-        asyncio.get_running_loop().set_exception_handler(lambda _, context: unread.append(context))
-        async with asyncio.timeout(60):
-            await work
-
-    asyncio.run(watched())
-    assert not unread
-
-
 def in_event_loop(test: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..., None]:
-    """Return a test that runs a coroutine function."""
+    """Return a test that runs a coroutine function. It fails on errors that asyncio only logs."""
 
     @wraps(test)
     def wrapped(*args: Any, **named: Any) -> None:
-        run(test(*args, **named))
+        unread: list[Any] = []
+
+        async def watched() -> None:
+            asyncio.get_running_loop().set_exception_handler(lambda _, context: unread.append(context))
+            async with asyncio.timeout(60):
+                await test(*args, **named)
+
+        asyncio.run(watched())
+        assert not unread
 
     return wrapped
 
