@@ -11,7 +11,6 @@ before or after the tables are not accessible. Each file is read in a child proc
 
 import argparse
 import ctypes
-import json
 import mmap
 import random
 import warnings
@@ -140,7 +139,7 @@ def _guarded(n_bytes: int, *, at_end: bool) -> Bytes:
 def subject_of(sample: list[str], *, at_end: bool) -> Subject:
     """Build a sound file, solve some boards with it, and prepare its memory for damage."""
     partition, size, encoding, cost = sample
-    path = table_file(partition, size, encoding=encoding, cost=cost)  # type: ignore[arg-type]
+    path = table_file(partition, size, encoding=encoding, cost=cost)
     database = open_database(path)
     sound = np.frombuffer(path.read_bytes(), dtype=np.uint8)
     solved = Solver(database)
@@ -323,9 +322,8 @@ def attack(tally: Tally, options: argparse.Namespace) -> None:
         for number in range(options.tried):
             rng = random.Random(f"{options.seed} {number}")
             work = partial(_outcomes, subjects[number % len(subjects)], Path(folder, "damaged.h5"), rng)
-            line = in_child(lambda work=work: json.dumps(work()), patience_s=_PATIENCE_S, memory_bytes=_MEMORY_BYTES)  # type: ignore[misc]
-            found = {"case": line} if line.startswith("lost") else json.loads(line)
-            for reader, outcome in found.items():
+            found = in_child(work, patience_s=_PATIENCE_S, memory_bytes=_MEMORY_BYTES)
+            for reader, outcome in ({"case": found} if isinstance(found, str) else found).items():
                 is_lost = outcome.startswith("lost")
                 tally.count(reader, f"{number}: {outcome}" if is_lost else None, outcome=None if is_lost else outcome)
 

@@ -68,7 +68,7 @@ def _limit(memory_bytes: int | None) -> None:
         resource.setrlimit(resource.RLIMIT_AS, (memory_bytes, memory_bytes))
 
 
-def in_child(work: Callable[[], str], *, patience_s: float = 60, memory_bytes: int | None = None) -> str:
+def in_child(work: Callable[[], Any], *, patience_s: float = 60, memory_bytes: int | None = None) -> Any:
     """Return the result of `work` in a fork of this process: what it returns, or "lost: " and an error, crash or hang.
 
     A child that takes longer than `patience_s` hangs. It may use `memory_bytes` beyond what it has when it starts.

@@ -18,6 +18,7 @@ leave nothing else.
 import argparse
 import errno
 import io
+import itertools
 import os
 import shutil
 import signal
@@ -176,13 +177,12 @@ def attack(tally: Tally, options: argparse.Namespace) -> None:
         half = stopped(plan_in(folder), n_calls=14).rename(folder / "half")
         for start, what in ((None, "a build"), (half, "a build that continues")):
             for fault, (number, stays_broken) in _FAULTS.items():
-                call, has_failed = 1, True
-                while has_failed:
+                for call in itertools.count(1, options.every):
                     disk = Disk(folder / "trial", number, call, stays_broken)
                     has_failed, loss = _try(disk, start, expected)
-                    if has_failed:
-                        tally.count(f"{fault} of {what}", None if loss is None else f"call {call}: {loss}")
-                    call += options.every
+                    if not has_failed:
+                        break
+                    tally.count(f"{fault} of {what}", None if loss is None else f"call {call}: {loss}")
         _lose_power(tally, folder, options.every, expected)
 
 
@@ -193,9 +193,9 @@ def _try(disk: Disk, start: Path | None, expected: bytes) -> tuple[bool, str | N
     if start is not None:
         shutil.copytree(start, disk.folder / "a.h5.partial")
     if disk.number == _KILL:
-        ended = in_child(lambda: _build_on(disk) or "built")
-        has_failed = ended == "lost: crash: SIGKILL"
-        loss = None if has_failed or ended == "built" else ended
+        loss = in_child(lambda: _build_on(disk))
+        if has_failed := loss == "lost: crash: SIGKILL":
+            loss = None
     else:
         loss = _build_on(disk)
         has_failed = disk.n_calls >= disk.fails_at

@@ -206,8 +206,8 @@ def attacked(kind: Kind, seconds: float) -> tuple[str | None, dict[str, float]]:
     }
     if loss is None and (code != 0 or any("Traceback" in line for line in server.log)):
         loss = f"exit code {code}: {server.log[-3:]}"
-    bounds = {"growth_mb": kind.most_mb, "longest_latency_s": _MOST_LATENCY_S, "end_s": _MOST_END_S}
-    beyond = (f"{name} is {figures[name]}, more than {most}" for name, most in bounds.items() if figures[name] > most)
+    bounds = zip(figures.items(), (kind.most_mb, _MOST_LATENCY_S, _MOST_END_S), strict=True)
+    beyond = (f"{name} is {figure}, more than {most}" for (name, figure), most in bounds if figure > most)
     return loss or next(beyond, None), figures
 
 

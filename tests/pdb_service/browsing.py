@@ -5,7 +5,7 @@ import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
 
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Locator, Page, expect, sync_playwright
@@ -29,7 +29,6 @@ _RULES = {
     "resultTypes": ["violations"],
 }
 expect.set_options(timeout=20_000)  # on a machine that is busy
-_COLOURS: tuple[Literal["light", "dark"], ...] = ("light", "dark")
 
 
 @dataclass
@@ -99,7 +98,7 @@ class Visit:
     def check_looks(self) -> None:
         """Check that what is shown keeps to WCAG 2.1 A and AA, by axe-core, and that 320 pixels are wide enough."""
         self.page.set_viewport_size({"width": 320, "height": 640})
-        for colours in _COLOURS:
+        for colours in ("light", "dark"):
             self.page.emulate_media(color_scheme=colours, reduced_motion="reduce")
             found = Axe().run(self.page, options=_RULES).response["violations"]
             assert found == [], [(rule["id"], [node["failureSummary"] for node in rule["nodes"]]) for rule in found]

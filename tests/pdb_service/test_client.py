@@ -237,7 +237,7 @@ def test_unknown_database_error_lists_the_databases(server: Server) -> None:
 )
 def test_invalid_address_token_or_time_raises_input_error(given: str, options: dict[str, object]) -> None:
     with pytest.raises(errors.InputError):
-        Client(given, **options)  # type: ignore[arg-type]
+        Client(given, **options)
 
 
 def test_refused_and_silent_connections_raise_service_error() -> None:

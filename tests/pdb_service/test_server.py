@@ -148,21 +148,21 @@ def test_hostile_requests_cause_no_error_and_no_leak(server: Server, n_requests:
 
 
 @pytest.mark.parametrize(
-    ("body", "status"),
+    "body",
     [
-        (b'{"boards": [' + b"[]," * 2_000_000 + b"[]]}", 413),
-        (b'{"boards": [' + b'"",' * 5_000_000 + b'""]}', 413),
-        (b'{"boards": [[null' + (b",null" * 35 + b"],[null") * 40_000 + b"]]}", 413),
-        (b'{"boards": [[300' + (b",300" * 35 + b"],[300") * 90_000 + b"]]}", 413),
-        (b'{"boards": [[-9' + (b",-9" * 35 + b"],[-9") * 90_000 + b"]]}", 413),
+        b'{"boards": [' + b"[]," * 2_000_000 + b"[]]}",
+        b'{"boards": [' + b'"",' * 5_000_000 + b'""]}',
+        b'{"boards": [[null' + (b",null" * 35 + b"],[null") * 40_000 + b"]]}",
+        b'{"boards": [[300' + (b",300" * 35 + b"],[300") * 90_000 + b"]]}",
+        b'{"boards": [[-9' + (b",-9" * 35 + b"],[-9") * 90_000 + b"]]}",
     ],
     ids=["lists", "texts", "nulls", "large numbers", "negative numbers"],
 )
-def test_large_bodies_take_little_memory(server: Server, body: bytes, status: int) -> None:
+def test_large_bodies_take_little_memory(server: Server, body: bytes) -> None:
     sent = Hostile(request("/v1/lookup?size=4x4", body, "Content-Type: application/json"), 20.0)
     reset_peak(server.process.pid)
     before = resident_bytes(server.process.pid)
-    assert send_all(server.port, [sent] * 4, n_threads=2) == {status: 4}
+    assert send_all(server.port, [sent] * 4, n_threads=2) == {413: 4}
     assert peak_bytes(server.process.pid) - before < 150e6
 
 
