@@ -23,10 +23,7 @@ from tests.pdb_service.hostile_requests import (
     PATHS,
     WORST,
     Hostile,
-    peak_bytes,
     request,
-    reset_peak,
-    resident_bytes,
     send_all,
 )
 from tests.pdb_service.server import Server, serving
@@ -184,14 +181,13 @@ def attacked(kind: Kind, seconds: float) -> tuple[str | None, dict[str, float]]:
         attackers = threading.Thread(target=kind.act, args=(server.port, is_over))
         _good_client(server, 0)
         server.ask(f"/v1/solve?board={WORST}&time_limit=0.5")  # loads the kernels of searches
-        reset_peak(server.process.pid)
-        before = resident_bytes(server.process.pid)
+        before = server.reset_peak()
         attackers.start()
         try:
             loss, latency_s = _good_client(server, time.monotonic() + seconds)
             # The search is short: long ones wait behind those of hostile clients, as behind others.
             loss = loss or _asked(server, f"/v1/solve?board={EASY}&time_limit=2")[0]
-            growth = peak_bytes(server.process.pid) - before
+            growth = server.peak_bytes() - before
             stopped = time.monotonic()
             server.process.terminate()
             code = server.process.wait(60)

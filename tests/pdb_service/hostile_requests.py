@@ -1,4 +1,4 @@
-"""Malformed and hostile requests, made from a seed, and the answers of a server.
+"""Malformed and hostile requests, made from a seed, and the statuses of their answers.
 
 They are sent as raw bytes: an HTTP library would correct half of them. test_schema.py has the odd values of parameters
 and bodies.
@@ -13,10 +13,7 @@ from collections import Counter
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from pathlib import Path
 from typing import NamedTuple
-
-import psutil
 
 # Boards as in a query. The search of the second outlasts a test.
 EASY, WORST = "1+2+3+4/5+6+7+8/9+10+11+12/13+14+0+15", "0+12+9+13/15+11+10+14/3+7+2+5/4+8+6+1"
@@ -67,26 +64,6 @@ def _send(port: int, hostile: Hostile) -> bytes:
         elif len(hostile.data) % 2:  # half of the clients that leave reset the connection
             connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
     return bytes(answer)
-
-
-def resident_bytes(process: int) -> int:
-    """Return the resident memory of a process."""
-    return int(psutil.Process(process).memory_info().rss)
-
-
-def reset_peak(process: int) -> None:
-    """Let the peak of a process's memory begin with what it has now."""
-    Path(f"/proc/{process}/clear_refs").write_text("5")
-
-
-def peak_bytes(process: int) -> int:
-    """Return the most resident memory of a process since `reset_peak`."""
-    return int(Path(f"/proc/{process}/status").read_text().partition("VmHWM:")[2].split()[0]) * 1024
-
-
-def open_files(process: int) -> int:
-    """Return the number of open files and sockets of a process."""
-    return int(psutil.Process(process).num_fds())
 
 
 def request(

@@ -13,6 +13,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import psutil
+
 from tests import wait_until
 from tests.command_line import PROGRAM
 
@@ -42,10 +44,27 @@ class Server(NamedTuple):
     def port(self) -> int:
         return int(self.url.rsplit(":", 1)[1])
 
-    def metric(self, name: str) -> float:
-        """Return the value of a metric without labels."""
-        lines = self.ask("/metrics").body.decode().splitlines()
-        return next(float(line.split()[1]) for line in lines if line.startswith(name + " "))
+    def n_running(self) -> int:
+        """Return the number of searches that run."""
+        return int(re.search(rb"^tile_pdb_solves_running (\d+)", self.ask("/metrics").body, re.MULTILINE)[1])
+
+    def n_files(self) -> int:
+        """Return the number of open files and sockets."""
+        return psutil.Process(self.process.pid).num_fds()
+
+    def resident_bytes(self) -> int:
+        """Return the resident memory."""
+        return psutil.Process(self.process.pid).memory_info().rss
+
+    def reset_peak(self) -> int:
+        """Return the resident memory. The peak of memory begins with it."""
+        Path(f"/proc/{self.process.pid}/clear_refs").write_text("5")
+        return self.resident_bytes()
+
+    def peak_bytes(self) -> int:
+        """Return the most resident memory since `reset_peak`."""
+        status = Path(f"/proc/{self.process.pid}/status").read_text()
+        return int(status.partition("VmHWM:")[2].split()[0]) * 1024
 
     def ask(self, path: str, body: bytes | None = None, *, timeout: float = 60, **headers: str) -> Reply:
         """Send GET, or POST with a body, and return the answer. Names of headers have underscores for hyphens."""

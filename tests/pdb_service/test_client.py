@@ -206,12 +206,12 @@ def test_error_of_report_and_cancelled_task_end_the_search_of_the_service(server
     assert seen[-1].nodes_per_s > 0
 
     async def work() -> None:
-        await until(lambda: server.metric("tile_pdb_solves_running") == 0)
+        await until(lambda: server.n_running() == 0)
         async with AsyncClient(server.url) as other:
             task = asyncio.create_task(other.solve(HARD_4X4))
-            await until(lambda: server.metric("tile_pdb_solves_running") == 1)
+            await until(lambda: server.n_running() == 1)
             task.cancel()
-            await until(lambda: server.metric("tile_pdb_solves_running") == 0)
+            await until(lambda: server.n_running() == 0)
 
     asyncio.run(work())
 

@@ -23,11 +23,7 @@ from tests.pdb_service.hostile_requests import (
     WORST,
     Hostile,
     hostile_requests,
-    open_files,
-    peak_bytes,
     request,
-    reset_peak,
-    resident_bytes,
     send_all,
 )
 from tests.pdb_service.server import Server, serving
@@ -58,7 +54,7 @@ def is_refused(server: Server) -> bool:
 
 
 def wait_for_searches(server: Server, n: int) -> None:
-    wait_until(lambda: server.metric("tile_pdb_solves_running") == n, 5)
+    wait_until(lambda: server.n_running() == n, 5)
 
 
 # Connections and limits
@@ -108,10 +104,10 @@ def test_missing_body_is_refused(strict: Server) -> None:
 
 
 def test_idle_connections_are_closed(strict: Server) -> None:
-    before = open_files(strict.process.pid)
+    before = strict.n_files()
     crowd = [connect(strict, b"GET /he" if number % 2 else b"") for number in range(150)]
     assert strict.ask(LOOKUP, timeout=10).json["h"] == 1
-    assert open_files(strict.process.pid) <= before + STRICT["max_connections"] + 1
+    assert strict.n_files() <= before + STRICT["max_connections"] + 1
     for connection in crowd:
         connection.close()
 
@@ -126,7 +122,7 @@ def test_lookups_stay_fast_during_hard_solves_which_end_when_their_clients_leave
         assert {server.ask(LOOKUP).json["h"] for _ in range(100)} == {1}
         # A loose bound, for a loaded machine. A lookup that waited for a search would take seconds.
         assert time.perf_counter() - started < 20
-        assert server.metric("tile_pdb_solves_running") == 2
+        assert server.n_running() == 2
     wait_for_searches(server, 0)
 
 
@@ -137,13 +133,13 @@ def test_lookups_stay_fast_during_hard_solves_which_end_when_their_clients_leave
 def test_hostile_requests_cause_no_error_and_no_leak(server: Server, n_requests: int) -> None:
     # The first requests fill caches; growth is measured after them.
     send_all(server.port, hostile_requests(300, 4))
-    n_files, n_bytes = open_files(server.process.pid), resident_bytes(server.process.pid)
+    n_files, n_bytes = server.n_files(), server.resident_bytes()
     statuses = send_all(server.port, hostile_requests(n_requests, 5))
     assert max(statuses.keys() - {503}) < 500
     assert {200, 400, 404, 413, 422} <= set(statuses)
     assert server.ask(LOOKUP).json["h"] == 1
-    wait_until(lambda: open_files(server.process.pid) <= n_files + 2, 40)
-    assert resident_bytes(server.process.pid) - n_bytes < 100e6
+    wait_until(lambda: server.n_files() <= n_files + 2, 40)
+    assert server.resident_bytes() - n_bytes < 100e6
     assert not [line for line in server.log if "ERROR" in line]
 
 
@@ -160,10 +156,9 @@ def test_hostile_requests_cause_no_error_and_no_leak(server: Server, n_requests:
 )
 def test_large_bodies_take_little_memory(server: Server, body: bytes) -> None:
     sent = Hostile(request("/v1/lookup?size=4x4", body, "Content-Type: application/json"), 20.0)
-    reset_peak(server.process.pid)
-    before = resident_bytes(server.process.pid)
+    before = server.reset_peak()
     assert send_all(server.port, [sent] * 4, n_threads=2) == {413: 4}
-    assert peak_bytes(server.process.pid) - before < 150e6
+    assert server.peak_bytes() - before < 150e6
 
 
 # Start, options and signals
