@@ -13,7 +13,7 @@ from tests.command_line import BOARD, pdb, python
 from tests.pdb_service.app_requests import GOAL
 from tests.pdb_service.browsing import FAR_ADDRESS, HOSTILE, NEAR, NEAR_ADDRESS, Visit, visiting
 from tests.pdb_service.server import Server, serving
-from tests.solving import HARDEST_8, SIZES
+from tests.solving import HARDEST_8, S3, SIZES
 
 # Rows of a size that the page has not, and not of 4x4.
 EIGHT_WIDE = "0 2 3 4 5 6 7 8\n1 9 10 11 12 13 14 15"
@@ -266,16 +266,21 @@ def test_shuffle_makes_easy_random_and_hard_boards(visit: Visit) -> None:
         visit.shows("#distance", re.compile(f"^({'|'.join(map(str, distances))})$"))
 
 
-def test_position_is_copied_for_curl_python_and_programs(visit: Visit, server: Server) -> None:
+def copies(visit: Visit) -> list[str]:
+    """Click all buttons that copy, and return what they copy."""
     visit.page.context.grant_permissions(["clipboard-read", "clipboard-write"])
-    visit.open(FAR_ADDRESS)
-    visit.shows("#h", "31")
     copied = []
     for button in visit.at("#copies button").all():
         button.click()
         expect(button).to_have_text("Copied")
         copied.append(visit.page.evaluate("navigator.clipboard.readText()"))
-    link, _, _, _, curl, program, body = copied
+    return copied
+
+
+def test_position_is_copied_for_curl_python_and_programs(visit: Visit, server: Server) -> None:
+    visit.open(FAR_ADDRESS)
+    visit.shows("#h", "31")
+    link, _, _, _, curl, program, body = copies(visit)
     assert link == f"{server.url}/{FAR_ADDRESS}"
     assert server.ask(shlex.split(curl)[1].removeprefix(server.url)).json["h"] == 31
     assert "h=31" in python(program).stdout
@@ -283,19 +288,12 @@ def test_position_is_copied_for_curl_python_and_programs(visit: Visit, server: S
 
 
 def test_moves_are_copied_as_tiles_and_as_directions(visit: Visit) -> None:
-    visit.page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     visit.open(FAR_ADDRESS)
     visit.click("#solve")
     visit.shows("#step", "0 / 31")
-    found = {}
-    for value in ("moves", "blank", "tile"):
-        button = visit.at(f'#copies button[value="{value}"]')
-        button.click()
-        expect(button).to_have_text("Copied")
-        found[value] = visit.page.evaluate("navigator.clipboard.readText()")
-    board = Board("8 6 7/2 5 4/3 0 1")
-    tiles = list(map(int, found["moves"].split()))
-    assert [directions(board, tiles, of, board.size) for of in ("blank", "tile")] == [found["blank"], found["tile"]]
+    _, moves, *both, _, _, _ = copies(visit)
+    tiles = list(map(int, moves.split()))
+    assert [directions(HARDEST_8, tiles, of, S3) for of in ("blank", "tile")] == both
 
 
 def test_boards_in_the_browser_are_those_of_python(visit: Visit) -> None:
