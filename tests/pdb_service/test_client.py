@@ -184,24 +184,17 @@ def test_moves_wait_for_the_seconds_of_the_search(server: Server) -> None:
 
 
 def test_error_of_report_and_cancelled_task_end_the_search_of_the_service(server: Server) -> None:
-    class EnoughError(Exception):
-        pass
-
     seen: list[SolveProgress] = []
-
-    def report(progress: SolveProgress) -> None:
-        seen.append(progress)
-        if progress.threshold is not None:
-            raise EnoughError
-
-    def report_elsewhere(_: SolveProgress) -> None:
-        raise httpx.ConnectError("elsewhere")
-
     with Client(server.url) as client:
-        with pytest.raises(EnoughError):
-            client.solve(HARD_4X4, report=report)
-        with pytest.raises(httpx.ConnectError, match="elsewhere"):
-            client.solve(HARD_4X4, report=report_elsewhere)
+        for error in (LookupError("enough"), httpx.ConnectError("enough")):
+
+            def report(progress: SolveProgress, error: Exception = error) -> None:
+                seen.append(progress)
+                if progress.threshold is not None:
+                    raise error
+
+            with pytest.raises(type(error), match="enough"):
+                client.solve(HARD_4X4, report=report)
     assert seen[-1].generated > 0
     assert seen[-1].nodes_per_s > 0
 
