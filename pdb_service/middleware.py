@@ -71,7 +71,7 @@ class Gate:
         if not _ACCEPTED_ID.fullmatch(request_id):
             request_id = f"{random.getrandbits(128):032x}"
         method = "GET" if scope["method"] == "HEAD" else scope["method"]
-        scope = {**scope, "state": {**scope.get("state", {}), "request_id": request_id}}
+        scope = {**scope, "request_id": request_id}
         path = scope["path"].removeprefix(scope.get("root_path", ""))  # of an app that mounts this one
         # The route, not the path, is counted: clients must not be able to create new series.
         parent, _, name = path.rpartition("/")

@@ -82,7 +82,7 @@ def solve_routes(service: Service) -> Routes:
         if not wants_events:
             return await _answer(request, search())
         pools.check_open(seconds)  # a refusal needs the status, which events come after
-        events = _events(pools, find, seconds, request.state.request_id)
+        events = _events(pools, find, seconds, request.scope["request_id"])
         return _EventResponse(events, media_type=EVENTS, headers=_EVENT_HEADERS)
 
     async def solve_from_query(request: Request) -> Response:

@@ -368,12 +368,13 @@ async function connect() {
     panel.showSizes(Object.keys(defaultGoals).filter(parseSize));
     showDatabases();
     if (isFirst) panel.showSets(sets.sets);
-    const isUntouched = line === firstLine && position.goal === firstGoal;
+    const isUntouched = isFirst && line === firstLine && position.goal === firstGoal;
     const isDefault = sameBoard(position.goal, goalFor(position.size));
     const isServed = sizeText(position.size) in defaultGoals;
-    if (isFirst && isUntouched && isAddressed && !isDefault && !readAddress().goal) takeAddress();
-    else if (isFirst && isUntouched && !isAddressed && !(isServed && isDefault) && databases.length) start(parseSize(defaultGoals["4x4"] ? "4x4" : databases[0].size) ?? FIRST_SIZE);
-    else {
+    if (isUntouched && isAddressed && !isDefault && !readAddress().goal) takeAddress();
+    else if (isUntouched && !isAddressed && !(isServed && isDefault) && databases.length) {
+      start(parseSize("4x4" in defaultGoals ? "4x4" : databases[0].size) ?? FIRST_SIZE);
+    } else {
       writeAddress(forAddress());
       ask();
     }

@@ -70,15 +70,15 @@ def _finished_boards(journal: str, n_each: int, told: str, folder: Path) -> str:
     return told.format(n_boards) if n_boards > 0 else ""
 
 
-def _differs(name: str, run: Run, whole: Run) -> str | None:
-    is_same = (run.folder / name).read_bytes() == (whole.folder / name).read_bytes()
+def _differs(name: str, folder: Path, whole: Run) -> str | None:
+    is_same = (folder / name).read_bytes() == (whole.folder / name).read_bytes()
     return None if is_same else f"{name} has other bytes"
 
 
 def _build_loss(run: Run, whole: Run) -> str | None:
     reports = [json.loads((each.folder / "t.h5.build.json").read_text()) for each in (run, whole)]
     digests = [[table["sha256"] for table in report["tables"]] for report in reports]
-    return _differs("t.h5", run, whole) if digests[0] == digests[1] else "another report"
+    return _differs("t.h5", run.folder, whole) if digests[0] == digests[1] else "another report"
 
 
 def _solve_loss(run: Run, whole: Run) -> str | None:
@@ -108,18 +108,14 @@ def _commands(table: Path) -> tuple[Command, ...]:
     return (
         Command("build", build, ("t.h5", "t.h5.build.json"), _finished_build, _build_loss),
         Command("solve --log --out", solve, ("answers", "log"), solved, _solve_loss),
-        Command("label --out", label, ("l.npz",), labelled, lambda run, whole: _differs("l.npz", run, whole)),
+        Command("label --out", label, ("l.npz",), labelled, lambda run, whole: _differs("l.npz", run.folder, whole)),
     )
 
 
 def _loss(command: Command, folder: Path, whole: Run) -> str | None:
     """Run a killed command again. Return what is lost."""
     for name in command.expected:
-        if (
-            name.endswith((".h5", ".npz"))
-            and (folder / name).exists()
-            and _differs(name, Run(folder, whole.ended), whole)
-        ):
+        if name.endswith((".h5", ".npz")) and (folder / name).exists() and _differs(name, folder, whole):
             return f"{name} was not whole under its final name"
     finished = command.finished(folder)
     left = {path.name for path in folder.iterdir() if _TEMPORARY.fullmatch(path.name)}
