@@ -25,7 +25,7 @@ from typing import Any
 from unittest import mock
 
 from pdb_core.errors import InputError
-from pdb_core.puzzle import Board, Tiles, blank_first
+from pdb_core.puzzle import Board, blank_first
 from solver import Checkpoint, HeuristicSolver, Limits, Solver, WorkerPool
 from solver.answers.log import AnswerLog
 from solver.answers.requests import Request
@@ -296,34 +296,30 @@ def try_offers(searches: Searches, n_tried: int, rng: random.Random, tally: Tall
         for finds_all in (False, True)
     ]
 
-    def found(
-        name: str, board: Tiles, to: Board, finds_all: bool, checkpoint: Checkpoint, limits: Limits | None = None
-    ) -> Any:
+    def found(checkpoint: Checkpoint, of: Any, limits: Limits | None = None) -> Any:
+        name, board, to, finds_all = of
         search = solvers[name].solve_all if finds_all else solvers[name].solve
         solution = search(board, to, checkpoint=checkpoint, limits=limits)
         return solution.length, solution.n_solutions, node_counts(solution.thresholds[:-1])
 
+    def found_with_log(path: Path, of: Any, limits: Limits | None = None) -> Any:
+        name, board, to, finds_all = of
+        with AnswerLog(path, {"method": name, "all": finds_all}) as log:
+            return found(log.checkpoint(Request("1", Board(board), to)), of, limits)
+
     for i in range(n_tried):
         one, other = rng.choice(offered), rng.choice(offered)
-        limits = Limits(max_nodes=rng.randint(1, 2_000))
-        with TemporaryDirectory() as folder, ExitStack() as stack:
+        with TemporaryDirectory() as folder:
             log = Path(folder) / "log"
-
-            def checkpoint(of: Any, log: Path = log, stack: ExitStack = stack) -> Checkpoint:
-                name, board, to, finds_all = of
-                opened = stack.enter_context(AnswerLog(log, {"method": name, "all": finds_all}))
-                return opened.checkpoint(Request("1", Board(board), to))
-
-            kept = checkpoint(one) if i % 2 else Checkpoint()
-            found(*one, kept, limits)
-            stack.close()
+            run = partial(found_with_log, log) if i % 2 else partial(found, Checkpoint())
+            run(one, Limits(max_nodes=rng.randint(1, 2_000)))
             # A log without records may become that of another search.
             is_new = bool(i % 2) and log.read_bytes().count(b"\n") == 1
             loss = None
             with suppress(InputError):
-                answer = found(*other, checkpoint(other) if i % 2 else kept)
+                answer = run(other)
                 is_same = is_new or (one[0], one[3]) == (other[0], other[3])
-                if answer != found(*other, Checkpoint()) or not is_same:
+                if answer != found(Checkpoint(), other) or not is_same:
                     loss = f"{one} and then {other}: {answer}"
         tally.count("checkpoint in a log" if i % 2 else "checkpoint", loss)
 
