@@ -66,6 +66,8 @@ def test_service_unit_runs_commands_that_exist() -> None:
     assert variable not in re.findall(r"`(\w+)=--solves", text_of("deploy/README.md")) == ["OPTIONS"]
     # The server waits for 5 seconds more than the searches.
     assert float(words[words.index("--grace") + 1]) + 5 < float(service["TimeoutStopSec"])
+    # Five starts within 10 s reach the default limit of systemd, which then closes the socket.
+    assert 5 * int(service["RestartSec"]) > 10
     assert service["Environment"].startswith("TILE_PDB_CACHE=%C/" + service["CacheDirectory"])
     assert unit("tile-pdb.service")["Install"]["Also"] == "tile-pdb.socket"
     assert unit("tile-pdb.socket")["Socket"]["ListenStream"] == "127.0.0.1:8015"
