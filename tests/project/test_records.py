@@ -2,6 +2,7 @@
 
 import gzip
 import json
+from typing import Any
 
 import pytest
 
@@ -12,14 +13,20 @@ from solver.moves import parse_moves
 from solver.solution import check_replay
 from tests import ROOT, text_of
 
+OPEN = ROOT / "data" / "random400-open.csv"
+
+
+def records_of(name: str) -> list[dict[str, Any]]:
+    with gzip.open(ROOT / "data" / f"{name}.log.gz", "rt") as log:
+        return list(map(json.loads, list(log)[1:]))
+
 
 @pytest.mark.parametrize(
     ("name", "instances", "n_boards"), [("korf50", "korf50-24puzzle", 50), ("random400", "random400-24puzzle", 303)]
 )
 def test_solutions_of_the_24_puzzle_have_the_published_lengths(name: str, instances: str, n_boards: int) -> None:
     left = {tuple(instance.board): instance for instance in read_instances(instances)}
-    with gzip.open(ROOT / "data" / f"{name}.log.gz", "rt") as log:
-        answers = list(map(json.loads, list(log)[1:]))
+    answers = [record for record in records_of(name) if "moves" in record]
     assert len(answers) == n_boards
     for answer in answers:
         board, moves, thresholds = tuple(answer["board"]), answer["moves"], answer["thresholds"]
@@ -34,7 +41,7 @@ def test_solutions_of_the_24_puzzle_have_the_published_lengths(name: str, instan
 def test_open_boards_of_the_24_puzzle_have_the_solutions_that_the_page_counts() -> None:
     unsolved = {tuple(each.board) for each in read_instances("random400-24puzzle") if each.optimal_length is None}
     lengths = []
-    for instance in read_instances(ROOT / "data" / "random400-open.csv"):
+    for instance in read_instances(OPEN):
         moves = parse_moves(str(instance.moves))
         check_replay(tuple(instance.board), moves, blank_first(BoardSize(5, 5)), BoardSize(5, 5))
         unsolved.remove(tuple(instance.board))
@@ -44,3 +51,15 @@ def test_open_boards_of_the_24_puzzle_have_the_solutions_that_the_page_counts() 
     page = text_of("docs/performance.md")
     assert f"of {min(lengths)} to {max(lengths)} moves for them,\n{sum(lengths) / 14:.1f} on average" in page
     assert f"is at most {sum(solved + lengths) / 400:.2f}" in page
+
+
+def test_thresholds_of_the_easiest_open_board_are_those_that_the_page_names() -> None:
+    (board,) = [each.board for each in read_instances("random400-24puzzle") if each.id == "u3"]
+    finished = [at for at in records_of("random400") if at["board"] == list(board) and "moves" not in at]
+    (thresholds,) = [at["thresholds"] for at in finished if "thresholds" in at]
+    last, nodes = thresholds[-1][0], sum(generated for _, generated, *_ in thresholds)
+    assert [threshold for threshold, *_ in thresholds] == list(range(90, last + 1, 2))
+    page = " ".join(text_of("docs/performance.md").split())
+    assert f"thresholds up to {last} are empty ({nodes / 1e9:.0f} billion generated nodes)" in page
+    (length,) = [len(parse_moves(str(each.moves))) for each in read_instances(OPEN) if each.board == board]
+    assert f"so it needs {last + 2} or {length} moves" in page
