@@ -196,6 +196,10 @@ def test_app_below_a_path_of_another_app_needs_the_token(database: Database) -> 
     assert ask(below, f"/tiles/v1/lookup?{BOARD}", ("Authorization", "Bearer secret")).status == 200
 
 
+def test_path_that_ends_in_a_line_break_is_unknown(database: Database) -> None:
+    assert ask(ready_app(database, token="secret"), "/metrics\n").status == 404
+
+
 def test_all_hosts_and_origins_can_be_allowed(database: Database) -> None:
     app = ready_app(database, cors_origins=(read_origin("*"),), allowed_hosts=(read_host("*"),))
     assert (
