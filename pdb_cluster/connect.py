@@ -145,7 +145,7 @@ def _present(client: Any) -> dict[_Process, int]:
 
 @dataclass
 class _Worker:
-    """What a worker has answered, or has still to answer.
+    """Answer of a worker.
 
     late_at  when an answer is late
     asked    the answer that has not come
@@ -159,7 +159,7 @@ class _Worker:
 
 @dataclass
 class _Known:
-    """What is known of the workers of a client.
+    """Workers of a client, and their answers.
 
     trusted     addresses of workers that got tasks
     has_waited  whether a call has waited for the first answers

@@ -188,9 +188,10 @@ def unsolvable(board: Tiles, goal: Tiles, size: BoardSize) -> UnsolvableError:
     )
 
 
-def first_threshold(bound: int, board: Board, goal: Board) -> int:
-    """Return a lower bound of a solvable board, or one more: all solutions of a board have lengths of the same parity,
-    because every move takes the blank to a cell of the other colour.
+def least_length(bound: int, board: Board, goal: Board) -> int:
+    """Return the least length of a solution that a lower bound allows: the bound, or one more.
+
+    Every move takes the blank to a cell of the other colour, so all lengths are even, or all are odd.
     """
     is_dark = board.size.is_dark
     is_odd = is_dark(board.index(BLANK)) != is_dark(goal.index(BLANK))

@@ -260,10 +260,8 @@ class Solver(IdaStarSolver):
                 distances[chunk] = found.lengths
             return Labels(distances, None, None)
         after = np.full((len(mapped), N_MOVES), -1, dtype=np.int16)
-        order, search = (
-            mapped_moves(mapping.cell_map, self._database.size),
-            partial(distances_with_moves, self.ida_star),
-        )
+        order = mapped_moves(mapping.cell_map, self._database.size)
+        search = partial(distances_with_moves, self.ida_star)
         for chunk, (lengths, after_moves) in self._in_chunks(mapped, solvable, n_threads, report, search):
             distances[chunk], after[chunk] = lengths, after_moves[:, order]
         return Labels(distances, optimal_first_moves(distances, after), after)

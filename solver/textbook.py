@@ -17,7 +17,7 @@ from pdb_core.board_size import SizeLike
 from pdb_core.puzzle import Board, BoardLike, as_goal, unchecked_board
 from pdb_core.types import BLANK
 from solver.progress import Iteration
-from solver.solution import Solution, check_solvable, first_threshold, replay, solution_of
+from solver.solution import Solution, check_solvable, least_length, replay, solution_of
 
 Heuristic = Callable[[Board], float]
 # Pairs of the blank's moves (up, left, right, down) of which the second undoes the first.
@@ -152,7 +152,7 @@ def ida_star(
         return False
 
     tiles: list[int] = []
-    for threshold in itertools.count(first_threshold(bound(board), board, goal), 2):
+    for threshold in itertools.count(least_length(bound(board), board, goal), 2):
         if board == goal:
             break
         start = time.perf_counter()

@@ -27,7 +27,7 @@ from solver.graph_search.node_table_kernels import EXPANDED, GENERATED, N_NODES,
 from solver.heuristics import Heuristics
 from solver.heuristics.heuristic import checked_solution
 from solver.progress import WARM_UP_LIMITS, Clock, LimitsLike, Report, as_limits
-from solver.solution import Solution, check_replay, check_solvable, first_threshold, one_move_away, solution_of
+from solver.solution import Solution, check_replay, check_solvable, least_length, one_move_away, solution_of
 
 # The algorithms of this package.
 GRAPH_SEARCHES = tuple(name for name, algorithm in ALGORITHMS.items() if algorithm.stores_nodes)
@@ -188,7 +188,7 @@ class GraphSolver:
             board,
             self._goal,
             tiles,
-            first_threshold(search.lower_bound, board, self._goal),
+            least_length(search.lower_bound, board, self._goal),
             search.suboptimality_bound,
             h=search.h,
             generated=counters[GENERATED],

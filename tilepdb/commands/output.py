@@ -87,7 +87,7 @@ def bar_chart(counts: Sequence[int], width: int) -> list[str]:
 
 
 def board_record(request: "Request") -> dict[str, Any]:
-    """Return the record of a board, to which a command adds what it found."""
+    """Return the first fields of the record of a board."""
     return {
         "id": request.id, "size": str(request.size), "board": list(request.board), "goal": list(request.goal)
     }  # fmt: skip
