@@ -90,7 +90,7 @@ class Solved(NamedTuple):
 def aim_of(singles: Int16s, classes: Int16s) -> Aim:
     """Return the aim of beams with fitted values."""
     present = fitted_aim(embedding(_SIZE, range(_SIDE), range(_SIDE)))
-    return present._replace(fitted=changes_of(values_of_classes(singles, classes), _SIDE))
+    return present._replace(fitted=changes_of(values_of_classes(singles, classes), _SIZE))
 
 
 def solve_boards(aim: Aim, n_boards: int, width: int, has_strays: bool, paths: list[list[int] | None]) -> list[Solved]:
@@ -156,7 +156,7 @@ def pair_classes() -> tuple[Int32s, Int32s]:
     """
     grid = np.indices((_N,) * 4)
     first = first_moved = np.full((_N,) * 4, np.iinfo(np.int64).max)
-    for image in images_of_cells(_SIDE):
+    for image in images_of_cells(_SIZE):
         a, b, c, d = (image[cells] for cells in grid)
         for p, at_p, q, at_q in ((a, b, c, d), (b, a, d, c), (c, d, a, b), (d, c, b, a)):
             first = np.minimum(first, ((p * _N + at_p) * _N + q).astype(np.int64) * _N + at_q)
@@ -228,7 +228,7 @@ def descend(
 def fit(solved: list[Solved], n_examples: int, first_rate: float, seed: int) -> list[Int16s]:
     """Return the values of single pieces and of the classes of pairs that fit solutions, as `values_of_classes` takes
     them. The solutions of the last tenth of the boards are left out, and the error on them is printed."""
-    images = images_of_cells(_SIDE)
+    images = images_of_cells(_SIZE)
     codes = np.min([images[:, :, None] * _N + images[:, None, :], images[:, None, :] * _N + images[:, :, None]], (0, 1))
     single_of = np.unique(codes, return_inverse=True)[1].reshape(_N, _N).astype(np.int32)
     symmetric_of, displaced_of = pair_classes()

@@ -11,7 +11,7 @@ from pdb_core.jit import NotCompiledError, compiling_until
 from pdb_core.puzzle import Board, BoardLike, Tiles, as_goal
 from pdb_core.symmetry import BoardMapping
 from solver.beams.beam_search import widest_beam
-from solver.beams.fitted_values import fitted_side
+from solver.beams.fitted_values import fitted_size
 from solver.beams.solutions import find_by_beams
 from solver.engine.checkpoint import Checkpoint
 from solver.engine.engine import Engine
@@ -186,7 +186,8 @@ def _find_by_beams(
     goal: Tiles, size: BoardSize, board: Tiles, limit: int, n_nodes: int, end: float, report: Report | None
 ) -> tuple[int, ...] | None:
     """Return a solution of at most `limit` moves found by beams, see `FindSolution`."""
-    width = max(1, min(widest_beam(fitted_side(size.height, size.width) ** 2, limit), n_nodes // _NODES_PER_BOARD))
+    widest = widest_beam(fitted_size(size.height, size.width).n_cells, limit)
+    width = max(1, min(widest, n_nodes // _NODES_PER_BOARD))
     try:
         with compiling_until(end):
             find_by_beams(one_move_away(goal, size), goal, size, 1, 1, end, None)

@@ -2,9 +2,9 @@
 
 1. Solve the board line by line.                                                     line_by_line.py
 2. Until the time is up, solve it line by line with beams of growing width: each     beams/beam_search.py
-   part of a line by beam search, until a rest of at most 8x8 is left, which is
-   searched from the board and from the goal, ranked by fitted values. Boards up     beams/solutions.py
-   to 8x8 are such a rest.
+   part of a line by beam search, until a rest with fitted values is left, which is
+   searched from the board and from the goal, ranked by them. Boards of up to 64     beams/solutions.py
+   cells are such a rest.
 3. Replay the solution, move by move.                                                ../solution.py
 
 A path is the list of cells that the blank moves to.
@@ -29,7 +29,14 @@ from solver.approximate.line_by_line import Part, Plan, path_of_part, plan_lines
 from solver.approximate.lower_bound import lower_bound, manhattan_distance
 from solver.beams.beam_search import find_path, widest_beam
 from solver.beams.beam_search_kernels import Aim
-from solver.beams.fitted_values import LAST_SIDE, embedding, fitted_side, fitted_values, no_fitted_values
+from solver.beams.fitted_values import (
+    MOST_CELLS,
+    embedding,
+    fitted_size,
+    fitted_values,
+    has_fitted_values,
+    no_fitted_values,
+)
 from solver.beams.pieces import Pieces, geometry, geometry_within, in_pieces
 from solver.beams.solutions import both_ends, fitted_aim, shorter, without_loops
 from solver.engine.worker_pool import in_parallel
@@ -106,7 +113,7 @@ def find_suboptimal_solution(
     seconds = usual if time_limit is None else as_number(time_limit, "time_limit")
     opened = as_databases(databases)
     _compile_kernels(np.min_scalar_type(size.n_cells))
-    fitted_values(min(LAST_SIDE, fitted_side(size.height, size.width)))
+    fitted_values(_size_of_rest(size))
     pieces = in_pieces(board, goal)
     h = bound = lower_bound(board, goal, size, opened, pieces)
     start = time.perf_counter()
@@ -131,6 +138,14 @@ def find_suboptimal_solution(
     )
 
 
+def _size_of_rest(size: BoardSize) -> BoardSize:
+    """Return the size with fitted values in which the board, or a rest after some of its lines, is embedded."""
+    height, width = sorted((size.height, size.width))
+    while not has_fitted_values(height, width):
+        height, width = sorted((height, width - 1))
+    return fitted_size(height, width)
+
+
 def _shortened(pieces: Pieces, size: BoardSize, path: list[int], bound: int, end: float) -> list[int]:
     """Return a path, or a shorter one that beams of growing width find until `end`; none is shorter than `bound`."""
     width, next_width = 0, _FIRST_WIDTH
@@ -147,15 +162,15 @@ def _shortened(pieces: Pieces, size: BoardSize, path: list[int], bound: int, end
         now = time.perf_counter()
         # Eight times as wide, or as wide as the time allows if that is not more than 50 times.
         growth = (end - now) / (now - begun)
-        widest = widest_beam(LAST_SIDE**2, min(len(path), _REST_MOVES)) // _REST_FACTOR
+        widest = widest_beam(MOST_CELLS, min(len(path), _REST_MOVES)) // _REST_FACTOR
         next_width = max(1, min(widest, int(width * (growth if growth <= 50 else 8))))
     return path
 
 
 def _solve_by_beams(pieces: Pieces, size: BoardSize, width: int, end: float, limit: int) -> list[int] | None:
-    """Return a path to the goal. Boards up to 8x8 are solved as a whole: None if beams find no path of `limit` moves,
-    because paths line by line are longer."""
-    if max(size.width, size.height) > LAST_SIDE:
+    """Return a path to the goal. Boards with fitted values are solved as a whole: None if beams find no path of `limit`
+    moves, because paths line by line are longer."""
+    if not has_fitted_values(size.height, size.width):
         return solve_by_lines(pieces, size, width, end, limit)
     is_locked = np.zeros(size.n_cells, dtype=np.uint8)
     return _find_rest(pieces, size, is_locked, width, min(_REST_MOVES, limit), end)
@@ -167,7 +182,7 @@ def _compile_kernels(cell_type: np.dtype[Any]) -> None:
 
     `cell_type` is the type of the cells of the board: beams for its parts are compiled for it.
     """
-    for size in (BoardSize(3, 2), BoardSize(16, 16) if cell_type.itemsize > 1 else BoardSize(LAST_SIDE + 1, 2)):
+    for size in [BoardSize(4, 2)] + [BoardSize(16, 16)] * (cell_type.itemsize > 1):
         pieces = in_pieces(one_move_away(blank_last(size), size), blank_last(size))
         for part in plan_lines(size, pieces.blank).parts[:1]:
             _place(pieces, size, [part], np.zeros(size.n_cells, dtype=np.uint8), 1, math.inf)
@@ -179,8 +194,8 @@ def solve_by_lines(
 ) -> list[int]:
     """Return a path to the goal that places one part of a line after another. The board must be solvable.
 
-    Until `end`, parts are placed by beams of this width, and a rest of at most 8x8 is solved by them, if that takes at
-    most `limit` moves in all.
+    Until `end`, parts are placed by beams of this width, and a rest with fitted values is solved by them, if that takes
+    at most `limit` moves in all.
     """
     plan = plan_lines(size, pieces.blank)
     locked = np.zeros(size.n_cells, dtype=np.uint8)
@@ -220,10 +235,10 @@ def _place(pieces: Pieces, size: BoardSize, parts: list[Part], locked: Bytes, wi
 
 
 def _find_rest(pieces: Pieces, size: BoardSize, locked: Bytes, width: int, limit: int, end: float) -> list[int] | None:
-    """Return a path to the goal if the open cells are a rectangle of at most 8x8 and beams find one, else None."""
+    """Return a path to the goal if the open cells are a rectangle with fitted values and beams find one, else None."""
     rows, columns = (np.unique(lines[locked == 0]).tolist() for lines in geometry(size)[:2])
     n_open = np.count_nonzero(locked == 0)
-    if limit < 1 or max(len(rows), len(columns)) > LAST_SIDE or n_open < len(rows) * len(columns):
+    if limit < 1 or not has_fitted_values(len(rows), len(columns)) or n_open < len(rows) * len(columns):
         return None
     rest = embedding(size, rows, columns)
     found = find_from_both_ends(rest.embed(pieces), fitted_aim(rest), _REST_FACTOR * width, limit, end)

@@ -1,17 +1,17 @@
-"""Fitted values of boards up to 8x8: an estimate of the moves to the goal that ranks boards for beam search.
+"""Fitted values of boards of up to 64 cells: an estimate of the moves to the goal that ranks boards for beam search.
 
 The estimate is the Manhattan distance plus a value of each piece on its cell plus a value of each pair of pieces on
 their cells. Values of 6x6 were fitted to the lengths of suboptimal solutions of random boards, so the estimate is not a
-lower bound (docs/design/large-boards.md); those of 7x7 and 8x8 are made from them. A piece is named by its goal cell,
+lower bound (docs/design/large-boards.md); those of other sizes are made from them. A piece is named by its goal cell,
 and the values do not depend on the goal cell of the blank: one table serves every goal, and every board between two
 others of a path.
 
-A smaller board is embedded in the next square: the cells outside have their own pieces, which do not move.
+A board up to 8x8 is embedded in the next square: the cells outside have their own pieces, which do not move.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 
 import numpy as np
@@ -24,8 +24,12 @@ from solver.beams.fitted_values_kernels import BYTE_VALUES, FittedValues, unfold
 from solver.beams.pieces import Pieces, geometry, geometry_within
 from solver.beams.pieces_kernels import Geometry
 
-# Sides of the square boards that have values.
-FIRST_SIDE, LAST_SIDE = 6, 8
+# Side of the board whose values are fitted.
+FIRST_SIDE = 6
+# Boards with values. On 14x4, beams of usual widths often find no solution.
+MOST_CELLS, _LONGEST_SIDE = BYTE_VALUES, 12
+# Side of the largest square with values.
+_LAST_SIDE = 8
 # Units of a move. The fitted values are in these units too.
 MOVE_UNITS = 16
 FITTED_FILE = Path(__file__).with_name("fitted_values.npz")
@@ -40,25 +44,25 @@ def no_fitted_values() -> FittedValues:
 
 
 @cache
-def fitted_values(side: int) -> FittedValues:
-    """Return the tables for a square board. They take 0.1 s and 6 MB for 6x6, 0.5 s and 29 MB for 8x8."""
-    return changes_of(pair_values(side), side)
+def fitted_values(size: BoardSize) -> FittedValues:
+    """Return the tables for a `fitted_size`. They take 0.1 s and 6 MB for 6x6, 0.5 s and 29 MB for 8x8."""
+    return changes_of(pair_values(size), size)
 
 
-def changes_of(values: Int16s, side: int) -> FittedValues:
+def changes_of(values: Int16s, size: BoardSize) -> FittedValues:
     """Return the tables for values as those of `pair_values`.
 
     Raises `ValueError` if a move changes the value of a pair by more than the tables can hold.
     """
-    neighbours = geometry(BoardSize(side, side)).neighbours
+    neighbours = geometry(size).neighbours
     firsts, moves = np.nonzero(neighbours[:, 2:] >= 0)
     moves += 2
     seconds = neighbours[firsts, moves]
     edge_of = np.full_like(neighbours, -1)
     edge_of[firsts, moves] = edge_of[seconds, 3 - moves] = np.arange(len(firsts), dtype=np.int32)
-    alone = np.einsum("pcpc->pc", values) + MOVE_UNITS * cell_distances(BoardSize(side, side))
+    alone = np.einsum("pcpc->pc", values) + MOVE_UNITS * cell_distances(size)
     changes = np.subtract(values[:, seconds], values[:, firsts], dtype=np.int16)
-    piece = np.arange(side * side)
+    piece = np.arange(size.n_cells)
     changes[piece, :, piece] = 0
     most = max(int(changes.max()), -int(changes.min()))
     if most > np.iinfo(np.int8).max:
@@ -69,14 +73,26 @@ def changes_of(values: Int16s, side: int) -> FittedValues:
     return FittedValues(edge_of, (alone[:, seconds] - alone[:, firsts]).astype(np.int16), pairs)
 
 
-@cache
-def pair_values(side: int) -> Int16s:
+@lru_cache(maxsize=2)
+def pair_values(size: BoardSize) -> Int16s:
     """Return the value of piece p on cell c and piece q on cell d, at [p, c, q, d], and of p alone, at [p, c, p, c].
 
-    Those of 6x6 are in `FITTED_FILE`; those of a larger board are means of those of the next smaller one.
+    Those of 6x6 are in `FITTED_FILE`; those of a larger square are means of those of the next smaller one. A board that
+    is longer than high has those of the upper rows of a square, in which the pieces below stay on their cells, and
+    means of the values of the board that is one cell shorter.
     """
+    side, no_classes = max(FIRST_SIDE, size.height), np.zeros(0, dtype=np.int16)
+    if size.width > side:
+        shorter = pair_values(BoardSize(size.width - 1, size.height))
+        return unfold(no_classes, shorter, images_of_cells(size)[:1], size.width)
+    if size.height < side:
+        n, square = size.n_cells, pair_values(BoardSize(side, side))
+        values = square[:n, :n, :n, :n].copy()
+        np.einsum("pcpc->pc", values)[:] += np.einsum("pcqq->pc", square[:n, :n, n:, n:])
+        return values
     if side > FIRST_SIDE:
-        return unfold(np.zeros(0, dtype=np.int16), pair_values(side - 1), images_of_cells(side))
+        smaller = pair_values(BoardSize(side - 1, side - 1))
+        return unfold(no_classes, smaller, images_of_cells(size), side)
     with np.load(FITTED_FILE) as file:
         return values_of_classes(file["singles"], file["classes"])
 
@@ -84,55 +100,64 @@ def pair_values(side: int) -> Int16s:
 def values_of_classes(singles: Int16s, classes: Int16s) -> Int16s:
     """Return the values of 6x6, as `pair_values`, from int16[36, 36] for single pieces and int16[m], one for each class
     of pairs, see `unfold`."""
-    values = unfold(classes, np.zeros((0, 0, 0, 0), dtype=np.int16), images_of_cells(FIRST_SIDE))
+    size = BoardSize(FIRST_SIDE, FIRST_SIDE)
+    values = unfold(classes, np.zeros((0, 0, 0, 0), dtype=np.int16), images_of_cells(size), FIRST_SIDE)
     np.einsum("pcpc->pc", values)[:] = singles
     return values
 
 
-def images_of_cells(side: int) -> Int32s:
-    """Return the cell that each symmetry of a square board takes each cell to, int32[8, n]."""
-    return np.array(list(symmetries(BoardSize(side, side)).values()), dtype=np.int32)
+def images_of_cells(size: BoardSize) -> Int32s:
+    """Return the cell that each symmetry of the board takes each cell to, int32[k, n], the identity first."""
+    return np.array(list(symmetries(size).values()), dtype=np.int32)
 
 
 @dataclass(frozen=True, eq=False)
 class Embedding:
-    """Rectangle of the board's cells, embedded in the upper left corner of a square board.
+    """Rectangle of the board's cells, embedded in the upper left corner of a board with fitted values.
 
-    side      of the square
-    image_of  int32[n]  the square's cell for each cell of the board, or -1
-    cell_of   int32[side**2]  the cell for each of the square's cells, or -1
-    geometry  the square, in which only the images are neighbours
+    size      of the board with fitted values
+    image_of  int32[n]  its cell for each cell of the board, or -1
+    cell_of   int32[m]  the cell for each of its cells, or -1
+    geometry  of its cells, in which only the images are neighbours
     """
 
-    side: int
+    size: BoardSize
     image_of: Int32s
     cell_of: Int32s
     geometry: Geometry
 
     def embed(self, pieces: Pieces) -> Pieces:
-        """Return the rectangle of the board `pieces` as a square. The pieces in the rectangle must belong there."""
-        cells = np.arange(self.side**2, dtype=np.int32)
+        """Return the board with the rectangle of `pieces`. The pieces in the rectangle must belong there."""
+        cells = np.arange(self.size.n_cells, dtype=np.int32)
         is_inside = self.cell_of >= 0
         cells[is_inside] = self.image_of[pieces.cells[self.cell_of[is_inside]]]
         return Pieces(cells, int(self.image_of[pieces.blank]))
 
     def original_path(self, path: list[int]) -> list[int]:
-        """Return the path on the board for a path on the square board."""
+        """Return the path on the board for a path on the board with fitted values."""
         return self.cell_of[path].tolist()  # type: ignore[no-any-return]
 
 
-def fitted_side(n_rows: int, n_columns: int) -> int:
-    """Return the side of the square that a rectangle is embedded in. It has no values if it is above `LAST_SIDE`."""
-    return max(FIRST_SIDE, n_rows, n_columns)
+def has_fitted_values(n_rows: int, n_columns: int) -> bool:
+    """Return whether a rectangle of this size can be embedded."""
+    return n_rows * n_columns <= MOST_CELLS and max(n_rows, n_columns) <= _LONGEST_SIDE
+
+
+def fitted_size(n_rows: int, n_columns: int) -> BoardSize:
+    """Return the size of the board that a rectangle is embedded in: a square, or wider than high."""
+    height, width = sorted((n_rows, n_columns))
+    side = max(FIRST_SIDE, width)
+    return BoardSize(width, height) if width > _LAST_SIDE else BoardSize(side, side)
 
 
 def embedding(size: BoardSize, rows: Sequence[int], columns: Sequence[int]) -> Embedding:
-    """Return the embedding of a rectangle of at most 8x8 cells."""
-    side = fitted_side(len(rows), len(columns))
-    square = BoardSize(side, side)
+    """Return the embedding of a rectangle that has fitted values."""
+    fitted = fitted_size(len(rows), len(columns))
     cells = np.arange(size.n_cells).reshape(size.height, size.width)[np.ix_(rows, columns)]
-    images = np.arange(square.n_cells).reshape(side, side)[: len(rows), : len(columns)]
+    if len(rows) > fitted.height:
+        cells = cells.T
+    images = np.arange(fitted.n_cells).reshape(fitted.height, fitted.width)[: cells.shape[0], : cells.shape[1]]
     image_of = np.full(size.n_cells, -1, dtype=np.int32)
-    cell_of = np.full(square.n_cells, -1, dtype=np.int32)
+    cell_of = np.full(fitted.n_cells, -1, dtype=np.int32)
     image_of[cells], cell_of[images] = images, cells
-    return Embedding(side, image_of, cell_of, geometry_within(square, (cell_of >= 0).astype(np.uint8)))
+    return Embedding(fitted, image_of, cell_of, geometry_within(fitted, (cell_of >= 0).astype(np.uint8)))

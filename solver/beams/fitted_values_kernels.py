@@ -28,10 +28,10 @@ class FittedValues(NamedTuple):
 
 
 @kernel
-def unfold(classes: Int16s, smaller: Int16s, images: Int32s) -> Int16s:
+def unfold(classes: Int16s, smaller: Int16s, images: Int32s, width: int) -> Int16s:
     """Return the value of piece p on cell c and piece q on cell d, at [p, c, q, d].
 
-    Two pairs are in one class if a symmetry of the square board, an exchange of goal cells and cells, or an exchange of
+    Two pairs are in one class if a symmetry of the board, an exchange of goal cells and cells, or an exchange of
     the pieces takes one to the other. `classes` has their values, in the order of their first pairs. If it is empty,
     they are means of `smaller`, see `mean_of_smaller`. Entries of two pieces on one cell, and of one piece on two
     cells, are 0. If p == q and c == d, the value is that of the piece alone; with `classes`, 0.
@@ -50,7 +50,7 @@ def unfold(classes: Int16s, smaller: Int16s, images: Int32s) -> Int16s:
                     value = np.int16(0)
                     if len(classes) == 0:
                         if (p == q) == (c == d):
-                            value = np.int16(mean_of_smaller(smaller, (p, c, q, d)))
+                            value = np.int16(mean_of_smaller(smaller, (p, c, q, d), width, n // width))
                     elif p != q and c != d:
                         value = classes[n_classes]
                         n_classes += 1
@@ -62,27 +62,28 @@ def unfold(classes: Int16s, smaller: Int16s, images: Int32s) -> Int16s:
 
 
 @kernel
-def mean_of_smaller(smaller: Int16s, cells: Any) -> float:
-    """Return the mean value over all ways to take a row and a column off the board in which none of the four cells is,
-    rounded to an integer."""
-    side = np.int64(np.sqrt(len(smaller))) + 1
+def mean_of_smaller(smaller: Int16s, cells: Any, width: int, height: int) -> float:
+    """Return the mean value over all ways to take a column, and a row if the smaller board is lower, off the board in
+    which none of the four cells is, rounded to an integer."""
     a, b, x, y = cells
+    # No cell is in a row below the board.
+    first_row, last_row = (0, height) if len(smaller) < height * (width - 1) else (height, height + 1)
     total = ways = 0
-    for row in range(side):
-        if row in (a // side, b // side, x // side, y // side):
+    for row in range(first_row, last_row):
+        if row in (a // width, b // width, x // width, y // width):
             continue
-        for column in range(side):
-            if column in (a % side, b % side, x % side, y % side):
+        for column in range(width):
+            if column in (a % width, b % width, x % width, y % width):
                 continue
-            p, c = _without(a, row, column, side), _without(b, row, column, side)
-            q, d = _without(x, row, column, side), _without(y, row, column, side)
+            p, c = _without(a, row, column, width), _without(b, row, column, width)
+            q, d = _without(x, row, column, width), _without(y, row, column, width)
             total += smaller[p, c, q, d]
             ways += 1
     return np.rint(total / ways)  # type: ignore[no-any-return]
 
 
 @kernel
-def _without(cell: Any, row: int, column: int, side: Any) -> Any:
+def _without(cell: Any, row: int, column: int, width: int) -> Any:
     """Return the number of a cell on the board without a row and a column."""
-    above, left = cell // side, cell % side
-    return (above - (above > row)) * (side - 1) + left - (left > column)
+    above, left = cell // width, cell % width
+    return (above - (above > row)) * (width - 1) + left - (left > column)

@@ -1,4 +1,4 @@
-"""Solutions of boards up to 8x8 by beams from the board and from the goal, ranked by fitted values.
+"""Solutions of boards with fitted values by beams from the board and from the goal, ranked by fitted values.
 
 A path is the list of cells that the blank moves to.
 """
@@ -9,7 +9,7 @@ from pdb_core.board_size import BoardSize
 from pdb_core.puzzle import Tiles
 from solver.beams.beam_search import find_path
 from solver.beams.beam_search_kernels import Aim
-from solver.beams.fitted_values import LAST_SIDE, Embedding, embedding, fitted_values
+from solver.beams.fitted_values import Embedding, embedding, fitted_values, has_fitted_values
 from solver.beams.pieces import Pieces, in_pieces
 from solver.moves import tiles_on_path
 from solver.progress import Report
@@ -20,9 +20,9 @@ def find_by_beams(
 ) -> tuple[int, ...] | None:
     """Search by beams from the board and, if that finds nothing, from the goal. Return the tiles moved, or None.
 
-    Boards larger than 8x8 are not searched. `limit`, `end` and `report` are those of `find_path`.
+    Boards without fitted values are not searched. `limit`, `end` and `report` are those of `find_path`.
     """
-    if max(size.width, size.height) > LAST_SIDE:
+    if not has_fitted_values(size.height, size.width):
         return None
     pieces = in_pieces(board, goal)
     whole = embedding(size, range(size.height), range(size.width))
@@ -35,8 +35,8 @@ def find_by_beams(
 
 def fitted_aim(embedded: Embedding) -> Aim:
     """Return the aim at the goal of the boards of an embedded rectangle, ranked by fitted values."""
-    cells = np.arange(embedded.side**2, dtype=np.int32)
-    return Aim(embedded.geometry, np.zeros_like(cells), fitted_values(embedded.side), cells, pull=0)
+    cells = np.arange(embedded.size.n_cells, dtype=np.int32)
+    return Aim(embedded.geometry, np.zeros_like(cells), fitted_values(embedded.size), cells, pull=0)
 
 
 def both_ends(pieces: Pieces) -> tuple[Pieces, Pieces]:

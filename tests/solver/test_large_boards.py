@@ -160,33 +160,35 @@ def test_unsolvable_and_invalid_boards_are_rejected() -> None:
         find_suboptimal_solution((1, *range(1, 99), 0))
 
 
-@pytest.mark.parametrize(("side", "lengths"), [(6, "194 186"), (8, "518 431")])
-def test_narrow_beams_find_short_solutions(side: int, lengths: str) -> None:
-    size = BoardSize(side, side)
-    aim = fitted_aim(embedding(size, range(side), range(side)))
+@pytest.mark.parametrize(
+    ("name", "lengths"), [("6x6", "194 186"), ("8x8", "518 431"), ("7x9", "482 463"), ("12x4", "386 390")]
+)
+def test_narrow_beams_find_short_solutions(name: str, lengths: str) -> None:
+    size = parse_size(name)
+    whole = embedding(size, range(size.height), range(size.width))
     found = []
     for board in solvable_boards(size, 2, 2):
         pieces = in_pieces(board, blank_last(size))
-        path = find_from_both_ends(pieces, aim, 300, 700, math.inf)
+        found_path = find_from_both_ends(whole.embed(pieces), fitted_aim(whole), 300, 700, math.inf)
+        path = whole.original_path(found_path)
         assert pieces.after(path).cells.tolist() == list(range(size.n_cells))
         found.append(len(path))
     # Any other value of a piece or a pair leads to other lengths.
     assert found == list(map(int, lengths.split()))
 
 
-def begun_beam(side: int, seed: int, width: int, n_moves: int) -> tuple[Pieces, Aim, Beam]:
+def begun_beam(size: BoardSize, seed: int, width: int, n_moves: int) -> tuple[Pieces, Aim, Beam]:
     """Return a board, the aim at its goal by fitted values, and a beam that begins with the board."""
-    size = BoardSize(side, side)
     pieces = in_pieces(board_of(size, seed), blank_last(size))
     beam = new_beam(size.n_cells, width, n_moves)
     start_beam(beam, pieces.cells, pieces.blank_cell)
-    return pieces, fitted_aim(embedding(size, range(side), range(side))), beam
+    return pieces, fitted_aim(embedding(size, range(size.height), range(size.width))), beam
 
 
-def estimates(boards: Int64s, side: int) -> Int64s:
-    """Return the estimates of boards of pieces, the last of which is the blank."""
-    values, places, tiles = pair_values(side), np.argsort(boards, axis=1), range(side**2 - 1)
-    total: Int64s = MOVE_UNITS * cell_distances(BoardSize(side, side))[tiles, places[:, tiles]].sum(axis=1)
+def estimates(boards: Int64s, size: BoardSize, blank: int = -1) -> Int64s:
+    """Return the estimates of boards of pieces, by default with the last one as blank."""
+    values, places, tiles = pair_values(size), np.argsort(boards, axis=1), np.delete(np.arange(size.n_cells), blank)
+    total: Int64s = MOVE_UNITS * cell_distances(size)[tiles, places[:, tiles]].sum(axis=1)
     for one, other in combinations_with_replacement(tiles, 2):
         total += values[one, places[:, one], other, places[:, other]]
     return total
@@ -194,10 +196,11 @@ def estimates(boards: Int64s, side: int) -> Int64s:
 
 @pytest.mark.tiny
 @pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning")  # of the hashes, with the JIT off
-@pytest.mark.parametrize("side", [6, 7, 8])
-def test_scores_are_changes_of_the_estimate(side: int) -> None:
+@pytest.mark.parametrize("name", ["6x6", "7x7", "8x8", "9x4"])
+def test_scores_are_changes_of_the_estimate(name: str) -> None:
     """The values of pairs are added for many children at a time, or for one; both kinds occur."""
-    pieces, aim, beam = begun_beam(side, 3, 100, 9)
+    size = parse_size(name)
+    pieces, aim, beam = begun_beam(size, 3, 100, 9)
     sizes = []
     for depth in range(1, 9):
         ends = list_children(beam, aim, (0, beam.state[0], 1))
@@ -207,7 +210,7 @@ def test_scores_are_changes_of_the_estimate(side: int) -> None:
     assert sum(0 < n_children < LEAST_SUMMED for n_children in sizes) > 0
     n_boards = beam.state[0]
     assert 90 <= n_boards <= 100
-    changes = estimates(beam.boards[0, :n_boards, : side**2], side) - estimates(pieces.cells[None], side)
+    changes = estimates(beam.boards[0, :n_boards, : size.n_cells], size) - estimates(pieces.cells[None], size)
     assert beam.numbers[0, :n_boards, -3].tolist() == changes.tolist()
 
 
@@ -219,8 +222,9 @@ def test_layer_of_several_blocks_has_the_best_children(monkeypatch: pytest.Monke
         block = 256
         monkeypatch.setattr("solver.beams.beam_search_kernels.BLOCK", block)
         monkeypatch.setattr("solver.beams.beam_search_kernels.SAMPLE", 128)
-    n, width, depth, before = 36, 5 * block // 4, 0, set()
-    pieces, aim, beam = begun_beam(6, 4, width, 40)
+    size = BoardSize(6, 6)
+    n, width, depth, before = size.n_cells, 5 * block // 4, 0, set()
+    pieces, aim, beam = begun_beam(size, 4, width, 40)
     while beam.state[0] <= block:
         depth += 1
         assert grow_beam(beam, aim, width, depth) == NOT_FOUND
@@ -237,7 +241,7 @@ def test_layer_of_several_blocks_has_the_best_children(monkeypatch: pytest.Monke
         piece = children[at, near]
         children[at, here], children[at, near] = piece, pieces.blank
         child_keys = keys[rows] ^ hashes[piece * n + near] ^ hashes[piece * n + here]
-        scores = estimates(children, 6) - estimates(pieces.cells[None], 6)
+        scores = estimates(children, size) - estimates(pieces.cells[None], size)
         ranks = scores + (child_keys >> np.uint64(40)).astype(np.int64) % NOISE
         rank_of.update(zip(child_keys.tolist(), ranks.tolist(), strict=True))
     assert grow_beam(beam, aim, width, depth + 1) == NOT_FOUND
@@ -250,11 +254,35 @@ def test_layer_of_several_blocks_has_the_best_children(monkeypatch: pytest.Monke
     assert len(kept - best) < width // 100
 
 
+@pytest.mark.parametrize(("name", "smaller"), [("7x7", "6x6"), ("9x2", "8x2")])
+def test_values_of_larger_boards_are_means(name: str, smaller: str) -> None:
+    size, rng = parse_size(name), np.random.default_rng(0)
+    values, of_smaller = pair_values(size), pair_values(parse_size(smaller))
+    cells = np.arange(size.n_cells).reshape(size.height, size.width)
+    boards = [np.delete(cells, column, axis=1) for column in range(size.width)]
+    if size.height == size.width:
+        boards = [np.delete(board, row, axis=0) for board in boards for row in range(size.height)]
+    for p, c, q, d in [*rng.integers(size.n_cells, size=(500, 4)).tolist(), [3, 5, 3, 5]]:
+        if (p == q) == (c == d):
+            numbers = [board.flatten().tolist() for board in boards if np.isin([p, c, q, d], board).all()]
+            means = [of_smaller[tuple(number.index(cell) for cell in (p, c, q, d))] for number in numbers]
+            assert values[p, c, q, d] == np.rint(np.mean(means))
+
+
+def test_lower_boards_are_estimated_as_squares_with_the_rows_below_solved() -> None:
+    low = np.array([np.random.default_rng(seed).permutation(12) for seed in range(20)])
+    whole = np.hstack([low, np.tile(np.arange(12, 36), (20, 1))])
+    differences = estimates(whole, parse_size("6x6"), blank=5) - estimates(low, parse_size("6x2"), blank=5)
+    # The difference is the estimate of the rows below.
+    assert len(set(differences.tolist())) == 1
+
+
 def test_values_that_do_not_fit_are_refused() -> None:
-    values = pair_values(6).copy()
+    size = BoardSize(6, 6)
+    values = pair_values(size).copy()
     values[1, 4, 3, 2], values[1, 5, 3, 2] = -8, 120
     with pytest.raises(ValueError, match="at most 127"):
-        changes_of(values, 6)
+        changes_of(values, size)
 
 
 # pdb approximate
