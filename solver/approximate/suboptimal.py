@@ -3,8 +3,8 @@
 1. Solve the board line by line.                                                     line_by_line.py
 2. Until the time is up, solve it line by line with beams of growing width: each     beams/beam_search.py
    part of a line by beam search, until a rest with fitted values is left, which is
-   searched from the board and from the goal, ranked by them. Boards of up to 64     beams/solutions.py
-   cells are such a rest.
+   searched from the board and from the goal, ranked by them. Most boards of up      beams/solutions.py
+   to 64 cells are such a rest.
 3. Replay the solution, move by move.                                                ../solution.py
 
 A path is the list of cells that the blank moves to.

@@ -77,9 +77,9 @@ def changes_of(values: Int16s, size: BoardSize) -> FittedValues:
 def pair_values(size: BoardSize) -> Int16s:
     """Return the value of piece p on cell c and piece q on cell d, at [p, c, q, d], and of p alone, at [p, c, p, c].
 
-    Those of 6x6 are in `FITTED_FILE`; those of a larger square are means of those of the next smaller one. A board that
-    is longer than high has those of the upper rows of a square, in which the pieces below stay on their cells, and
-    means of the values of the board that is one cell shorter.
+    Those of 6x6 are in `FITTED_FILE`; those of a larger square are means of those of the next smaller one. Those of a
+    long board are means of those of a board that is one column shorter. The first of these boards is a square, or its
+    upper rows, while the pieces below stay on their cells.
     """
     side, no_classes = max(FIRST_SIDE, size.height), np.zeros(0, dtype=np.int16)
     if size.width > side:
@@ -113,12 +113,12 @@ def images_of_cells(size: BoardSize) -> Int32s:
 
 @dataclass(frozen=True, eq=False)
 class Embedding:
-    """Rectangle of the board's cells, embedded in the upper left corner of a board with fitted values.
+    """Rectangle of a board, embedded in the upper left corner of another board, which has fitted values.
 
-    size      of the board with fitted values
-    image_of  int32[n]  its cell for each cell of the board, or -1
-    cell_of   int32[m]  the cell for each of its cells, or -1
-    geometry  of its cells, in which only the images are neighbours
+    size      of the other board
+    image_of  int32[n]  the other board's cell for each cell, or -1
+    cell_of   int32[m]  the cell for each cell of the other board, or -1
+    geometry  of the other board, in which only the images are neighbours
     """
 
     size: BoardSize
@@ -127,14 +127,14 @@ class Embedding:
     geometry: Geometry
 
     def embed(self, pieces: Pieces) -> Pieces:
-        """Return the board with the rectangle of `pieces`. The pieces in the rectangle must belong there."""
+        """Return the other board with the rectangle of `pieces`. The pieces in the rectangle must belong there."""
         cells = np.arange(self.size.n_cells, dtype=np.int32)
         is_inside = self.cell_of >= 0
         cells[is_inside] = self.image_of[pieces.cells[self.cell_of[is_inside]]]
         return Pieces(cells, int(self.image_of[pieces.blank]))
 
     def original_path(self, path: list[int]) -> list[int]:
-        """Return the path on the board for a path on the board with fitted values."""
+        """Return the path for a path on the other board."""
         return self.cell_of[path].tolist()  # type: ignore[no-any-return]
 
 

@@ -63,8 +63,10 @@ def unfold(classes: Int16s, smaller: Int16s, images: Int32s, width: int) -> Int1
 
 @kernel
 def mean_of_smaller(smaller: Int16s, cells: Any, width: int, height: int) -> float:
-    """Return the mean value over all ways to take a column, and a row if the smaller board is lower, off the board in
-    which none of the four cells is, rounded to an integer."""
+    """Return the mean value over all ways to take off a column without the four cells, rounded to an integer.
+
+    If the smaller board is lower, too, a row without these cells is taken off as well.
+    """
     a, b, x, y = cells
     # No cell is in a row below the board.
     first_row, last_row = (0, height) if len(smaller) < height * (width - 1) else (height, height + 1)

@@ -1,4 +1,4 @@
-"""Solutions of boards with fitted values by beams from the board and from the goal, ranked by fitted values.
+"""Solutions by beams from the board and from the goal, ranked by fitted values.
 
 A path is the list of cells that the blank moves to.
 """
