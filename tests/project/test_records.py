@@ -22,7 +22,7 @@ def records_of(name: str) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize(
-    ("name", "instances", "n_boards"), [("korf50", "korf50-24puzzle", 50), ("random400", "random400-24puzzle", 303)]
+    ("name", "instances", "n_boards"), [("korf50", "korf50-24puzzle", 50), ("random400", "random400-24puzzle", 304)]
 )
 def test_solutions_of_the_24_puzzle_have_the_published_lengths(name: str, instances: str, n_boards: int) -> None:
     left = {tuple(instance.board): instance for instance in read_instances(instances)}
@@ -31,7 +31,8 @@ def test_solutions_of_the_24_puzzle_have_the_published_lengths(name: str, instan
     for answer in answers:
         board, moves, thresholds = tuple(answer["board"]), answer["moves"], answer["thresholds"]
         check_replay(board, moves, tuple(answer["goal"]), BoardSize(5, 5))
-        assert len(moves) == answer["length"] == left.pop(board).optimal_length
+        assert len(moves) == answer["length"]
+        assert left.pop(board).optimal_length in (len(moves), None)
         # Beams find many solutions before the last threshold is searched.
         last = len(moves) - 2 * (thresholds[-1]["threshold"] < len(moves))
         assert [each["threshold"] for each in thresholds] == list(range(answer["h"], last + 1, 2))
@@ -53,13 +54,12 @@ def test_open_boards_of_the_24_puzzle_have_the_solutions_that_the_page_counts() 
     assert f"is at most {sum(solved + lengths) / 400:.2f}" in page
 
 
-def test_thresholds_of_the_easiest_open_board_are_those_that_the_page_names() -> None:
-    (board,) = [each.board for each in read_instances("random400-24puzzle") if each.id == "u3"]
-    finished = [at for at in records_of("random400") if at["board"] == list(board) and "moves" not in at]
-    (thresholds,) = [at["thresholds"] for at in finished if "thresholds" in at]
-    last, nodes = thresholds[-1][0], sum(generated for _, generated, *_ in thresholds)
-    assert [threshold for threshold, *_ in thresholds] == list(range(90, last + 1, 2))
+def test_the_easiest_open_board_needs_the_moves_that_the_page_names() -> None:
+    open_boards = [each for each in read_instances("random400-24puzzle") if each.optimal_length is None]
+    boards = {tuple(each.board): each.id for each in open_boards}
+    (answer,) = [at for at in records_of("random400") if boards.get(tuple(at["board"])) and "moves" in at]
+    assert boards[tuple(answer["board"])] == "u3"
     page = " ".join(text_of("docs/performance.md").split())
-    assert f"thresholds up to {last} are empty ({nodes / 1e9:.0f} billion generated nodes)" in page
-    (length,) = [len(parse_moves(str(each.moves))) for each in read_instances(OPEN) if each.board == board]
-    assert f"so it needs {last + 2} or {length} moves" in page
+    nodes = sum(each["generated"] for each in answer["thresholds"])
+    assert f"u3, needs exactly {answer['length']} moves" in page
+    assert f"{nodes / 1e9:.0f} billion generated nodes" in page
