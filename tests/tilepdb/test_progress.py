@@ -66,13 +66,20 @@ def test_search_has_estimates_of_the_time_left(
     checkpoint.finish_threshold(FINISHED)
     for share, seconds in ((None, 6.0), (0.001, 66.0), (0.25, 100.0), (0.25, 130.0), (0.5, 200.0), (0.6, 260.0)):
         checkpoint.share, now = share, seconds
-        display.show_search(Request("a", board, blank_last(S4)), Iteration(60, 1_000_000, 400_000, seconds), checkpoint)
-    shown = [line.split(", 1,000,000 nodes")[0] for line in capsys.readouterr().err.splitlines()]
+        iteration = Iteration(60, int(seconds * 1_000_000), 400_000, seconds)
+        display.show_search(Request("a", board, blank_last(S4)), iteration, checkpoint)
+    # Half of the threshold of `b` was searched by a machine that is four times as fast.
+    for share, nodes, seconds in ((0.5, 200_000_000, 50.0), (0.6, 240_000_000, 90.0)):
+        checkpoint.share, now = share, 230.0 + seconds
+        iteration = Iteration(60, nodes, 400_000, seconds)
+        display.show_search(Request("b", board, blank_last(S4)), iteration, checkpoint)
+    shown = [re.sub(r", [\d,]+ nodes, [\d.]+ s", "", line) for line in capsys.readouterr().err.splitlines()]
     assert shown == [
-        "pdb: board a: threshold 60, 0% done",
-        "pdb: board a: threshold 60, 25% done, about 6 min left (next: 69 min)",
-        "pdb: board a: threshold 60, 50% done, about 3 min left (next: 53 min)",
-        "pdb: board a: threshold 60, 60% done, about 3 min left (next: 58 min)",
+        "pdb: board a: threshold 60, 0% done, 1.0 million/s",
+        "pdb: board a: threshold 60, 25% done, about 6 min left (next: 69 min), 1.0 million/s",
+        "pdb: board a: threshold 60, 50% done, about 3 min left (next: 53 min), 1.0 million/s",
+        "pdb: board a: threshold 60, 60% done, about 3 min left (next: 58 min), 1.0 million/s",
+        "pdb: board b: threshold 60, 60% done, about 3 min left (next: 53 min), 1.0 million/s",
     ]
 
 

@@ -24,27 +24,33 @@ class SearchDisplay(ProgressLine):
 
     def __init__(self) -> None:
         super().__init__(message, delay_s=_SEARCH_DELAY_S)
+        self._began: dict[tuple[str, int], Iteration] = {}
 
     def show_search(self, request: "Request", iteration: "Iteration", checkpoint: "Checkpoint") -> None:
         """Show a threshold; `checkpoint` holds its finished subtrees."""
-        rate = iteration.generated / iteration.seconds / 1e6 if iteration.seconds > 0 else 0.0
+        # A log may continue the threshold of another machine, so only nodes that are generated here tell the speed.
+        began = self._began.setdefault((request.id, iteration.threshold), iteration)
+        nodes, seconds = iteration.generated - began.generated, iteration.seconds - began.seconds
+        if nodes <= 0 or seconds <= 0:
+            nodes, seconds = iteration.generated, iteration.seconds
+        speed = nodes / seconds if seconds > 0 else 0.0
         self.show(
-            f"board {request.id}: threshold {iteration.threshold}, {_estimates(iteration, checkpoint)}"
-            f"{iteration.generated:,} nodes, {iteration.seconds:.1f} s, {rate:.1f} million/s",
+            f"board {request.id}: threshold {iteration.threshold}, {_estimates(iteration, checkpoint, speed)}"
+            f"{iteration.generated:,} nodes, {iteration.seconds:.1f} s, {speed / 1e6:.1f} million/s",
             checkpoint.share,
         )
 
 
-def _estimates(iteration: "Iteration", checkpoint: "Checkpoint") -> str:
-    """Return the finished share of a divided threshold, the time left, and the time of the next threshold."""
+def _estimates(iteration: "Iteration", checkpoint: "Checkpoint", speed: float) -> str:
+    """Return the finished share of a divided threshold, the time left at `speed`, and the time of the next one."""
     share = checkpoint.share
     if share is None:
         return ""
-    if share < _LEAST_SHARE:
+    if share < _LEAST_SHARE or not speed:
         return f"{share:.0%} done, "
-    whole = iteration.seconds / share
+    whole = iteration.generated / share
     before, last = (finished.generated for finished in checkpoint.finished[-2:])
-    left, following = _duration(whole - iteration.seconds), _duration(whole * last / before)
+    left, following = _duration((whole - iteration.generated) / speed), _duration(whole * last / before / speed)
     return f"{share:.0%} done, about {left} left (next: {following}), "
 
 
