@@ -24,15 +24,17 @@ class SearchDisplay(ProgressLine):
 
     def __init__(self) -> None:
         super().__init__(message, delay_s=_SEARCH_DELAY_S)
+        # The first report of each divided threshold; boards that are solved quickly have none.
         self._began: dict[tuple[str, int], Iteration] = {}
 
     def show_search(self, request: "Request", iteration: "Iteration", checkpoint: "Checkpoint") -> None:
         """Show a threshold; `checkpoint` holds its finished subtrees."""
-        # A log may continue the threshold of another machine, so only nodes that are generated here tell the speed.
-        began = self._began.setdefault((request.id, iteration.threshold), iteration)
-        nodes, seconds = iteration.generated - began.generated, iteration.seconds - began.seconds
-        if nodes <= 0 or seconds <= 0:
-            nodes, seconds = iteration.generated, iteration.seconds
+        nodes, seconds = iteration.generated, iteration.seconds
+        if checkpoint.share is not None:
+            # A log may continue the threshold of another machine, so only nodes that are generated here tell the speed.
+            began = self._began.setdefault((request.id, iteration.threshold), iteration)
+            if nodes > began.generated and seconds > began.seconds:
+                nodes, seconds = nodes - began.generated, seconds - began.seconds
         speed = nodes / seconds if seconds > 0 else 0.0
         self.show(
             f"board {request.id}: threshold {iteration.threshold}, {_estimates(iteration, checkpoint, speed)}"
