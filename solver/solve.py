@@ -10,12 +10,12 @@ replay     the solution, before it is returned            engine/result.py
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import Any, Literal, TypeVar, get_args
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from pdb_core.arguments import FilePath, as_choice, as_threads, check_functions
+from pdb_core.arguments import FilePath, as_threads, check_functions
 from pdb_core.errors import InputError, UnsolvableError
 from pdb_core.puzzle import Board, BoardLike, Boards, Tiles, as_goal
 from pdb_core.symmetry import BoardMapping
@@ -25,7 +25,7 @@ from pdb_query.database import as_databases
 from solver.board_arrays import mapped_moves
 from solver.engine.checkpoint import Checkpoint
 from solver.engine.database_engine import database_engine
-from solver.engine.search import MOST_BOARDS, IdaStar
+from solver.engine.search import MOST_BOARDS
 from solver.engine.sums import DatabaseSums
 from solver.engine.worker_pool import WorkerPool, in_parallel
 from solver.ida_star_solver import IdaStarSolver, check_report_and_pool
@@ -33,8 +33,6 @@ from solver.labels import Labels, distances_with_moves, optimal_first_moves
 from solver.progress import Iteration, Report
 from solver.solution import Solution, SolvedBoards, unsolvable
 
-# What searches: threads of the processor, or a graphics card.
-Device = Literal["cpu", "cuda"]
 Found = TypeVar("Found")
 
 
@@ -59,14 +57,11 @@ class Solver(IdaStarSolver):
         Whether to prune only the move that undoes the last one. Complete thresholds then have the textbook's nodes.
     reflects
         Whether to look up reflections of the board, too.
-    device
-        "cpu"; or "cuda" to search on an NVIDIA card what takes long: long thresholds of a board, and many boards of up
-        to 16 cells. All optimal solutions are still found by the processor.
 
     Raises
     ------
     InputError
-        If there is no database, or one is closed. For "cuda", if there is no card or it cannot search with the tables.
+        If there is no database, or one is closed.
     TableMismatchError
         If the databases are of different sizes.
     GoalError
@@ -86,13 +81,11 @@ class Solver(IdaStarSolver):
         goal: BoardLike | None = None,
         plain: bool = False,
         reflects: bool = True,
-        device: Device = "cpu",
     ) -> None:
-        ida_star = _ida_star_of(device)
         if not databases:
             raise InputError("no database is given; name one or more, or use HeuristicSolver")
         self.databases = opened = as_databases(databases)
-        self._made = partial(type(self), goal=goal, plain=plain, reflects=reflects, device=device)
+        self._made = partial(type(self), goal=goal, plain=plain, reflects=reflects)
         self._database = database = opened[0]
         default_goal = as_goal(database.goal if goal is None else goal, database.size)
         self._mapping(default_goal)
@@ -113,7 +106,6 @@ class Solver(IdaStarSolver):
             lambda fsm: database_engine(database.size, heuristics, fsm, source=source),
             plain=plain,
             operator_order=False,
-            ida_star=ida_star,
         )
         self._goal = default_goal
 
@@ -275,9 +267,8 @@ class Solver(IdaStarSolver):
         search: Callable[[Boards, Report, WorkerPool | None], Found],
     ) -> Iterator[tuple[Int64s, Found]]:
         """Search some rows of boards. Yield rows that one call searches, and what it found."""
-        most = self.ida_star.most_boards
-        # All threads get some, unless a card searches the boards.
-        n_chunk = most if most > MOST_BOARDS else max(1, min(most, len(rows) // (8 * n_threads)))
+        # All threads get some.
+        n_chunk = max(1, min(MOST_BOARDS, len(rows) // (8 * n_threads)))
 
         def work(first: int, check: Report, pool: WorkerPool | None) -> tuple[Int64s, Found]:
             def at(iteration: Iteration) -> None:
@@ -301,21 +292,3 @@ class Solver(IdaStarSolver):
         mapped = np.empty_like(rows)
         mapped[:, list(mapping.cell_map)] = np.array(mapping.tile_map, dtype=np.uint8)[rows]
         return checked_goal, mapping, mapped, np.flatnonzero(verdicts == 1)
-
-
-def check_device(device: Device) -> Device:
-    """Return the device. Raises `InputError` if it is not there."""
-    if as_choice(device, "device", get_args(Device)) == "cuda":
-        from solver.cuda.card import check_card
-
-        check_card()
-    return device
-
-
-def _ida_star_of(device: Device) -> type[IdaStar]:
-    """Return the IDA* of a device. Raises `InputError` if it is not there."""
-    if check_device(device) == "cpu":
-        return IdaStar
-    from solver.cuda.search import CardIdaStar
-
-    return CardIdaStar

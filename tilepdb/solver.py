@@ -6,7 +6,6 @@ from typing import Self
 
 from pdb_core.arguments import FilePath, as_choice, as_names, as_number, as_threads, check_kind
 from pdb_core.board_size import BoardSize, SizeLike, as_size, check_table_size
-from pdb_core.errors import InputError
 from pdb_core.puzzle import Board, BoardLike, as_goal
 from pdb_query import open_database
 from pdb_query.table_file import LoadMode
@@ -16,7 +15,7 @@ from solver.check import SolutionCheck, Solve, check_moves
 from solver.ida_star_solver import IdaStarSolver
 from solver.moves import MovesLike, Notation
 from solver.solution import Solution, check_solvable
-from solver.solve import Device, Solver as DatabaseSolver, check_device
+from solver.solve import Solver as DatabaseSolver
 from tilepdb.progress import note
 from tilepdb.standard import standard_table
 
@@ -24,37 +23,28 @@ from tilepdb.standard import standard_table
 class Solver(DatabaseSolver):
     """Solver with the tables of databases: `Solver("data/663.h5")`, `Solver(database, ...)`, `Solver.standard(4)`.
 
-    It has all methods of `solver.Solver`, whose parameters `goal`, `plain`, `reflects` and `device` it takes. Use it as
-    a context manager, or `close` it; both close the databases.
+    It has all methods of `solver.Solver`, whose parameters `goal`, `plain` and `reflects` it takes. Use it as a context
+    manager, or `close` it; both close the databases.
     """
 
     @classmethod
-    def open(cls, *paths: FilePath, load: LoadMode = "map", device: Device = "cpu") -> Self:
+    def open(cls, *paths: FilePath, load: LoadMode = "map") -> Self:
         """Return a solver with the tables of one or more files.
 
         Parameters
         ----------
         load
             How tables are loaded, see `open_database`.
-        device
-            "cpu", or "cuda" for an NVIDIA card.
 
         Raises
         ------
         PdbError
             The errors of `open_database` and `Solver`.
         """
-        return cls(*(open_database(path, load=load) for path in paths), device=device)
+        return cls(*(open_database(path, load=load) for path in paths))
 
     @classmethod
-    def standard(
-        cls,
-        size: SizeLike = 4,
-        goal: BoardLike = "blank-last",
-        *,
-        load: LoadMode = "map",
-        device: Device = "cpu",
-    ) -> Self:
+    def standard(cls, size: SizeLike = 4, goal: BoardLike = "blank-last", *, load: LoadMode = "map") -> Self:
         """Return a solver with the standard table of a size: 78 for the 15-puzzle, or 663 if 78 is too large.
 
         The first time, the table is built in the cache folder, with a progress bar.
@@ -65,8 +55,6 @@ class Solver(DatabaseSolver):
             Goal of boards for which none is given.
         load
             How the table is loaded, see `open_database`.
-        device
-            "cpu", or "cuda" for an NVIDIA card.
 
         Raises
         ------
@@ -80,9 +68,7 @@ class Solver(DatabaseSolver):
         board_size = as_size(size)
         check_table_size(board_size)
         checked_goal = as_goal(goal, board_size)
-        check_device(device)
-        database = open_database(standard_table(board_size, checked_goal, note), load=load)
-        return cls(database, goal=checked_goal, device=device)
+        return cls(open_database(standard_table(board_size, checked_goal, note), load=load), goal=checked_goal)
 
     def close(self) -> None:
         """Close the databases. Do not use the solver afterwards."""
@@ -97,13 +83,9 @@ class Solver(DatabaseSolver):
 
 
 @lru_cache(maxsize=8)
-def _solver(
-    size: BoardSize, goal: Board, algorithm: str, heuristics: tuple[str, ...], device: Device
-) -> IdaStarSolver | GraphSolver:
+def _solver(size: BoardSize, goal: Board, algorithm: str, heuristics: tuple[str, ...]) -> IdaStarSolver | GraphSolver:
     if algorithm == IDA_STAR:
-        if heuristics:
-            return HeuristicSolver(size, goal, heuristics)
-        return Solver.standard(size, goal, device=device)
+        return HeuristicSolver(size, goal, heuristics) if heuristics else Solver.standard(size, goal)
     needs_tables = ALGORITHMS[algorithm].uses_heuristic and not heuristics
     tables = (standard_table(size, goal, note),) if needs_tables else ()
     return GraphSolver(size, goal, algorithm=algorithm, heuristics=heuristics, databases=tables)
@@ -117,7 +99,6 @@ def solve(
     heuristic: str | Sequence[str] | None = None,
     time_limit: float | None = None,
     threads: int | None = None,
-    device: Device = "cpu",
 ) -> Solution:
     """Return an optimal solution of `board`, up to 6x6. Ctrl-C ends the search.
 
@@ -138,8 +119,6 @@ def solve(
         Seconds. If they are over, the solution has no length, but a lower bound.
     threads
         By default all cores.
-    device
-        "cuda" to search with the standard table on an NVIDIA card, see `Solver`.
 
     Returns
     -------
@@ -171,11 +150,7 @@ def solve(
     limits = None if time_limit is None else as_number(time_limit, "time_limit")
     n_threads = as_threads(threads, "threads")
     names = () if heuristic is None else as_names(heuristic, "heuristic")
-    if check_device(device) != "cpu" and (names or algorithm != IDA_STAR):
-        raise InputError(
-            "a card searches by ida-star with tables; leave out device='cuda' for other algorithms and heuristics"
-        )
-    solver = _solver(size, checked_goal, algorithm, names, device)
+    solver = _solver(size, checked_goal, algorithm, names)
     if isinstance(solver, GraphSolver):
         return solver.solve(checked, limits=limits)
     with WorkerPool(n_threads - 1) as pool:

@@ -33,13 +33,13 @@ from pdb_study.labels.labelling import Content, LabelledBoards, label
 from pdb_study.labels.sources import BoardSource
 from solver.answers.journal import Journal
 from solver.progress import Report
-from solver.solve import Device, Solver
+from solver.solve import Solver
 
 # Most characters of the command in a description, which must fit into a line of a CSV file of boards.
 _MAX_COMMAND = 1000
 # Boards of up to so many cells take far less than a second.
 _SMALL_CELLS = 16
-_SMALL_CHUNK, _CARD_CHUNK, _LARGE_CHUNK = 1000, 250_000, 16
+_SMALL_CHUNK, _LARGE_CHUNK = 1000, 16
 _KIND = "checkpoint of pdb label 3"
 _ADVICE = "choose another file, or start over (fresh)"
 
@@ -52,7 +52,6 @@ def write_labels(
     content: Content = "moves",
     chunk: int | None = None,
     n_threads: int | None = None,
-    device: Device = "cpu",
     command: str | None = None,
     fresh: bool = False,
     progress: Callable[[int], None] | None = None,
@@ -71,10 +70,8 @@ def write_labels(
     content, n_threads, report
         As in `label`.
     chunk
-        Number of boards in a chunk. By default 1000, with a card 250,000; of boards of more than 16 cells, which may
-        take hours, a hundredth of all, at most 16.
-    device
-        What searches, as in `Solver`.
+        Number of boards in a chunk. By default 1000; of boards of more than 16 cells, which may take hours, a hundredth
+        of all, at most 16.
     command
         Text that is written into the file.
     fresh
@@ -107,12 +104,12 @@ def write_labels(
     check_kind(command, str | None, "command", "text, or None")
     progress = as_function(progress, "progress")
     check_functions(report=report)
-    chunk = _default_chunk(source, device) if chunk is None else as_count(chunk, "chunk", 1)
+    chunk = _default_chunk(source) if chunk is None else as_count(chunk, "chunk", 1)
     n_threads = as_threads(n_threads)
     check_format(out)
     for database in opened:
         database.check_size(source.size)
-    solver = Solver(*opened, device=device)
+    solver = Solver(*opened)
     partial_path = out.with_name(f"{out.name}.partial")
     header = describe(source, opened, content, command)
     with Journal(partial_path, _KIND, header, advice=_ADVICE, free=("command",), fresh=fresh) as journal:
@@ -141,10 +138,10 @@ def write_labels(
     return n_unsolvable
 
 
-def _default_chunk(source: BoardSource, device: Device) -> int:
+def _default_chunk(source: BoardSource) -> int:
     if source.size.n_cells > _SMALL_CELLS:
         return max(1, min(_LARGE_CHUNK, source.n_boards // 100))
-    return _SMALL_CHUNK if device == "cpu" else _CARD_CHUNK
+    return _SMALL_CHUNK
 
 
 def _row_type(source: BoardSource, content: Content) -> np.dtype[Any]:

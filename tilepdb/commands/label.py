@@ -15,7 +15,6 @@ from tilepdb.commands.board_input import parse_shard, read_all_boards
 from tilepdb.commands.opened_tables import OpenDatabases
 from tilepdb.commands.options import (
     BoardOptions,
-    DeviceOption,
     FreshOption,
     RandomSeedOption,
     ShardOption,
@@ -76,7 +75,7 @@ class DatasetOptions:
             min=1,
             max=1_000_000,
             help="Number of boards between two checkpoints, from which the same command continues. The default is "
-            "1000, 250000 with --device cuda. For boards of more than 16 cells it is a hundredth of them, at most 16.",
+            "1000. For boards of more than 16 cells it is a hundredth of them, at most 16.",
             show_default=False,
         ),
     ] = None
@@ -84,11 +83,7 @@ class DatasetOptions:
 
 
 def label(
-    boards: LabelBoardOptions,
-    dataset: DatasetOptions,
-    tables: TableOptions,
-    threads: ThreadsOption = None,
-    device: DeviceOption = "cpu",
+    boards: LabelBoardOptions, dataset: DatasetOptions, tables: TableOptions, threads: ThreadsOption = None
 ) -> None:
     """Write a dataset of boards and their exact distances.
 
@@ -100,9 +95,7 @@ def label(
     from pdb_study.labels import write_labels
     from pdb_study.labels.formats import check_format
     from pdb_study.labels.sources import Shard
-    from solver.solve import check_device
 
-    check_device(device)
     content: Any = "distances" if dataset.distances_only else "moves"
     with ExitStack() as stack:
         opened = stack.enter_context(OpenDatabases(tables))
@@ -120,7 +113,6 @@ def label(
             content=content,
             chunk=dataset.chunk,
             n_threads=threads,
-            device=device,
             command=shlex.join(["pdb", *sys.argv[1:]]),
             fresh=dataset.fresh,
             progress=display.show_labels,

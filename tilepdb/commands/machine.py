@@ -12,13 +12,7 @@ from typer import Argument, Context, Option
 from pdb_core.errors import InputError, WrongAnswerError
 from tilepdb.commands import completion
 from tilepdb.commands.opened_tables import open_file
-from tilepdb.commands.options import (
-    DeviceOption,
-    EncodingOption,
-    FormatOption,
-    LoadOption,
-    SeedOption,
-)
+from tilepdb.commands.options import EncodingOption, FormatOption, LoadOption, SeedOption
 from tilepdb.commands.output import Record, message, prepare, write_records
 
 if TYPE_CHECKING:
@@ -66,7 +60,6 @@ def _checks(program: Any) -> Iterator[tuple[str, Any]]:
     from pdb_core import jit
     from pdb_core.messages import format_bytes
     from pdb_core.resources import available_cores, available_disk, available_memory
-    from solver.cuda.card import describe_card
     from tilepdb.commands.version import version_text
 
     yield "tile-pdb", version_text()
@@ -88,7 +81,6 @@ def _checks(program: Any) -> Iterator[tuple[str, Any]]:
         "kept on disk" if jit.keeps_compiled_kernels() else "not kept: compiled anew in every run",
     )
     yield "huge pages", _huge_pages()
-    yield "graphics card", describe_card()
     yield "self-test", _self_test()
     if program is not None:
         from tilepdb.commands.warm_up import warm_up
@@ -159,23 +151,19 @@ def bench(
     ] = None,
     encoding: EncodingOption = "bits",
     load: LoadOption = "huge",
-    device: DeviceOption = "cpu",
     output: FormatOption = "text",
 ) -> None:
     """Measure builds and searches on this machine.
 
     Build each partition as a whole process, then solve random boards and sets of boards on one thread. Print the median
-    time of the builds, and the nodes and nodes/s of the searches. With --device cuda, the random boards are also solved
-    together.
+    time of the builds, and the nodes and nodes/s of the searches.
     """
     prepare()
     import tempfile
 
     from pdb_core.puzzle import random_boards
     from solver import Solver
-    from solver.solve import check_device
 
-    check_device(device)
     # All sets before the first build.
     chosen = [(partition, _sets(partition, sets)) for partition in partitions or ["663", "78"]]
 
@@ -184,12 +172,10 @@ def bench(
             name = f"{partition} {encoding}"
             yield _measure_build(partition, encoding, path, repeats)
             with open_file(path, load, verify=False) as database:
-                solver, plain = Solver(database, device=device), Solver(database, plain=True)
+                solver, plain = Solver(database), Solver(database, plain=True)
                 random = [(board, None) for board in random_boards(database.size, database.goal, boards, seed)]
                 yield _measure_searches(f"{name}: {boards} random boards, --plain", plain, random)
                 yield _measure_searches(f"{name}: {boards} random boards", solver, random)
-                if device == "cuda":
-                    yield _measure_together(f"{name}: {boards} random boards together", solver, random)
                 for set_name, instances in of_size.items():
                     yield _measure_searches(f"{name}: {set_name}", solver, instances)
 
@@ -250,40 +236,23 @@ def _measure_build(partition: str, encoding: str, path: Path, repeats: int) -> d
 
 
 def _measure_searches(name: str, solver: "Solver", boards: "Boards") -> dict[str, Any]:
-    found = [solver.solve(board, goal) for board, goal in boards]
-    columns = zip(*((at.seconds, at.length, at.h, at.generated, at.expanded) for at in found), strict=True)
-    seconds, *others = map(list, columns)
-    return _search_record(name, sum(seconds), *others) | {"slowest_ms": 1000 * max(seconds)}
-
-
-def _measure_together(name: str, solver: "Solver", boards: "Boards") -> dict[str, Any]:
-    rows = [board for board, _ in boards]
-    solver.solve_many(rows)  # compiles the kernels
-    start = time.perf_counter()
-    solved = solver.solve_many(rows)
-    seconds = time.perf_counter() - start
-    return _search_record(
-        name, seconds, *(each.tolist() for each in (solved.lengths, solved.h, solved.generated, solved.expanded))
-    )
-
-
-def _search_record(
-    name: str, seconds: float, lengths: list[int], h: list[int], generated: list[int], expanded: list[int]
-) -> dict[str, Any]:
-    """Return the record of searches that took `seconds` in all; the lists have an entry for each board."""
     import statistics
 
+    found = [solver.solve(board, goal) for board, goal in boards]
+    columns = zip(*((at.seconds, at.length, at.h, at.generated, at.expanded) for at in found), strict=True)
+    seconds, lengths, h, generated, expanded = map(list, columns)
     return {
         "measurement": name,
-        "boards": len(h),
-        "seconds": seconds,
-        "mean_ms": 1000 * seconds / len(h),
+        "boards": len(found),
+        "seconds": sum(seconds),
+        "mean_ms": 1000 * statistics.mean(seconds),
         "mean_h": statistics.mean(h),
         "mean_length": statistics.mean(lengths),
-        "mean_generated": sum(generated) / len(h),
+        "mean_generated": sum(generated) / len(found),
         "generated": sum(generated),
         "expanded": sum(expanded),
-        "nodes_per_second": sum(generated) / seconds,
+        "nodes_per_second": sum(generated) / sum(seconds),
+        "slowest_ms": 1000 * max(seconds),
     }
 
 

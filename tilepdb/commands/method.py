@@ -21,15 +21,12 @@ if TYPE_CHECKING:
     from solver import Checkpoint, Limits, Solution, WorkerPool
     from solver.answers.requests import AnswerSource, Hooks, Request
     from solver.progress import Report
-    from solver.solve import Device
 
     ListSolutions = Callable[[str, tuple[int, ...]], None]
 
 APPROXIMATE = "approximate"
 DATABASES = "db"
 _DEFAULT_HEURISTIC = "manhattan"
-# Boards that one call gives a card at most.
-_MOST_ON_CARD = 100_000
 
 
 @dataclass(frozen=True)
@@ -43,7 +40,6 @@ class Method:
     memory_limit_bytes: int | None = None
     plain: bool = False
     all_solutions: bool = False
-    device: "Device" = "cpu"
 
     @property
     def heuristic(self) -> str | None:
@@ -131,8 +127,7 @@ def search_source(
     is_ida_star = method.algorithm == IDA_STAR
     solver_for = solvers(method, databases, n_at_a_time=n_threads)
     if is_ida_star and method.uses_databases and not (method.all_solutions or is_limited):
-        n_most = _MOST_ON_CARD if method.device == "cuda" else MOST_BOARDS
-        return BatchAnswers(solver_for, n_threads=n_threads, hooks=hooks, n_most=n_most)
+        return BatchAnswers(solver_for, n_threads=n_threads, hooks=hooks, n_most=MOST_BOARDS)
 
     def search(request: "Request", report: "Report", pool: "WorkerPool | None", checkpoint: "Checkpoint") -> "Solution":
         if method.algorithm == APPROXIMATE:
@@ -151,8 +146,7 @@ def search_source(
         solution: Solution = solve(request.board, **how)
         return solution
 
-    # A card searches a threshold of one board at a time: the time of others would pass while they wait.
-    return SingleAnswers(search, n_threads=1 if method.device == "cuda" else n_threads, hooks=hooks)
+    return SingleAnswers(search, n_threads=n_threads, hooks=hooks)
 
 
 def solvers(method: Method, databases: OpenDatabases, *, n_at_a_time: int) -> "Callable[[BoardSize, Tiles], Any]":
@@ -173,7 +167,7 @@ def solvers(method: Method, databases: OpenDatabases, *, n_at_a_time: int) -> "C
     @functools.cache
     def of_tables(*tables: "Database") -> Solver:
         """Return the solver for tables, which serve several goals."""
-        return Solver(*tables, plain=method.plain, device=method.device)
+        return Solver(*tables, plain=method.plain)
 
     @functools.cache
     def make(size: "BoardSize", goal: "Tiles") -> Any:

@@ -80,13 +80,6 @@ ThreadsOption = Annotated[
     int | None,
     Option(min=1, max=1024, help="Number of threads; all cores by default.", show_default=False),
 ]
-DeviceOption = Annotated[
-    Literal["cpu", "cuda"],
-    Option(
-        "--device",
-        help="cuda: search on an NVIDIA card what takes long. It needs the extra cuda; pdb doctor says if it is there.",
-    ),
-]
 EncodingOption = Annotated[
     Literal["bits", "bytes"],
     Option(

@@ -17,7 +17,6 @@ from tilepdb.commands.opened_tables import OpenDatabases
 from tilepdb.commands.options import (
     AlgorithmOptions,
     AnswerOptions,
-    DeviceOption,
     IdaStarOptions,
     LimitOptions,
     LoggedAnswerOptions,
@@ -41,7 +40,6 @@ def solve(
     ida_star: IdaStarOptions,
     cluster: SolveClusterOptions,
     output: LoggedAnswerOptions,
-    device: DeviceOption = "cpu",
 ) -> None:
     """Find optimal solutions of boards with pattern databases.
 
@@ -56,11 +54,8 @@ def solve(
             "a cluster finds one optimal solution, and --all counts all of them; "
             "leave out --scheduler to solve on this machine, with all its cores"
         )
-    if cluster.scheduler is not None and device != "cpu":
-        raise InputError("the workers of a cluster search on processors; leave out --device or --scheduler")
     cluster.check(limits.threads)
-    method = Method(all_solutions=ida_star.all_solutions, device=device)
-    _answer_boards(method, boards, tables, limits, output, ida_star, cluster)
+    _answer_boards(Method(all_solutions=ida_star.all_solutions), boards, tables, limits, output, ida_star, cluster)
 
 
 def search(
@@ -118,9 +113,7 @@ def _answer_boards(
     from pdb_core.resources import available_cores
     from solver import Limits
     from solver.answers.requests import Hooks
-    from solver.solve import check_device
 
-    check_device(method.device)
     search_limits = Limits(limits.time_limit, limits.max_nodes)
     with ExitStack() as stack:
         databases = stack.enter_context(OpenDatabases(tables))
