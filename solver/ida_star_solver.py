@@ -40,14 +40,13 @@ class IdaStarSolver(ABC):
         *,
         plain: bool,
         operator_order: bool,
-        ida_star: type[IdaStar] = IdaStar,
     ) -> None:
         """Make the search. `engine` returns an engine with an operator pruning FSM.
 
-        For `operator_order`, see `IdaStar`. `ida_star` searches for one solution of a board.
+        For `operator_order`, see `IdaStar`.
         """
         self._size, self._goal, self._make_engine, self._plain = size, goal, engine, plain
-        self.ida_star = ida_star(
+        self.ida_star = IdaStar(
             engine(fsm_for(size, plain=plain)),
             operator_order=operator_order,
             find_solution=None if plain else partial(_find_by_beams, goal, size),

@@ -69,7 +69,7 @@ def distances_with_moves(
     cells = neighbours_by_move(ida_star.engine.size)[boards.argmin(axis=1)]
     rows, moves = np.nonzero(cells >= 0)
     near = blank_moved(boards[rows], cells[rows, moves])
-    roots = ida_star.roots(near).after(moves)
+    roots = ida_star.engine.roots(near).after(moves)
     thresholds = np.full(len(boards), NO_LAST, dtype=np.int64)
     np.minimum.at(thresholds, rows, roots.thresholds)
     is_goal = (boards == np.array(ida_star.engine.goal, dtype=np.uint8)).all(axis=1)

@@ -29,7 +29,7 @@ def in_chunks(
     Lists are shorter when few items are left, so that each of `n_threads` gets some. If it does not wait for the first
     item either, a list may be empty. Raises the errors of `items`, after the items before.
     """
-    with _read_ahead(items, max(_MOST_AHEAD, n_most)) as ready:
+    with _read_ahead(items) as ready:
         end: _End | None = None
         while end is None:
             if not waits and ready.empty():
@@ -47,9 +47,9 @@ def in_chunks(
 
 
 @contextmanager
-def _read_ahead(items: Iterable[Any], n_ahead: int) -> "Iterator[Queue[Any]]":
+def _read_ahead(items: Iterable[Any]) -> "Iterator[Queue[Any]]":
     """Read items in a thread. The last item of the queue is an `_End`."""
-    ready: Queue[Any] = Queue(n_ahead)
+    ready: Queue[Any] = Queue(_MOST_AHEAD)
     is_over = Event()
 
     def read() -> None:

@@ -5,6 +5,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain, groupby
+from typing import ClassVar
 
 from pdb_core.board_size import BoardSize
 from pdb_core.errors import MemoryLimitError, UnsolvableError
@@ -36,16 +37,14 @@ class _ThreadedSource(ABC):
 
     n_threads: int
     hooks: Hooks
-    n_most: int = 1
+    n_most: ClassVar[int] = 1
 
     def answers(self, requests: Iterable[Request]) -> Iterator[Answer]:
         """Yield the answer of each request, see `AnswerSource`. Raises what the searches raise.
 
         With the hook `known`, a board that comes again is searched once.
         """
-        # A card shares the boards of a call itself.
-        n_shares = self.n_threads if self.n_most <= MOST_BOARDS else 1
-        chunks = in_chunks(self._jobs(requests), self.n_most, n_threads=n_shares, waits=self.n_threads == 1)
+        chunks = in_chunks(self._jobs(requests), self.n_most, n_threads=self.n_threads, waits=self.n_threads == 1)
         ready = (chunk or None for chunk in chunks)
         for request, found in stream_in_parallel(ready, self._search_chunk, n_threads=self.n_threads):
             # Of equal boards, the first one has been answered.
@@ -125,11 +124,11 @@ class SingleAnswers(_ThreadedSource):
 class BatchAnswers(_ThreadedSource):
     """Source that searches many boards by one call: IDA* with tables, without limits.
 
-    `solver_for` returns the solver for a size and a goal; threads call it at the same time. A call gets up to `n_most`
-    boards, more than MOST_BOARDS for a card.
+    `solver_for` returns the solver for a size and a goal; threads call it at the same time.
     """
 
     solver_for: Callable[[BoardSize, Tiles], Solver]
+    n_most: ClassVar[int] = MOST_BOARDS
 
     def _results(
         self, requests: list[Request], report: _IndexedReport, pool: WorkerPool | None, checkpoints: _Checkpoints

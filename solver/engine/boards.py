@@ -100,12 +100,6 @@ class BoardsSearch:
         self._place[:] = [row + 1, -1, 0]
         self._noted_at = time.perf_counter()
 
-    def end_together(self, seconds: float) -> None:
-        """Record that all boards were searched, together, in some seconds."""
-        generated, _ = self.nodes()
-        self._seconds_per_node[:] = seconds / max(1, int(generated.sum()))
-        self._place[:] = [len(self.lengths), -1, 0]
-
     def iterations(self, row: int) -> tuple[Iteration, ...]:
         """Return the finished thresholds of the board at `row`."""
         if row in self.more:

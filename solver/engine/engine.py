@@ -67,7 +67,7 @@ class Roots:
         `last` must have the parity of the solutions. A root whose h exceeds it is not searched.
         """
         thresholds = np.maximum(self.thresholds[rows], last)
-        return type(self)(self.boards[rows], self.nodes[rows], self.sums[rows], self.h[rows], thresholds, last)
+        return Roots(self.boards[rows], self.nodes[rows], self.sums[rows], self.h[rows], thresholds, last)
 
 
 @dataclass(frozen=True)
@@ -101,16 +101,6 @@ class Engine(ABC):
             return np.full(len(boards), START, dtype=np.int64)
         return np.where(kept_moves(boards, self.goal, self.size) == EVERY_MOVE, START, self.fsm.own_image)
 
-    def state_words(self, boards: Bytes, states: npt.ArrayLike | None) -> Int64s:
-        """Return the column STATE of boards; None are the `states` of the operator pruning FSM at roots."""
-        after = self.start_states(boards) if states is None else np.asarray(states, dtype=np.int64)
-        allowed = self.fsm.allowed_moves[after].astype(np.int64)
-        if self.fsm.own_image != START:
-            own_images = np.flatnonzero(after == self.fsm.own_image)
-            allowed[own_images] &= kept_moves(boards[own_images], self.goal, self.size)
-        words: Int64s = after | allowed << mem.ALLOWED_SHIFT | boards.argmin(axis=1) << mem.BLANK_SHIFT
-        return words
-
     def roots(self, boards: npt.ArrayLike, states: Sequence[int] | None = None) -> Roots:
         """Evaluate boards, and make them roots; `states` of the operator pruning FSM are those of roots by default.
 
@@ -118,8 +108,13 @@ class Engine(ABC):
         """
         tables = self.tables
         rows = np.array(boards, dtype=np.uint8).reshape(-1, tables.n_cells)
+        after = self.start_states(rows) if states is None else np.array(states, dtype=np.int64)
+        allowed = self.fsm.allowed_moves[after].astype(np.int64)
+        if self.fsm.own_image != START:
+            own_images = np.flatnonzero(after == self.fsm.own_image)
+            allowed[own_images] &= kept_moves(rows[own_images], self.goal, self.size)
         nodes = np.zeros((len(rows), tables.n_columns), dtype=np.uint32)
-        nodes[:, mem.STATE] = self.state_words(rows, states)
+        nodes[:, mem.STATE] = after | allowed << mem.ALLOWED_SHIFT | rows.argmin(axis=1) << mem.BLANK_SHIFT
         if tables.board_column:
             n_words = -(-tables.n_cells // 4)
             words = np.pad(rows, ((0, 0), (0, 4 * n_words - tables.n_cells))).view(np.uint32)
@@ -133,24 +128,19 @@ class Engine(ABC):
     def with_slacks(self, nodes: UInt32s, sums: Int64s, moves_left: Int64s) -> UInt32s:
         """Return the nodes of roots (see `Roots`) with what `moves_left`, int64[m], leaves above their sums.
 
-        Raises what `check_slacks` raises.
-        """
-        self.check_slacks(sums, moves_left)
-        nodes = nodes.copy()
-        nodes[:, mem.MOVES_LEFT] = moves_left << mem.MOVES_LEFT_SHIFT
-        for s, row in enumerate(self.tables.sums):
-            slacks = (moves_left - sums[:, s]) // 2 << row[mem.SLACK_SHIFT]
-            nodes[:, row[mem.SLACK]] |= slacks.astype(np.uint32)
-        return nodes
-
-    def check_slacks(self, sums: Int64s, moves_left: Int64s) -> None:
-        """Raise `LimitReachedError` if there are too many moves left, and `Engine.wrong_end` if there are less than a
+        Raises `LimitReachedError` if there are too many moves left, and `Engine.wrong_end` if there are less than a
         sum: an earlier lookup of the board gave another sum.
         """
         if (moves_left < sums.max(axis=1, initial=0)).any():
             raise self.wrong_end()
         if (moves_left - sums.min(axis=1) > 2 * mem.MAX_SLACK).any():
             raise too_deep(int(moves_left.max()))
+        nodes = nodes.copy()
+        nodes[:, mem.MOVES_LEFT] = moves_left << mem.MOVES_LEFT_SHIFT
+        for s, row in enumerate(self.tables.sums):
+            slacks = (moves_left - sums[:, s]) // 2 << row[mem.SLACK_SHIFT]
+            nodes[:, row[mem.SLACK]] |= slacks.astype(np.uint32)
+        return nodes
 
     def wrong_end(self) -> PdbError:
         """Return the error of a search that ends elsewhere than at the goal."""
@@ -204,12 +194,12 @@ def engine_tables(
         goal=goal,
         legal=arrays.address(legal),
         steps=arrays.address(steps.astype(np.uint32)),
-        successors=arrays.address(successor_words(fsm)),
+        successors=arrays.address(_successors(fsm)),
         permutations=arrays.address(compress_permutations()),
     )
 
 
-def successor_words(fsm: PruningFsm) -> UInt32s:
+def _successors(fsm: PruningFsm) -> UInt32s:
     """Return the state after each state and move, with the moves it allows above; 0 for a pruned move."""
     assert fsm.n_states <= mem.FSM_STATE_MASK + 1
     after = fsm.successors

@@ -37,10 +37,7 @@ class Frontier:
     counts   int64[3]: generated and expanded nodes, and solutions, of all that was searched, in all runs
     tiles    a solution; empty if none is known
     seconds  of earlier runs
-    nodes_before  generated in the threshold before
     """
-
-    nodes_before = 0
 
     def __init__(self, board: Tiles, stack: Stack, threshold: int, started: float | None = None) -> None:
         """The stack holds all nodes that are left. `started` is when the threshold was begun, now by default."""
@@ -97,23 +94,6 @@ class Frontier:
         stack.load(items.nodes[stack.item : stack.item + 1], items.links)
         return True
 
-    def take_all(self, stack: Stack) -> tuple[list[int], list[list[int]]]:
-        """Take all that is left, also from the stack that holds it before a division.
-
-        Return the items in their order, and the moves to each. Those of the stack are one item.
-        """
-        if self._division is None:
-            moves = stack.moves_to_nodes()
-            self.count(stack)
-            stack.counters[mem.TOP] = 0
-            self._begun[0].n_stacks = len(moves)
-            return [0] * len(moves), moves
-        items, _ = self._division
-        numbers = list(self._left)
-        self._left.clear()
-        self._begun |= {number: _Begun() for number in numbers}
-        return numbers, moves_by(items.links, items.nodes[numbers, mem.LINK])
-
     def split(self, stack: Stack, other: Stack) -> None:
         """Move every second node of a stack to another one, which is empty and has the room."""
         # Set first, because a thread may count the nodes as soon as they are moved, even if Ctrl-C comes here.
@@ -125,23 +105,19 @@ class Frontier:
         """Count what was searched on a stack. If no stack has nodes of its item, that is finished."""
         counts = stack.counters[_COUNTED]
         stack.counters[_COUNTED] = 0
-        self.count_item(stack.item, counts, is_over=stack.n_nodes == 0)
-
-    def count_item(self, number: int, counts: Int64s, *, is_over: bool) -> None:
-        """Count what was searched of an item, int64[3]; `is_over`: one of the stacks that have nodes of it is empty."""
         self.counts += counts
-        begun = self._begun[number]
+        begun = self._begun[stack.item]
         begun.counts += counts
-        begun.n_stacks -= is_over
+        begun.n_stacks -= stack.n_nodes == 0
         if begun.n_stacks:
             return
-        del self._begun[number]
+        del self._begun[stack.item]
         if self._division is not None:
             items, checkpoint = self._division
             generated, expanded, n_solutions = begun.counts.tolist()
-            checkpoint.share = min(1.0, (checkpoint.share or 0.0) + float(items.shares[number]))
+            checkpoint.share = min(1.0, (checkpoint.share or 0.0) + float(items.shares[stack.item]))
             solution, seconds = self.tiles if n_solutions else (), self.iteration.seconds
-            done = Subtrees({number}, generated, expanded, seconds, n_solutions, solution)
+            done = Subtrees({stack.item}, generated, expanded, seconds, n_solutions, solution)
             checkpoint.finish_subtrees(self.threshold, items.digest, done)
 
     def note_rest(self, stack: Stack) -> None:

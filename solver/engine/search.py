@@ -37,16 +37,13 @@ OfHardBoard = Callable[[int], tuple[Report | None, Checkpoint | None]]
 class IdaStar:
     """IDA* with an engine, for its goal. Thread-safe."""
 
-    # That one call of `search_many` should get.
-    most_boards = MOST_BOARDS
-
     def __init__(
         self, engine: Engine, *, operator_order: bool = False, find_solution: FindSolution | None = None
     ) -> None:
         """`operator_order`: without a pool, search in the order of the textbook. `find_solution`: called after a long
         threshold; if it finds a solution of the next one, that is not searched.
         """
-        self.engine, self.stacks, self.pace = engine, StackPool(engine), engine.pace
+        self.engine, self.stacks = engine, StackPool(engine)
         self.operator_order, self.find_solution = operator_order, find_solution
 
     def search(
@@ -95,7 +92,7 @@ class IdaStar:
         its finished thresholds when the search is yielded; with `continues` it had some before.
         """
         start = time.perf_counter()
-        many = BoardsSearch(boards if isinstance(boards, Roots) else self.roots(boards), start)
+        many = BoardsSearch(boards if isinstance(boards, Roots) else self.engine.roots(boards), start)
         limits = limits or Limits()
         in_order = self.operator_order and pool is None and not wanted.finds_all
         n_nodes = self.stacks.slice_nodes
@@ -124,23 +121,16 @@ class IdaStar:
         *_, found = self.search_many(boards, lambda _row: (report, None), pool)
         return found
 
-    def roots(self, boards: npt.ArrayLike) -> Roots:
-        """Evaluate boards for `search_many`. Raises what `Engine.roots` raises."""
-        return self.engine.roots(boards)
-
-    def search_threshold(
-        self, frontier: Frontier, stack: Stack, max_nodes: int, clock: Clock, pool: WorkerPool | None, wanted: Wanted
-    ) -> None:
-        """Search a frontier, which began on the stack, to its end or a limit. Raises what `ThresholdSearch` raises."""
-        ThresholdSearch(self.stacks, frontier, max_nodes, wanted).search(stack, clock, pool)
-
     def load_kernels(self, board: Tiles) -> None:
         """Load or compile the kernels of searches, on a board one move from the goal.
 
         The search is limited. Raises `Engine.wrong_end` if it does not find that move: the tables are damaged then.
         """
         # Roots with larger sums have no slack, and the search would not be limited by the threshold.
-        if int(self.roots([board]).thresholds[0]) != 1 or len(self.search(board, WARM_UP_LIMITS).moves or ()) != 1:
+        if (
+            int(self.engine.roots([board]).thresholds[0]) != 1
+            or len(self.search(board, WARM_UP_LIMITS).moves or ()) != 1
+        ):
             raise self.engine.wrong_end()
 
 
@@ -162,7 +152,7 @@ class _LongSearch:
     in_order: bool
 
     def __post_init__(self) -> None:
-        self.roots, self.row, self.pace = self.many.roots, self.many.row, self.ida_star.pace
+        self.roots, self.row, self.pace = self.many.roots, self.many.row, self.ida_star.engine.pace
         self.board: Tiles = tuple(self.roots.boards[self.row].tolist())
         # Seconds of earlier runs.
         self.earlier_s = 0.0
@@ -185,8 +175,8 @@ class _LongSearch:
                 return self._result(finished, tiles)
             else:
                 frontier = self._frontier_of(threshold, finished, nodes_left)
-            frontier.nodes_before = finished[-1].generated if finished else 0
-            self.ida_star.search_threshold(frontier, self.stack, nodes_left, self.clock, self.pool, self.wanted)
+            search = ThresholdSearch(self.ida_star.stacks, frontier, nodes_left, self.wanted)
+            search.search(self.stack, self.clock, self.pool)
             self.earlier_s += frontier.seconds
             if self.in_order and frontier.tiles:
                 frontier = self._search_in_order(frontier, nodes_left)

@@ -121,13 +121,12 @@ def search_source(
     `listed` gets all optimal solutions of each board, with its id.
     """
     from solver.answers.sources import BatchAnswers, SingleAnswers
-    from solver.engine.search import MOST_BOARDS
 
     is_limited = limits.time_limit is not None or limits.max_nodes is not None
     is_ida_star = method.algorithm == IDA_STAR
     solver_for = solvers(method, databases, n_at_a_time=n_threads)
     if is_ida_star and method.uses_databases and not (method.all_solutions or is_limited):
-        return BatchAnswers(solver_for, n_threads=n_threads, hooks=hooks, n_most=MOST_BOARDS)
+        return BatchAnswers(solver_for, n_threads=n_threads, hooks=hooks)
 
     def search(request: "Request", report: "Report", pool: "WorkerPool | None", checkpoint: "Checkpoint") -> "Solution":
         if method.algorithm == APPROXIMATE:

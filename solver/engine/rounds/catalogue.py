@@ -34,17 +34,17 @@ class Unit(NamedTuple):
     unit_tiles: tuple[int, ...]
 
 
-def distinct_units(sums: Sequence[Sum]) -> dict[tuple[bool, tuple[int, ...]], Unit]:
+def _distinct_units(sums: Sequence[Sum]) -> dict[tuple[bool, tuple[int, ...]], Unit]:
     """Return the units of all sums, each once, by their tiles and whether every move counts."""
     units: dict[tuple[bool, tuple[int, ...]], Unit] = {}
     for heuristic, view, patterns in sums:
         for pattern in patterns:
             tiles = heuristic.views.tiles(view, pattern)
-            units.setdefault(unit_key(heuristic, view, pattern), Unit(heuristic, view, pattern, tiles))
+            units.setdefault(_unit_key(heuristic, view, pattern), Unit(heuristic, view, pattern, tiles))
     return units
 
 
-def unit_key(heuristic: DatabaseSums, view: int, pattern: int) -> tuple[bool, tuple[int, ...]]:
+def _unit_key(heuristic: DatabaseSums, view: int, pattern: int) -> tuple[bool, tuple[int, ...]]:
     """Return a key that units with equal distances share."""
     return heuristic.tables.counts_every_move != 0, heuristic.tiles(view, pattern)
 
@@ -54,7 +54,7 @@ def _suits(size: BoardSize, sums: Sequence[Sum]) -> bool:
     return (
         size.n_cells <= kernels.MAX_CATALOGUE_CELLS
         and len(sums) <= kernels.MAX_CATALOGUE_SUMS
-        and len(distinct_units(sums)) <= kernels.MAX_CATALOGUE_UNITS
+        and len(_distinct_units(sums)) <= kernels.MAX_CATALOGUE_UNITS
         and all(
             tables.is_bits == 1
             and tables.n_tiles.max() <= kernels.MAX_CATALOGUE_TILES
@@ -66,7 +66,7 @@ def _suits(size: BoardSize, sums: Sequence[Sum]) -> bool:
 
 def _arrange(size: BoardSize, sums: Sequence[Sum], arrays: KeptArrays) -> Arranged:
     """Return the tables of catalogue rounds."""
-    units, (slacks, column) = distinct_units(sums), slack_rows(len(sums))
+    units, (slacks, column) = _distinct_units(sums), slack_rows(len(sums))
     keys = list(units)
     rows = np.zeros((len(units), kernels.N_UNIT_FIELDS), dtype=np.int64)
     for row, unit in zip(rows, units.values(), strict=True):
@@ -74,7 +74,7 @@ def _arrange(size: BoardSize, sums: Sequence[Sum], arrays: KeptArrays) -> Arrang
     unit_of_tile = np.zeros((len(sums), kernels.WORD_BITS), dtype=np.uint32)
     for s, (heuristic, view, patterns) in enumerate(sums):
         for pattern in patterns:
-            every_move, tiles = key = unit_key(heuristic, view, pattern)
+            every_move, tiles = key = _unit_key(heuristic, view, pattern)
             unit_of_tile[s, list(range(size.n_cells) if every_move else tiles)] = keys.index(key)
     units_of_tile = np.bitwise_or.reduce(np.int64(1) << unit_of_tile.astype(np.int64), axis=0)
     words = [(units_of_tile >> (kernels.WORD_BITS * w)).astype(np.uint32) for w in range(2)]
@@ -103,7 +103,7 @@ def _fill(
     probe: Probe,
     nodes: UInt32s,
 ) -> None:
-    for u, unit in enumerate(distinct_units(sums).values()):
+    for u, unit in enumerate(_distinct_units(sums).values()):
         _, values = probe(unit.heuristic, unit.view, [unit.pattern])
         h = values[:, 0].astype(np.uint32)
         word, bit = divmod(u, kernels.WORD_BITS)

@@ -75,7 +75,7 @@ def _arrange(size: BoardSize, sums: Sequence[Sum], arrays: KeptArrays, *, in_row
         n_far_columns=int(n_far.max()),
         all_cells=(1 << size.n_cells) - 1,
         between=(1 << (size.width - 1)) - 1,
-        sets=arrays.address(cell_set_entries(size, sizes)),
+        sets=arrays.address(_cell_set_entries(size, sizes)),
         jumps=arrays.address(jumps(kernels.MAX_VECTOR_WIDTH)),
     )
     return Arranged(round_tables, rows, int(column), kernels.DIGITS + len(sums))
@@ -118,7 +118,7 @@ def _fill_sum(
         fields[kernels.FIRST_DIGIT] = first_digit(int(tables.n_tiles[pattern]))
 
 
-def cell_set_entries(size: BoardSize, sizes: Iterable[int]) -> UInt64s:
+def _cell_set_entries(size: BoardSize, sizes: Iterable[int]) -> UInt64s:
     """Return the entries of all cell sets of patterns of some sizes, by mask: uint64[1 << MAX_VECTOR_CELLS]."""
     sets = np.zeros(1 << kernels.MAX_VECTOR_CELLS, dtype=np.uint64)
     shifts = kernels.BLOCK_BITS + kernels.REGION_BITS * np.arange(size.n_cells, dtype=np.uint64)

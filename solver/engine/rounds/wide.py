@@ -33,7 +33,7 @@ from solver.vectors.vectors import address_of
 _N_EDGES = N_MOVES << wide.CELL_BITS
 
 
-class Joined(dict[Any, int]):
+class _Joined(dict[Any, int]):
     """Arrays, one behind the other, and where each begins, by its key."""
 
     def __init__(self, first: Array) -> None:
@@ -68,8 +68,8 @@ def _arrange(size: BoardSize, sums: Sequence[Sum], arrays: KeptArrays) -> Arrang
     *rows[:, wide.FIRST_UNIT], n_columns = after_board(size, sums, column, 2)
     fields = np.zeros((len(sums), wide.N_WIDE_FIELDS, wide.MAX_UNITS), dtype=np.uint32)
     unit_of_tile = np.zeros((len(sums), TILES_BYTES // 4), dtype=np.uint32)
-    edges, set_ranks = Joined(np.empty(0, dtype=np.uint32)), Joined(np.empty(0, dtype=np.int32))
-    sets = Joined(np.empty((0, SET_BYTES), dtype=np.uint8))
+    edges, set_ranks = _Joined(np.empty(0, dtype=np.uint32)), _Joined(np.empty(0, dtype=np.int32))
+    sets = _Joined(np.empty((0, SET_BYTES), dtype=np.uint8))
     for s, ((tables, views, _), view, patterns) in enumerate(sums):
         shift = 0 if tables.is_bits else 3
         rows[s, wide.N_UNITS] = len(patterns)
