@@ -1,4 +1,4 @@
-"""Tables in bits with a row for each arrangement, for searches of boards of up to 16 cells.
+"""Rows of tables: as in a file, or with a row for each arrangement, for searches of boards of up to 16 cells.
 
 A table file has a row of bits for each block: its arrangements. A tile that slides sideways changes the block and not
 the arrangement. So with a row for each arrangement, the bits of all blocks, the next bit is in the row of the last one,
@@ -6,13 +6,14 @@ and often in its cache line.
 """
 
 import math
+from collections.abc import Callable
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
 
 from pdb_core.bit_kernels import transpose_rows
 from pdb_core.board_size import BoardSize
-from pdb_core.layout import pattern_blocks
 from pdb_core.resources import available_cores
 from pdb_core.threads import thread_pool
 from pdb_core.types import Bytes, Int64s, UInt64s
@@ -24,42 +25,62 @@ from pdb_query.private_memory import private_memory
 _GROUP = 512
 
 
-class ArrangementRows(NamedTuple):
-    """Tables of a database: the bit of a state of pattern p is first_bits[p] + arrangement * row_bits[p] + block.
+class BitRows(NamedTuple):
+    """Tables of a database. In bits, that of a state of pattern p is first_bits[p] + row * row_bits[p] + column.
 
-    memory                uint8[n]
-    first_bits, row_bits  int64[p]
+    memory                        returns the memory that holds them, uint8[n]
+    first_bits, row_bits, n_rows  int64[p]
     """
 
-    memory: Bytes
+    memory: Callable[[], Bytes]
     first_bits: Int64s
     row_bits: Int64s
+    n_rows: Int64s
+
+    @property
+    def last_bit(self) -> int:
+        """The largest bit address in the rows."""
+        return int((self.first_bits + self.row_bits * self.n_rows).max()) - 1
 
 
-def arrangement_rows(size: BoardSize, tables: LookupTables) -> ArrangementRows:
-    """Return a copy of tables in bits, in huge pages.
+def block_rows(size: BoardSize, tables: LookupTables) -> BitRows:
+    """Return tables as in a file: with a row for each block, in bytes for each cell set."""
+    fields, n_tiles = tables.records.reshape(-1, records.RECORD_FIELDS), tables.n_tiles.tolist()
+    n_rows = [tables.blocks(size, n).n_blocks if tables.is_bits else math.comb(size.n_cells, n) for n in n_tiles]
+    return BitRows(lambda: tables.memory, fields[:, records.TABLE_BIT], fields[:, records.BLOCK_BITS], np.array(n_rows))
 
-    Raises `MemoryError` or `OSError` if there is not enough memory.
+
+def arrangement_rows(size: BoardSize, tables: LookupTables) -> BitRows:
+    """Return tables in bits with a row for each arrangement, in which blocks are the columns.
+
+    The memory is a copy in huge pages, made at its first call, which raises `MemoryError` or `OSError` if there is not
+    enough.
     """
     pattern_records = tables.records.reshape(-1, records.RECORD_FIELDS)
     # Some patterns use the table of another.
     _, firsts, table_of = np.unique(pattern_records[:, records.TABLE_BIT], return_index=True, return_inverse=True)
-    n_blocks = [pattern_blocks(size, int(tables.n_tiles[p])).n_blocks for p in firsts]
+    n_blocks = [tables.blocks(size, int(tables.n_tiles[p])).n_blocks for p in firsts]
     row_words = np.array([-(-n // _GROUP) * _GROUP // 64 for n in n_blocks])
-    n_words = row_words * [math.factorial(tables.n_tiles[p]) for p in firsts]
-    starts = np.cumsum(n_words) - n_words
-    words = private_memory(8 * int(n_words.sum()), huge=True).view(np.uint64)
-    with thread_pool(available_cores()) as pool:
-        for p, n, start, end, width in zip(firsts, n_blocks, starts, starts + n_words, row_words, strict=True):
-            begin, block_bytes = pattern_records[p, [records.TABLE_BIT, records.BLOCK_BITS]] // 8
-            blocks = tables.memory[begin : begin + n * block_bytes].reshape(n, block_bytes)
-            rows = words[start:end].reshape(-1, width)
+    n_rows = np.array([math.factorial(tables.n_tiles[p]) for p in firsts])
+    ends = np.cumsum(row_words * n_rows)
+    starts = ends - row_words * n_rows
 
-            def write(first: int, blocks: Bytes = blocks, rows: UInt64s = rows) -> None:
-                part = blocks[first : first + _GROUP]
-                group = np.zeros((_GROUP, -(-part.shape[1] // 8) * 8), dtype=np.uint8)
-                group[: len(part), : part.shape[1]] = part
-                transpose_rows(group.view(np.uint64), rows, first // 64)
+    @cache
+    def copy() -> Bytes:
+        words = private_memory(8 * int(ends[-1]), huge=True).view(np.uint64)
+        with thread_pool(available_cores()) as pool:
+            for p, n, start, end, width in zip(firsts, n_blocks, starts, ends, row_words, strict=True):
+                begin, block_bytes = pattern_records[p, [records.TABLE_BIT, records.BLOCK_BITS]] // 8
+                blocks = tables.memory[begin : begin + n * block_bytes].reshape(n, block_bytes)
+                rows = words[start:end].reshape(-1, width)
 
-            list(pool.map(write, range(0, n, _GROUP)))
-    return ArrangementRows(words.view(np.uint8), 64 * starts[table_of], 64 * row_words[table_of])
+                def write(first: int, blocks: Bytes = blocks, rows: UInt64s = rows) -> None:
+                    part = blocks[first : first + _GROUP]
+                    group = np.zeros((_GROUP, -(-part.shape[1] // 8) * 8), dtype=np.uint8)
+                    group[: len(part), : part.shape[1]] = part
+                    transpose_rows(group.view(np.uint64), rows, first // 64)
+
+                list(pool.map(write, range(0, n, _GROUP)))
+        return words.view(np.uint8)
+
+    return BitRows(copy, 64 * starts[table_of], 64 * row_words[table_of], n_rows[table_of])

@@ -35,7 +35,7 @@ from pdb_core.schema import Header, PatternHeader
 from pdb_core.shared_tables import tiles_stood_for
 from pdb_core.symmetry import BoardMapping, mappings_between
 from pdb_core.types import Bytes
-from pdb_query.arrangement_rows import ArrangementRows, arrangement_rows
+from pdb_query.arrangement_rows import BitRows, arrangement_rows
 from pdb_query.board_rows import board_rows, refuse_row
 from pdb_query.lookup import LookupTables, SumViews, lookup_tables, probe_distances, sum_views
 from pdb_query.lookup_kernels import add_up, check_boards
@@ -79,7 +79,7 @@ class Database:
             header.spec, header.uses, memory, [entry.offset for entry in header.patterns]
         )
         self.load: LoadMode = load
-        self._rows: ArrangementRows | None = None
+        self._rows: BitRows | None = None
         # Not of a method: the database would then hold itself, and its file stay mapped until the garbage is collected.
         self._views_of = lru_cache(maxsize=64)(partial(_views, header))
 
@@ -108,18 +108,14 @@ class Database:
             raise InputError(f"the database {self.path} is closed")
         return self._tables
 
-    def arrangement_rows(self) -> ArrangementRows:
-        """Return a copy of tables in bits with a row for each arrangement, made at the first call.
+    def arrangement_rows(self) -> BitRows:
+        """Return tables in bits with a row for each arrangement, always the same: their memory is a second copy.
 
-        Raises `InputError` if the database is closed, `MemoryLimitError` if there is too little memory.
+        Raises `InputError` if the database is closed. The memory raises `MemoryLimitError` if there is too little.
         """
         if self._rows is None:
-            try:
-                self._rows = arrangement_rows(self.size, self.lookup_tables)
-            except (MemoryError, OSError) as error:
-                raise MemoryLimitError(
-                    f"{self.path} is in memory, and a second copy for fast searches does not fit; use the load mode map"
-                ) from error
+            rows = arrangement_rows(self.size, self.lookup_tables)
+            self._rows = rows._replace(memory=partial(_second_copy, rows, self.path))
         return self._rows
 
     def mappings(self, goal: BoardLike | None = None) -> tuple[BoardMapping, ...]:
@@ -345,6 +341,15 @@ class Database:
         from pdb_query.verify import verify_table_file  # h5py takes a fifth of a second to import
 
         verify_table_file(self.lookup_tables.memory, self.header, str(self.path), progress)
+
+
+def _second_copy(rows: BitRows, path: Path) -> Bytes:
+    try:
+        return rows.memory()
+    except (MemoryError, OSError) as error:
+        raise MemoryLimitError(
+            f"{path} is in memory, and a second copy for fast searches does not fit; use the load mode map"
+        ) from error
 
 
 def _views(header: Header, goal: Tiles, reflects: bool) -> SumViews:

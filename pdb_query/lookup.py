@@ -15,8 +15,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from pdb_core.board_size import BoardSize
 from pdb_core.encoding import block_bytes
-from pdb_core.layout import cell_masks, pattern_blocks
+from pdb_core.layout import Blocks, cell_masks, pattern_blocks
 from pdb_core.puzzle import Tiles
 from pdb_core.ranking import arrangement_ranks, cell_set_ranks
 from pdb_core.resources import available_cores
@@ -63,6 +64,10 @@ class LookupTables(NamedTuple):
     high_bits: int
     is_bits: int
     counts_every_move: int  # 1 if the blank's moves count: then each free cell is a region
+
+    def blocks(self, size: BoardSize, n_tiles: int) -> Blocks:
+        """Return the blocks of the patterns of `n_tiles` tiles in tables in bits."""
+        return pattern_blocks(size, n_tiles, "every-move" if self.counts_every_move else "additive")
 
 
 class SumViews(NamedTuple):

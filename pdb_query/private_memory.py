@@ -6,6 +6,7 @@ from contextlib import suppress
 
 import numpy as np
 
+from pdb_core.resources import available_memory
 from pdb_core.types import Bytes
 
 _HUGE_PAGE_BYTES = 1 << 21
@@ -17,6 +18,9 @@ def private_memory(n_bytes: int, *, huge: bool) -> Bytes:
 
     Raises `MemoryError` or `OSError` if there is not enough.
     """
+    available = available_memory()
+    if available is not None and n_bytes > available:
+        raise MemoryError  # the system may grant it, and kill the process when it is filled
     if sys.platform == "linux" and hasattr(mmap, "MADV_HUGEPAGE"):
         room = _HUGE_PAGE_BYTES if huge else 0
         memory = mmap.mmap(-1, n_bytes + room, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)

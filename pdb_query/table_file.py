@@ -13,7 +13,6 @@ import numpy as np
 from pdb_core.arguments import as_choice
 from pdb_core.errors import MemoryLimitError, TableFileDamagedError, TableFileError, TableFileMissingError
 from pdb_core.messages import format_bytes
-from pdb_core.resources import available_memory
 from pdb_core.schema import Header, read_header
 from pdb_core.types import Bytes
 from pdb_query.private_memory import private_memory
@@ -51,9 +50,6 @@ def load_table_file(path: Path, load: LoadMode) -> tuple[Header, Bytes]:
             if load == "map":
                 memory = np.frombuffer(mmap.mmap(file.fileno(), n_bytes, access=mmap.ACCESS_READ), dtype=np.uint8)
             else:
-                available = available_memory()
-                if available is not None and n_bytes > available:
-                    raise MemoryError  # the system may grant it, and kill the process when it is filled
                 memory = private_memory(n_bytes, huge=load == "huge")
                 file.seek(0)
                 if file.readinto(memory.data) < n_bytes:

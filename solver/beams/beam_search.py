@@ -17,6 +17,8 @@ _SLICE_CELLS = 10_000_000
 _LINE = 64
 # Recent boards that are recognised as duplicates: at least 2 ** _SEEN_BITS, and more than a layer of children.
 _SEEN_BITS, _SEEN_PER_BOARD = 16, 4
+# Numbers of 4 bytes in the records of a layer, whose indices are signed: links are shorter still.
+_MOST_NUMBERS = 1 << 31
 # The part of the available memory that a beam may take, and that memory if it is unknown.
 _PART_OF_MEMORY, _UNKNOWN_BYTES = 8, 8 * 10**9
 
@@ -50,13 +52,17 @@ def find_path(
 
 
 def widest_beam(n_cells: int, limit: int) -> int:
-    """Return the width of the widest beam that takes at most an eighth of the available memory."""
+    """Return the width of the widest beam that takes at most an eighth of the available memory.
+
+    Kernels read scores at 32-bit indices below 2^31, and links have the index of a board above two bits.
+    """
     cell = np.min_scalar_type(n_cells)
     # `seen` has up to twice as many keys as it needs. A child has four numbers of 4 bytes and two of 8.
     n_bytes = 2 * _record_bytes(n_cells) + 2 * n_cells * cell.itemsize + 4 * (limit + 1) + 2 * _SEEN_PER_BOARD * 4
     of_children = BLOCK * N_MOVES * (4 * 4 + 2 * 8)
     memory = available_memory()
-    return max(1, ((_UNKNOWN_BYTES if memory is None else memory) // _PART_OF_MEMORY - of_children) // n_bytes)
+    room = (_UNKNOWN_BYTES if memory is None else memory) // _PART_OF_MEMORY - of_children
+    return max(1, min(room // n_bytes, _MOST_NUMBERS // (_record_bytes(n_cells) // 4)))
 
 
 def new_beam(n_cells: int, width: int, limit: int) -> Beam:

@@ -7,7 +7,7 @@ import numpy as np
 
 from pdb_core.board_size import BoardSize
 from pdb_core.encoding import UNREACHED
-from pdb_core.errors import TableFileDamagedError
+from pdb_core.errors import InputError, TableFileDamagedError
 from pdb_core.types import Bytes, Int64s, UInt32s
 from pdb_query.lookup import probe_boards
 from solver.engine import layout as mem
@@ -70,13 +70,16 @@ def database_engine(
     """Arrange the tables of databases, the views of a goal and the operator pruning FSM for the kernels.
 
     The goal is that of the first heuristic's tables. Of the kinds of `rounds` the first that suits them is used, by
-    default the fastest; SCALAR suits all. `batch` are the nodes of a round, up to BATCH. `source` names the tables'
-    files in messages.
+    default the fastest. `batch` are the nodes of a round, up to BATCH. `source` names the tables' files in messages.
+
+    Raises `InputError` if no kind suits them.
     """
     sums = sums_of(heuristics)
     # Catalogue rounds look up a table once for all sums. With two sums, wide rounds are faster.
     fastest = (ROWS, VECTOR, *((WIDE, CATALOGUE) if len(sums) <= 2 else (CATALOGUE, WIDE)), SCALAR)
-    kind = next(kind for kind in rounds or fastest if kind.suits(size, sums))
+    kind = next((kind for kind in rounds or fastest if kind.suits(size, sums)), None)
+    if kind is None:
+        raise InputError(f"{source} has too many partitions: its {len(sums)} sums are more than a search can look up")
     arrays = KeptArrays()
     round_tables, rows, *columns = kind.arrange(size, sums, arrays)
     tables = engine_tables(size, heuristics[0].tables.goal, fsm, arrays, rows, *columns, batch=batch)

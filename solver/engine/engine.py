@@ -178,7 +178,12 @@ def engine_tables(
     *,
     batch: int = mem.BATCH,
 ) -> EngineTables:
-    """Return the tables of a search."""
+    """Return the tables of a search.
+
+    Raises `ValueError` for more than BATCH nodes in a round, and for an FSM with too many states.
+    """
+    if not 0 < batch <= mem.BATCH or fsm.n_states > mem.FSM_STATE_MASK + 1:
+        raise ValueError(f"rounds of {batch} nodes or an FSM of {fsm.n_states} states exceed a field of a node")
     legal = np.zeros(mem.BLANK_MASK + 1, dtype=np.uint32)
     legal[: size.n_cells] = blank_moves(size)[1]
     steps = np.array([*blank_steps(size), *[0] * 12], dtype=np.int64)
@@ -201,7 +206,6 @@ def engine_tables(
 
 def _successors(fsm: PruningFsm) -> UInt32s:
     """Return the state after each state and move, with the moves it allows above; 0 for a pruned move."""
-    assert fsm.n_states <= mem.FSM_STATE_MASK + 1
     after = fsm.successors
     # The table of a large FSM is read all over: it lies in huge pages.
     table = private_memory(after.nbytes, huge=True).view(np.uint32).reshape(after.shape)

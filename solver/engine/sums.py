@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pdb_query.arrangement_rows import ArrangementRows
+from pdb_query.arrangement_rows import BitRows
 from pdb_query.lookup import LookupTables, SumViews
 
 
@@ -17,7 +17,7 @@ class DatabaseSums(NamedTuple):
 
     tables: LookupTables
     views: SumViews
-    rows: Callable[[], ArrangementRows] | None = None
+    rows: Callable[[], BitRows] | None = None
 
     def sums(self) -> list[tuple[int, tuple[int, ...]]]:
         """Return each sum of the search: a view, and the patterns of a partition, or one pattern if every move counts.

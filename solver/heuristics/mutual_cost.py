@@ -18,13 +18,12 @@ from pdb_core.puzzle import Tiles
 from pdb_core.types import BLANK, Bytes, Int64s
 from solver.board_arrays import manhattan_distances, neighbours_by_move
 from solver.heuristics.mutual_cost_kernels import (
+    MAX_CELLS_OF_TRIPLES,
     UNREACHED,
     WORD_BITS,
     GroupTables,
     search_group,
 )
-
-MAX_CELLS_OF_TRIPLES = 25
 
 
 def group_tables(size: BoardSize, goal: Tiles, *, with_pairs: bool, with_triples: bool) -> GroupTables:

@@ -1,5 +1,6 @@
 """Pairs and triples of tiles: their distances, and the best choice of groups that share no tile."""
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -11,10 +12,15 @@ from pdb_core.types import Bytes, Int64s
 UNREACHED = 255
 # A common multiple of the sizes of groups, so that a tile's share of a weight is an integer.
 SHARES = 6
-# Enough for the triples of 25 cells, and for the pairs of 36: 5 * n_cells + n_words + 2 * groups. 38 KB.
-SCRATCH_WORDS = 4736
 # Bits of a word of a set of (tile, cell): all but the sign.
 WORD_BITS = 63
+# 5 * n_cells + n_words + 2 * groups, which is also enough for the pairs of 36 cells. 38 KB.
+MAX_CELLS_OF_TRIPLES = 25
+SCRATCH_WORDS = (
+    5 * MAX_CELLS_OF_TRIPLES
+    - (-(MAX_CELLS_OF_TRIPLES - 3) * MAX_CELLS_OF_TRIPLES // WORD_BITS)
+    + 2 * (math.comb(MAX_CELLS_OF_TRIPLES - 1, 2) + math.comb(MAX_CELLS_OF_TRIPLES - 1, 3))
+)
 
 _at = np.uint64
 

@@ -341,7 +341,7 @@ def test_failures_of_a_load_are_reported(
 @pytest.mark.tiny
 def test_copy_that_does_not_fit_into_the_memory_is_refused_before_it_is_filled(monkeypatch: pytest.MonkeyPatch) -> None:
     path = table_file(SMALL, "3x3")
-    monkeypatch.setattr("pdb_query.table_file.available_memory", lambda: path.stat().st_size - 1)
+    monkeypatch.setattr("pdb_query.private_memory.available_memory", lambda: path.stat().st_size - 1)
     for load in ("copy", "huge"):
         with pytest.raises(MemoryLimitError, match="more than the available memory; use the load mode map"):
             open_database(path, load=load)

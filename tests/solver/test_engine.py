@@ -1,14 +1,11 @@
 """Engine: complete thresholds have the nodes of the textbook, with all kinds of rounds, batches and slices."""
 
-import numpy as np
 import pytest
 
-from pdb_core.board_size import BoardSize
 from pdb_core.encoding import ENCODINGS, Encoding
 from pdb_core.puzzle import blank_last
 from solver import replay
-from solver.engine.database_engine import CATALOGUE, ROWS, SCALAR, VECTOR, WIDE
-from solver.engine.sums import DatabaseSums, sums_of
+from solver.engine.database_engine import ROWS, SCALAR, VECTOR, WIDE
 from solver.pruning.fsm import LARGE_BOARD_LENGTH
 from solver.textbook import ida_star as textbook_ida_star
 from tests import rows
@@ -105,15 +102,3 @@ def test_pauses_and_memory_that_grows_change_no_node(limits: dict[str, int], mon
     limited = solver_for("663", "4x4", "bits").solve(board)
     assert node_counts(limited.thresholds) == node_counts(whole.thresholds)
     assert limited.moves == whole.moves
-
-
-def test_tables_that_exceed_a_field_are_left_to_other_rounds() -> None:
-    with database_for("555", "4x4", encoding="bits") as database:
-        heuristic = DatabaseSums(database.lookup_tables, database.views(database.goal))
-        nine_tiles = heuristic._replace(tables=heuristic.tables._replace(n_tiles=np.array([5, 5, 9])))
-        sums = 128 * sums_of([heuristic])
-        for kind, most_sums in ((VECTOR, 23), (CATALOGUE, 32), (WIDE, 255)):
-            assert kind.suits(database.size, sums[:most_sums])
-            assert not kind.suits(database.size, sums[: most_sums + 1])
-            assert not kind.suits(database.size, sums_of([nine_tiles]))
-        assert not CATALOGUE.suits(BoardSize(6, 5), sums[:1])

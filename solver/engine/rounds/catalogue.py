@@ -1,23 +1,30 @@
 """Catalogue rounds: they look up each table once, also if several sums use it. See `catalogue_kernels`."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
 
 from pdb_core.board_size import BoardSize
-from pdb_core.encoding import Cost, block_bytes
-from pdb_core.layout import pattern_blocks
+from pdb_core.encoding import block_bytes
 from pdb_core.ranking import cell_set_ranks
 from pdb_core.types import Bytes, Int64s, UInt32s
 from pdb_query.records import RECORD_FIELDS, TABLE_BIT
 from solver.engine.engine import KeptArrays, slack_rows
 from solver.engine.layout import EngineTables
 from solver.engine.rounds import catalogue_kernels as kernels
-from solver.engine.rounds.round import Arranged, Probe, Round, cell_set_records
-from solver.engine.rounds.shared_kernels import CELL_MASK, MAX_REGIONS
+from solver.engine.rounds.round import (
+    Arranged,
+    Probe,
+    Round,
+    Width,
+    block_widths,
+    cell_set_records,
+    databases_of,
+)
+from solver.engine.rounds.shared_kernels import CELL_MASK
 from solver.engine.sums import DatabaseSums, Sum
 from solver.vectors.vectors import address_of
 
@@ -49,19 +56,14 @@ def _unit_key(heuristic: DatabaseSums, view: int, pattern: int) -> tuple[bool, t
     return heuristic.tables.counts_every_move != 0, heuristic.tiles(view, pattern)
 
 
-def _suits(size: BoardSize, sums: Sequence[Sum]) -> bool:
-    """Return whether catalogue rounds can search with these tables. Their blocks then fit a record of a cell set."""
-    return (
-        size.n_cells <= kernels.MAX_CATALOGUE_CELLS
-        and len(sums) <= kernels.MAX_CATALOGUE_SUMS
-        and len(_distinct_units(sums)) <= kernels.MAX_CATALOGUE_UNITS
-        and all(
-            tables.is_bits == 1
-            and tables.n_tiles.max() <= kernels.MAX_CATALOGUE_TILES
-            and (tables.counts_every_move == 0 or size.n_cells - tables.n_tiles.min() <= MAX_REGIONS)
-            for (tables, *_), _, _ in sums
-        )
-    )
+def _widths(size: BoardSize, sums: Sequence[Sum]) -> Iterator[Width]:
+    yield Width("cells", size.n_cells, kernels.MAX_CATALOGUE_CELLS)
+    yield Width("sums", len(sums), kernels.MAX_CATALOGUE_SUMS)
+    yield Width("units", len(_distinct_units(sums)), kernels.MAX_CATALOGUE_UNITS)
+    for tables, *_ in databases_of(sums):
+        yield Width("tables in bytes", int(not tables.is_bits), 0)
+        yield Width("tiles", int(tables.n_tiles.max()), kernels.MAX_CATALOGUE_TILES)
+        yield from block_widths(size, tables)
 
 
 def _arrange(size: BoardSize, sums: Sequence[Sum], arrays: KeptArrays) -> Arranged:
@@ -118,12 +120,11 @@ def _fill_unit(row: Int64s, unit: Unit, size: BoardSize, arrays: KeptArrays) -> 
     (tables, views, _), pattern, n_tiles = unit.heuristic, unit.pattern, len(unit.unit_tiles)
     cell_map = views.cell_maps[views.view_of_unit[unit.view, pattern]]
     ranks = cell_set_ranks(size.n_cells, n_tiles)
-    cost: Cost = "every-move" if tables.counts_every_move else "additive"
     row[kernels.N_TILES], row[kernels.ROW_BYTES] = n_tiles, block_bytes(n_tiles)
     row[kernels.MEMORY] = address_of(tables.memory) + tables.records[pattern * RECORD_FIELDS + TABLE_BIT] // 8
     row[kernels.FRAME] = arrays.address(_frame(tuple(cell_map.tolist())))
     row[kernels.LOW], row[kernels.HIGH] = arrays.address(ranks.low), arrays.address(ranks.high)
-    row[kernels.SETS] = arrays.address(cell_set_records(pattern_blocks(size, n_tiles, cost)))
+    row[kernels.SETS] = arrays.address(cell_set_records(tables.blocks(size, n_tiles)))
     row[kernels.WEIGHTS] = arrays.address(_weights(n_tiles))
     row[kernels.PLACES] = np.bitwise_or.reduce([1 << (tile >> 2) for tile in unit.unit_tiles])
     row[kernels.UNIT_TILES : kernels.UNIT_TILES + n_tiles] = unit.unit_tiles
@@ -142,4 +143,4 @@ def _weights(n_tiles: int) -> UInt32s:
     return weights
 
 
-CATALOGUE = Round("catalogue", _suits, _arrange, _fill)
+CATALOGUE = Round("catalogue", _widths, _arrange, _fill)

@@ -1,6 +1,6 @@
 """What the kinds of rounds with databases share: their interface, and what several of them arrange."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -16,6 +16,7 @@ from solver.engine.engine import KeptArrays
 from solver.engine.layout import EngineTables
 from solver.engine.rounds.shared_kernels import (
     DIGIT_BITS,
+    FIRST_BLOCK_MASK,
     FIRST_REGION,
     MAX_DIGITS,
     MAX_REGIONS,
@@ -42,19 +43,50 @@ class Arranged(NamedTuple):
     board_column: int = 0
 
 
+class Width(NamedTuple):
+    """Largest number that kernels would store in a field, and the largest one that it holds.
+
+    What a kind of rounds cannot search at all is a number that must be 0.
+    """
+
+    field: str
+    largest: int
+    most: int
+
+
 @dataclass(frozen=True)
 class Round:
     """Kind of rounds with databases.
 
-    suits    whether it can search boards of a size with some sums
+    widths   yields the widths of its fields for boards of a size and some sums, of cheap ones first; each may rely on
+             those before
     arrange  arranges the tables of sums for its kernels, which are kept with the arrays
     fill     fills what nodes, uint32[m, n_columns], have of boards, uint8[m, n_cells], and of their units
     """
 
     name: str
-    suits: Callable[[BoardSize, Sequence[Sum]], bool]
+    widths: Callable[[BoardSize, Sequence[Sum]], Iterable[Width]]
     arrange: Callable[[BoardSize, Sequence[Sum], KeptArrays], Arranged]
     fill: Callable[[EngineTables, Any, Sequence[Sum], Bytes, Probe, UInt32s], None]
+
+    def suits(self, size: BoardSize, sums: Sequence[Sum]) -> bool:
+        """Return whether all numbers fit, so that it can search boards of a size with some sums."""
+        return all(width.largest <= width.most for width in self.widths(size, sums))
+
+
+def databases_of(sums: Sequence[Sum]) -> list[DatabaseSums]:
+    """Return each database of some sums once."""
+    return list({id(heuristic): heuristic for heuristic, _, _ in sums}.values())
+
+
+def block_widths(
+    size: BoardSize, tables: LookupTables, most_block: int = FIRST_BLOCK_MASK, most_regions: int = MAX_REGIONS
+) -> Iterator[Width]:
+    """Yield the widths of records of cell sets of tables in bits; by default those of `cell_set_records`."""
+    for n_tiles in np.unique(tables.n_tiles).tolist():
+        first_blocks = tables.blocks(size, n_tiles).first_block
+        yield Width("first block of a cell set", int(first_blocks[-2]), most_block)
+        yield Width("regions of a cell set", int(np.diff(first_blocks).max()), most_regions)
 
 
 def after_board(size: BoardSize, sums: Sequence[Sum], column: int, n_each: int) -> Int64s:

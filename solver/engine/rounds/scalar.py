@@ -3,7 +3,7 @@
 Best-first search uses the tables, too. `lookup_kernels` moves the states of units and finds their distances.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,8 +15,8 @@ from pdb_query.records import MOVE_FIELDS, RECORD_FIELDS, TABLE_BIT
 from solver.board_arrays import blank_moves
 from solver.engine.engine import KeptArrays, slack_rows
 from solver.engine.layout import EngineTables
-from solver.engine.rounds.round import Arranged, Probe, Round, after_board, units_of
-from solver.engine.rounds.scalar_kernels import FIRST_UNIT, UNIT_COLUMNS, UNITS, UnitTables
+from solver.engine.rounds.round import Arranged, Probe, Round, Width, after_board, units_of
+from solver.engine.rounds.scalar_kernels import BYTE, FIRST_UNIT, UNIT_COLUMNS, UNITS, UnitTables
 from solver.engine.sums import Sum
 
 
@@ -86,4 +86,8 @@ def _fill(
         nodes[:, column + 2] = values
 
 
-SCALAR = Round("scalar", lambda _size, _sums: True, _arrange, _fill)
+def _widths(_size: BoardSize, sums: Sequence[Sum]) -> Iterator[Width]:
+    yield Width("sums", len(sums), BYTE)
+
+
+SCALAR = Round("scalar", _widths, _arrange, _fill)

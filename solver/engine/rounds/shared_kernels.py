@@ -32,6 +32,8 @@ TILE_SHIFT = 24
 #     31         24              21                         0
 #     | distance | last position  | ... | position 0 | ...  |
 DIGIT_BITS, MAX_DIGITS, VALUE_SHIFT = 3, 8, 24
+# The largest address of an entry in a table: bits, or bytes if the table is in bytes. Lanes have 32 bits.
+LAST_ADDRESS = (1 << 32) - 1
 # Of a table of 32 words, by tile.
 TILES_BYTES = 4 * 32
 

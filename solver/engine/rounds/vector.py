@@ -1,6 +1,6 @@
 """Vector rounds, see `vector_kernels`, with tables as in a file or in rows."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
@@ -9,8 +9,7 @@ import numpy as np
 from pdb_core.board_size import BoardSize
 from pdb_core.layout import pattern_blocks
 from pdb_core.types import N_MOVES, Bytes, Int64s, UInt32s, UInt64s
-from pdb_query import records
-from pdb_query.arrangement_rows import ArrangementRows
+from pdb_query.arrangement_rows import BitRows, block_rows
 from solver.board_arrays import mapped_moves
 from solver.engine.engine import KeptArrays, slack_rows
 from solver.engine.layout import EngineTables
@@ -19,39 +18,35 @@ from solver.engine.rounds.round import (
     Arranged,
     Probe,
     Round,
+    Width,
+    block_widths,
     cells_and_digits,
+    databases_of,
     first_digit,
     jumps,
     units_of,
 )
-from solver.engine.rounds.shared_kernels import MAX_DIGITS, VALUE_SHIFT
-from solver.engine.sums import Sum
+from solver.engine.rounds.shared_kernels import LAST_ADDRESS, MAX_DIGITS, VALUE_SHIFT
+from solver.engine.sums import DatabaseSums, Sum
 from solver.moves import blank_steps
-from solver.vectors.vectors import address_of
 
 
-def _suits(size: BoardSize, sums: Sequence[Sum]) -> bool:
-    """Return whether vector rounds can search with these tables. Their blocks and regions then fit `BLOCK_BITS` and
-    `REGION_BITS`.
-    """
-    return (
-        size.n_cells <= kernels.MAX_VECTOR_CELLS
-        and max(size.width, size.height) <= kernels.MAX_VECTOR_WIDTH
-        and len(sums) <= kernels.MAX_VECTOR_SUMS
-        and all(
-            tables.is_bits == 1
-            and tables.counts_every_move == 0
-            and tables.n_tiles.max() <= MAX_DIGITS
-            and 8 * len(tables.memory) <= 1 << 32
-            # All units of a sum have one view.
-            and len(views.cell_maps) == views.n_sums
-            for (tables, views, _), _, _ in sums
-        )
-    )
+def _widths(size: BoardSize, sums: Sequence[Sum], *, in_rows: bool) -> Iterator[Width]:
+    yield Width("cells", size.n_cells, kernels.MAX_VECTOR_CELLS)
+    yield Width("side", max(size.width, size.height), kernels.MAX_VECTOR_WIDTH)
+    yield Width("sums", len(sums), kernels.MAX_VECTOR_SUMS)
+    for heuristic in databases_of(sums):
+        tables, views, rows = heuristic
+        yield Width("tables not in rows", int(in_rows and rows is None), 0)
+        yield Width("tables in bytes, or of every move", int(not tables.is_bits or tables.counts_every_move), 0)
+        yield Width("views that units do not share", len(views.cell_maps) - views.n_sums, 0)
+        yield Width("tiles", int(tables.n_tiles.max()), MAX_DIGITS)
+        yield from block_widths(size, tables, (1 << kernels.BLOCK_BITS) - 1, 1 << kernels.REGION_BITS)
+        yield Width("address", _rows_of(size, heuristic, in_rows=in_rows).last_bit, LAST_ADDRESS)
 
 
-def _suits_in_rows(size: BoardSize, sums: Sequence[Sum]) -> bool:
-    return all(heuristic.rows is not None for heuristic, _, _ in sums) and _suits(size, sums)
+def _rows_of(size: BoardSize, heuristic: DatabaseSums, *, in_rows: bool) -> BitRows:
+    return heuristic.rows() if in_rows and heuristic.rows is not None else block_rows(size, heuristic.tables)
 
 
 def _arrange(size: BoardSize, sums: Sequence[Sum], arrays: KeptArrays, *, in_rows: bool) -> Arranged:
@@ -59,7 +54,7 @@ def _arrange(size: BoardSize, sums: Sequence[Sum], arrays: KeptArrays, *, in_row
     most_units = max(len(patterns) for _, _, patterns in sums)
     rows, column = slack_rows(len(sums), kernels.FIRST_UNIT + most_units * kernels.UNIT_FIELDS)
     for row, one in zip(rows, sums, strict=True):
-        _fill_sum(row, one, size, column, arrays, _rows_of(one, arrays) if in_rows else _blocks_of(one))
+        _fill_sum(row, one, size, column, arrays, _rows_of(size, one[0], in_rows=in_rows))
         column = row[kernels.UNIT_DIGITS] + row[kernels.N_UNITS]
     # The order of the sums, and the far columns: the list has those of the sums that were looked up.
     order, n_far = np.zeros((2, len(sums)), dtype=np.int64), np.zeros((2, len(sums)), dtype=np.int64)
@@ -81,29 +76,13 @@ def _arrange(size: BoardSize, sums: Sequence[Sum], arrays: KeptArrays, *, in_row
     return Arranged(round_tables, rows, int(column), kernels.DIGITS + len(sums))
 
 
-def _blocks_of(of_sum: Sum) -> ArrangementRows:
-    """Return the tables of a sum as in a file, where blocks are the rows, and arrangements are in them."""
-    tables = of_sum[0].tables
-    fields = tables.records.reshape(-1, records.RECORD_FIELDS)
-    return ArrangementRows(tables.memory, fields[:, records.TABLE_BIT], fields[:, records.BLOCK_BITS])
-
-
-def _rows_of(of_sum: Sum, arrays: KeptArrays) -> ArrangementRows:
-    assert of_sum[0].rows is not None
-    rows = of_sum[0].rows()
-    arrays.append(rows.memory)
-    return rows
-
-
-def _fill_sum(
-    row: Int64s, of_sum: Sum, size: BoardSize, column: int, arrays: KeptArrays, rows: ArrangementRows
-) -> None:
+def _fill_sum(row: Int64s, of_sum: Sum, size: BoardSize, column: int, arrays: KeptArrays, rows: BitRows) -> None:
     """Fill the fields of a sum, its columns from `column` on."""
     (tables, views, _), view, patterns = of_sum
     cell_map = views.cell_maps[view]
     row[kernels.N_UNITS], row[kernels.CELL_SETS] = len(patterns), column
     row[kernels.UNIT_DIGITS] = column + len(patterns) // 2
-    row[kernels.MEMORY] = address_of(rows.memory)
+    row[kernels.MEMORY] = arrays.address(rows.memory())
     frame = np.zeros(16, dtype=np.uint32)
     frame[: size.n_cells] = cell_map
     row[kernels.FRAME] = arrays.address(frame)
@@ -141,5 +120,5 @@ def _fill(
             nodes[:, row[kernels.CELL_SETS] + pair] |= (cells << (kernels.CELL_SET_BITS * upper)).astype(np.uint32)
 
 
-VECTOR = Round("vector", _suits, partial(_arrange, in_rows=False), _fill)
-ROWS = Round("rows", _suits_in_rows, partial(_arrange, in_rows=True), _fill)
+VECTOR = Round("vector", partial(_widths, in_rows=False), partial(_arrange, in_rows=False), _fill)
+ROWS = Round("rows", partial(_widths, in_rows=True), partial(_arrange, in_rows=True), _fill)

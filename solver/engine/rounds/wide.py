@@ -1,6 +1,6 @@
 """Wide rounds, see `wide_kernels`."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,6 +10,8 @@ from pdb_core.layout import pattern_blocks
 from pdb_core.ranking import cell_set_ranks
 from pdb_core.types import N_MOVES, Bytes, Int64s, UInt32s
 from pdb_query import records
+from pdb_query.arrangement_rows import block_rows
+from pdb_query.lookup import LookupTables
 from solver.board_arrays import blank_moves
 from solver.engine import layout as mem
 from solver.engine.engine import Array, KeptArrays, slack_rows
@@ -19,14 +21,17 @@ from solver.engine.rounds.round import (
     Arranged,
     Probe,
     Round,
+    Width,
     after_board,
+    block_widths,
     cell_set_records,
     cells_and_digits,
+    databases_of,
     first_digit,
     jumps,
     units_of,
 )
-from solver.engine.rounds.shared_kernels import MAX_DIGITS, SET_BYTES, TILES_BYTES, VALUE_SHIFT
+from solver.engine.rounds.shared_kernels import LAST_ADDRESS, MAX_DIGITS, SET_BYTES, TILES_BYTES, VALUE_SHIFT
 from solver.engine.sums import Sum
 from solver.vectors.vectors import address_of
 
@@ -48,18 +53,20 @@ class _Joined(dict[Any, int]):
         return self[key]
 
 
-def _suits(size: BoardSize, sums: Sequence[Sum]) -> bool:
-    """Return whether wide rounds can search with these tables."""
-    return (
-        max(size.width, size.height) <= wide.MAX_WIDE_WIDTH
-        and len(sums) <= wide.MAX_WIDE_SUMS
-        and all(
-            tables.n_tiles.max() <= MAX_DIGITS
-            and (8 if tables.is_bits else 1) * len(tables.memory) <= 1 << 32
-            and views.view_of_unit.shape[1] <= wide.MAX_UNITS
-            for (tables, views, _), _, _ in sums
-        )
-    )
+def _widths(size: BoardSize, sums: Sequence[Sum]) -> Iterator[Width]:
+    yield Width("side", max(size.width, size.height), wide.MAX_WIDE_WIDTH)
+    yield Width("sums", len(sums), wide.MAX_WIDE_SUMS)
+    yield Width("units of a sum", max(len(patterns) for _, _, patterns in sums), wide.MAX_UNITS)
+    for tables, _, _ in databases_of(sums):
+        yield Width("tiles", int(tables.n_tiles.max()), MAX_DIGITS)
+        if _has_sets(tables):
+            yield from block_widths(size, tables)
+        last_bit = block_rows(size, tables).last_bit
+        yield Width("address", last_bit if tables.is_bits else last_bit >> 3, LAST_ADDRESS)
+
+
+def _has_sets(tables: LookupTables) -> bool:
+    return bool(tables.is_bits and not tables.counts_every_move)
 
 
 def _arrange(size: BoardSize, sums: Sequence[Sum], arrays: KeptArrays) -> Arranged:
@@ -74,7 +81,7 @@ def _arrange(size: BoardSize, sums: Sequence[Sum], arrays: KeptArrays) -> Arrang
         shift = 0 if tables.is_bits else 3
         rows[s, wide.N_UNITS] = len(patterns)
         rows[s, wide.MEMORY], rows[s, wide.IS_BITS] = address_of(tables.memory), tables.is_bits
-        rows[s, wide.HAS_SETS] = tables.is_bits and not tables.counts_every_move
+        rows[s, wide.HAS_SETS] = _has_sets(tables)
         unit_of_tile[s, : size.n_cells] = wide.STANDS if tables.counts_every_move else 0
         for u, pattern in enumerate(patterns):
             record = tables.records.reshape(-1, records.RECORD_FIELDS)[pattern]
@@ -121,4 +128,4 @@ def _fill(
         nodes[:, column + 1] = digits | values << VALUE_SHIFT
 
 
-WIDE = Round("wide", _suits, _arrange, _fill)
+WIDE = Round("wide", _widths, _arrange, _fill)

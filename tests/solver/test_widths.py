@@ -1,0 +1,124 @@
+"""Tables just within the fields of a kind of rounds are searched right, and others are left to other kinds."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from pdb_core.board_size import BoardSize, parse_size
+from pdb_core.encoding import Encoding
+from pdb_core.errors import InputError
+from pdb_core.types import Bytes
+from pdb_query import records
+from solver.beams.beam_search import widest_beam
+from solver.engine.database_engine import CATALOGUE, ROWS, SCALAR, VECTOR, WIDE, database_engine
+from solver.engine.rounds.round import Round
+from solver.engine.rounds.shared_kernels import LAST_ADDRESS
+from solver.engine.search import IdaStar
+from solver.engine.sums import DatabaseSums, sums_of
+from tests import rows
+from tests.solving import ROUNDS, database_for, engine_for, node_counts, pruning_fsm, share, solvable_boards
+
+
+def sums_for(partition: str, size: str, encoding: Encoding = "bits", *, in_rows: bool = False) -> DatabaseSums:
+    database = database_for(partition, size, encoding=encoding)
+    return DatabaseSums(
+        database.lookup_tables, database.views(database.goal), database.arrangement_rows if in_rows else None
+    )
+
+
+def moved(heuristic: DatabaseSums, n_bytes: int, folder: Path | None = None) -> DatabaseSums:
+    """Return tables with records of `n_bytes` further on. With a folder, their memory begins with as large a hole."""
+
+    def behind_hole(memory: Bytes) -> Bytes:
+        if folder is None:
+            return memory
+        path = folder / str(len(memory))
+        with path.open("xb") as file:
+            file.seek(n_bytes)
+            file.write(memory.tobytes() + bytes(64))
+        return np.asarray(np.memmap(path, mode="r"))
+
+    tables, _, in_rows = heuristic
+    fields = tables.records.copy().reshape(-1, records.RECORD_FIELDS)
+    fields[:, records.TABLE_BIT] += 8 * n_bytes
+    fields[:, records.GOAL_BIT] += 8 * n_bytes
+    tables = tables._replace(memory=behind_hole(tables.memory), records=fields.reshape(-1))
+    if in_rows is None:
+        return heuristic._replace(tables=tables)
+    copy = in_rows()
+    memory = behind_hole(copy.memory())
+    copied = copy._replace(memory=lambda: memory, first_bits=copy.first_bits + 8 * n_bytes)
+    return heuristic._replace(tables=tables, rows=lambda: copied)
+
+
+def numbers(kind: Round, size: BoardSize, heuristic: DatabaseSums) -> dict[str, int]:
+    return {width.field: width.largest for width in kind.widths(size, sums_of([heuristic]))}
+
+
+# Kind of rounds | size | partition | encoding. Addresses of the last two have 64 bits.
+FAR_TABLES = rows("""
+vector | 3x3 | 1,2,3,4/5,6,7,8 | bits
+rows | 3x3 | 1,2,3,4/5,6,7,8 | bits
+wide | 5x2 | 1,2,3,4,5/6,7,8,9 | bits
+wide | 3x3 | 1,2,3,4/5,6,7,8 | bytes
+catalogue | 3x3 | 1,2,3,4/5,6,7,8 | bits
+scalar | 3x3 | 1,2,3,4/5,6,7,8 | bytes
+""")
+
+
+@pytest.mark.parametrize(("name", "sides", "partition", "encoding"), FAR_TABLES)
+def test_tables_are_searched_up_to_the_last_address(
+    name: str, sides: str, partition: str, encoding: Encoding, tmp_path: Path
+) -> None:
+    kind, size = ROUNDS[name], parse_size(sides)
+    heuristic = sums_for(partition, sides, encoding, in_rows=kind is ROWS)
+    n_bytes = (1 << 33) + 5
+    if (last := numbers(kind, size, heuristic).get("address")) is not None:
+        n_bytes = (LAST_ADDRESS - last) // (8 if encoding == "bits" else 1)
+        beyond = moved(heuristic, n_bytes + 1)
+        assert not kind.suits(size, sums_of([beyond]))
+    far = moved(heuristic, n_bytes, tmp_path)
+    fsm = pruning_fsm(8)
+    near_search, far_search = (
+        IdaStar(database_engine(size, [each], fsm, rounds=rounds))
+        for each, rounds in ((heuristic, [SCALAR]), (far, [kind]))
+    )
+    for board in share(solvable_boards(size, 4, 7), 4):
+        near, found = near_search.search(board), far_search.search(board)
+        assert len(found.moves) == len(near.moves)
+        assert node_counts(found.thresholds)[:-1] == node_counts(near.thresholds)[:-1]
+
+
+def test_tables_that_exceed_a_field_are_left_to_other_rounds() -> None:
+    size, heuristic = parse_size("4x4"), sums_for("555", "4x4")
+    nine_tiles = heuristic._replace(tables=heuristic.tables._replace(n_tiles=np.array([5, 5, 9])))
+    sums = 128 * sums_of([heuristic])
+    for kind, most_sums in ((VECTOR, 23), (CATALOGUE, 32), (WIDE, 255), (SCALAR, 255)):
+        assert kind.suits(size, sums[:most_sums])
+        assert not kind.suits(size, sums[: most_sums + 1])
+        assert kind is SCALAR or not kind.suits(size, sums_of([nine_tiles]))
+    assert not CATALOGUE.suits(BoardSize(6, 5), sums[:1])
+    with pytest.raises(InputError, match="256 sums are more than a search can look up"):
+        database_engine(size, 128 * [heuristic], pruning_fsm(8), rounds=[SCALAR])
+
+
+def test_numbers_of_blocks_fill_their_fields_and_not_more() -> None:
+    size, fives = parse_size("4x4"), sums_for("555", "4x4")
+    eights = fives._replace(tables=fives.tables._replace(n_tiles=np.array([8, 8, 8])))
+    found = numbers(VECTOR, size, eights)
+    assert (found["first block of a cell set"], found["regions of a cell set"]) == (35_346, 8)
+    size = parse_size("4x5")
+    for partition, n_regions in (("1,2,3,4", 16), ("1,2,3", 17)):
+        with database_for(partition, "4x5", encoding="bits", cost="every-move") as database:
+            every_move = DatabaseSums(database.lookup_tables, database.views(database.goal))
+            assert numbers(CATALOGUE, size, every_move)["regions of a cell set"] == n_regions
+            assert CATALOGUE.suits(size, sums_of([every_move])) == (n_regions == 16)
+
+
+def test_rounds_and_beams_exceed_no_field_of_a_node(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(ValueError, match="rounds of 65 nodes"):
+        engine_for([database_for("1,2,5/3,4,6/7,8", "3x3")], batch=65)
+    monkeypatch.setattr("solver.beams.beam_search.available_memory", lambda: 1 << 60)
+    # A record of 7x7 is a cache line: 16 numbers.
+    assert widest_beam(49, 200) == 1 << 27
