@@ -23,6 +23,7 @@ from solver.engine.stack import Stack, StackPool
 from solver.engine.threads import ONE_SOLUTION, ThresholdSearch, Wanted
 from solver.engine.worker_pool import WorkerPool
 from solver.progress import WARM_UP_LIMITS, Clock, Iteration, Limits, Report
+from solver.solution import check_replay
 
 # Boards that one call searches at most: enough to keep Python out, few enough to keep all threads busy.
 MOST_BOARDS = 64
@@ -189,9 +190,10 @@ class _LongSearch:
         return self._result(finished)
 
     def _found_at(self, threshold: int, last: Iteration) -> tuple[int, ...] | None:
-        """Return an optimal solution of `threshold` moves found without IDA*, or None.
+        """Return an optimal solution of `threshold` moves found without IDA*, replayed, or None.
 
-        Raises `Engine.wrong_end` if it is shorter: smaller thresholds have no solution.
+        Raises `Engine.wrong_end` if it is shorter: smaller thresholds have no solution; `WrongAnswerError` if it fails
+        its replay.
         """
         ida_star, report = self.ida_star, self.clock.report
         if ida_star.find_solution is None or self.wanted.finds_all or not is_long(last, self.pace):
@@ -203,8 +205,10 @@ class _LongSearch:
         # Runs with a short limit would otherwise never finish a subtree.
         end = now + (self.clock.end - now) / 2
         tiles = ida_star.find_solution(self.board, threshold, n_nodes, end, at_last)
-        if tiles is not None and len(tiles) != threshold:
-            raise ida_star.engine.wrong_end()
+        if tiles is not None:
+            if len(tiles) != threshold:
+                raise ida_star.engine.wrong_end()
+            check_replay(self.board, tiles, ida_star.engine.goal, ida_star.engine.size)
         return tiles
 
     def _frontier_of(self, threshold: int, finished: tuple[Iteration, ...], nodes_left: int) -> Frontier:

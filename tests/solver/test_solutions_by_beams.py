@@ -8,7 +8,7 @@ from typing import Any
 import numba
 import pytest
 
-from pdb_core.errors import TableFileDamagedError
+from pdb_core.errors import TableFileDamagedError, WrongAnswerError
 from pdb_core.puzzle import blank_last
 from solver import Checkpoint, Limits, Solution, Solver
 from solver.beams.beam_search import find_path, new_beam, widest_beam
@@ -114,6 +114,13 @@ def test_solution_below_a_searched_threshold_proves_damage(monkeypatch: pytest.M
     monkeypatch.setattr("solver.ida_star_solver.find_by_beams", lambda *arguments: (1,) * (arguments[4] - 2))
     with pytest.raises(TableFileDamagedError):
         solver_for("555", "4x4", "bits").solve(BOARD)
+
+
+def test_solution_by_beams_that_fails_its_replay_is_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("solver.engine.division.LONG_NODES", 0)
+    monkeypatch.setattr("solver.ida_star_solver.find_by_beams", lambda *arguments: (1,) * arguments[4])
+    with pytest.raises(WrongAnswerError, match="not next to the blank"):
+        solver_for("555", "4x4", "bits").solve_many([BOARD])
 
 
 @pytest.mark.parametrize(("time_limit", "is_compiled"), [(10, False), (1000, True), (None, True)])
