@@ -207,12 +207,15 @@ def _continues(following: Words, rows: list[Words], size: BoardSize | None) -> b
 
 
 def _is_numbered(words: Words, ahead: _Ahead) -> bool:
-    """Return whether the lines of as many words hold each number from 0 on once. Otherwise the words are a size."""
+    """Return whether the lines of as many words hold each number from 0 on once. Otherwise the words are a size.
+
+    If a line repeats a number, as many lines from it on are another board with these numbers.
+    """
     seen, n = set(words), 0
     while len(following := ahead.words(n)) == len(words) and len(seen) <= _MOST_CELLS:
         # Stop here: otherwise the time would be quadratic in the number of boards.
-        if not seen.isdisjoint(following):
-            return False
+        if _repeats(following, seen):
+            return _is_numbering(seen) and seen == set(chain(*(ahead.words(n + row) for row in range(n + 1))))
         seen.update(following)
         n += 1
     return _is_numbering(seen)
@@ -240,7 +243,7 @@ def _is_answered(words: Words, size: BoardSize | None) -> bool:
     return len(words) > 4 and square_size(len(words)) is not None and _is_numbering(words)
 
 
-def _repeats(following: Words, numbers: Words) -> bool:
+def _repeats(following: Words, numbers: Collection[int | str]) -> bool:
     return not set(numbers).isdisjoint(following)
 
 

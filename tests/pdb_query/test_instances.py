@@ -163,6 +163,8 @@ def test_sources_without_boards_are_refused(
 DECLARED = r"""
 1 2/3 0\n1 2 3/4 5 0\n0 1/2 3\n | 2x2 3x2 2x2
 1 2\n3 4\n5 0 | 2x3
+3 1\n2 0\n3 0\n1 2 | 2x2 2x2
+2 3\n0 1\n4 5\n3 2\n3\n0\n1\n2\n3\n4\n5\n6\n7\n8 | 2x3 3x3
 2 3\n1 2 3\n4 5 0 | 3x2
 3 3\n1 2 3 / 4 0 5 / 7 8 6\n | 3x3
 \n\n 3 \n\n1 2 3\n\n4 0 5\n\n7 8 6\n\n\n | 3x3
