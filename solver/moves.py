@@ -24,7 +24,9 @@ MovesLike = str | Iterable[int | str]
 _LETTERS = "ULRD"
 _OPPOSITE = str.maketrans(_LETTERS, _LETTERS[::-1])
 # What may stand between two moves, as in `12, 11 -> 10`, `U-R-D` or `['U', 'R']`.
-_BETWEEN = r"""[\s,;|/>()\[\]'"]|-(?!\d)"""
+_BETWEEN = r"[\s,;|/>()\[\]]|-(?!\d)"
+# Text in quotes. A quote behind a move, as in `R'`, opens none: it is a prime, which no notation has.
+_QUOTED = re.compile(r"""(?s)(?<![\w)])(['"])(.*?)\1""")
 _TILE = re.compile(rf"(?a)(?<!\d)(\d{{1,4}})(?!\d)|{_BETWEEN}")
 # A direction, and how often: no board has room for a hundred moves.
 _DIRECTION = re.compile(rf"(?ai)(up|down|left|right|[udlr])([1-9]\d?)?(?!\d)|{_BETWEEN}")
@@ -57,6 +59,7 @@ def parse_moves(moves: str, notation: Notation = "tiles") -> list[int | str]:
     """
     as_choice(notation, "notation", NOTATIONS)
     pattern = _TILE if notation == "tiles" else _DIRECTION
+    moves = _QUOTED.sub(r" \2 ", moves)
     if pattern.sub("", moves):
         odd = next((word for word in re.split(r"[\s,;|]+", moves) if pattern.sub("", word)), moves)
         raise MovesError(

@@ -26,6 +26,7 @@ READ = (
     ("blank", "U-R-D", list("URD")),
     ("blank", "['Up', 'D']", list("UD")),
     ("blank", ["right", "U2"], list("RUU")),
+    ("blank", "'U R' \"D\"", list("URD")),
     ("tile-directions", "RULD", list("LDRU")),
     ("tile-directions", "upright", list("DL")),
 )
@@ -35,6 +36,7 @@ REFUSED = (
     ("tiles", "3 -1", "'-1' is no"),
     ("tiles", 1.5, "moves is 1.5; give a text"),
     ("blank", "R 3 U", "'3' is no move in the notation blank"),
+    ("blank", "D' R'", r"moves \"D' R'\": \"D'\" is no move"),
     ("blank", "R100", "'R100' is no move"),
     ("blank", "north", "is no move"),
     ("letters", "R", "notation is 'letters'; give one of tiles, blank, tile-directions"),
