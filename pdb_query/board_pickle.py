@@ -1,9 +1,8 @@
 """Boards in pickle files of DeepCubeA, read without importing what a pickle names. Used by `instances`.
 
 Such a file holds a dict. Its `states` are a list of objects of the class `environments.n_puzzle.NPuzzleState`; the
-attribute `tiles` of each is a NumPy array of one dimension, 0 for the blank. The goal is 1 2 ... n 0. If there are
-`solutions`, a list with a list of moves for each state, only their lengths are read: under this name, DeepCubeA writes
-optimal solutions and those of its network, which need not be optimal. Everything else is ignored.
+attribute `tiles` of each is a NumPy array of one dimension, 0 for the blank. The goal is 1 2 ... n 0. A file with
+`solutions` or `moves` is refused, because they would not be checked. Everything else is ignored.
 
 The unpickler knows the few names of such files, each by a stand-in of this file, and refuses all others.
 """
@@ -88,15 +87,13 @@ class _Unpickler(pickle.Unpickler):
         return _NAMES[full_name]
 
 
-def read_board_pickle(file: BinaryIO, shown: str) -> list[tuple[list[int], int | None]]:
-    """Return the tiles of each state in a file, unchecked, and the length of its solution, if the file has solutions.
-
-    `shown` names the file in messages.
+def read_board_pickle(file: BinaryIO, shown: str) -> list[list[int]]:
+    """Return the tiles of each state in a file, unchecked. `shown` names the file in messages.
 
     Raises
     ------
     InstanceError
-        The file is not such a file, is damaged or has more than 20 MB.
+        The file is not such a file, is damaged, has more than 20 MB, or has solutions.
     """
     if len(file.read(_MAX_BYTES + 1)) > _MAX_BYTES:
         raise InstanceError(f"{shown} has more than {_MAX_BYTES // 10**6} MB; split it")
@@ -106,16 +103,16 @@ def read_board_pickle(file: BinaryIO, shown: str) -> list[tuple[list[int], int |
         boards = [state.tiles.tiles for state in content["states"]]
         if not all(board.ndim == 1 and board.dtype.kind in "ui" for board in boards):
             raise ValueError("tiles of another dtype or shape than integers in one dimension")
-        solutions = content.get("solutions")
-        if not (isinstance(solutions, list) and len(solutions) == len(boards)):
-            solutions = [None] * len(boards)
-        return [
-            (board.tolist(), len(moves) if isinstance(moves, list) else None)
-            for board, moves in zip(boards, solutions, strict=True)
-        ]
+        has_solutions = not content.keys().isdisjoint(("solutions", "moves"))
     except Exception as error:  # pickle raises errors of many kinds
         fault = str(error) if type(error) is ValueError else "no states, or it is damaged"
         raise InstanceError(
             f"{shown} is no pickle of boards of DeepCubeA: it has {as_typed(fault, 200)}; name a file with a dict "
             "whose states are NPuzzleState"
         ) from None
+    if has_solutions:
+        raise InstanceError(
+            f"{shown} has solutions, which are not read from a pickle; write boards and moves to CSV for pdb check, or "
+            "leave the solutions out"
+        )
+    return [board.tolist() for board in boards]

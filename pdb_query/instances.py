@@ -162,10 +162,10 @@ def _read_file(
             if path.suffix in (".npz", ".parquet"):
                 raise InstanceError(f"{shown} is no text; of datasets, boards are read only from .csv")
             if path.suffix in SUFFIXES:
-                for number, (tiles, length) in enumerate(read_board_pickle(file, shown), start=1):
+                for number, tiles in enumerate(read_board_pickle(file, shown), start=1):
                     with located(f"{shown} board {number}"):
                         board = Board(tiles, size)
-                    yield Instance(str(number), board, "blank-last", published_length=length)
+                    yield Instance(str(number), board, "blank-last")
             else:
                 yield from _parse(_lines(file, shown), size, tile_number)
     except FileNotFoundError:
