@@ -5,11 +5,11 @@ import csv
 import json
 import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache, partial
-from itertools import chain
+from itertools import chain, tee
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
@@ -34,8 +34,6 @@ STANDARD_INPUT = "-"
 
 # Returns the number of a tile that is written as a word. Raises `BoardError`.
 TileNumber = Callable[[str], str]
-# Takes the id of a row of CSV and what is wrong with it.
-Refused = Callable[[str, InputError], None]
 
 
 @dataclass(frozen=True)
@@ -47,6 +45,7 @@ class Instance:
     optimal_length    the optimal number of moves; None if the file has none
     published_length  the number of moves of a known solution, which need not be optimal; None if the file has none
     moves             the text of a solution to be checked, or its published length; None if the file has neither
+    fields            the texts of the row of CSV, or of the object in JSON, by column; empty in other files
     """
 
     id: str
@@ -55,27 +54,30 @@ class Instance:
     optimal_length: int | None = None
     published_length: int | None = None
     moves: str | int | None = None
+    fields: dict[str, str] = field(default_factory=dict, compare=False)
 
     @property
     def size(self) -> BoardSize:
         return self.board.size
 
 
-class _InvalidRow(NamedTuple):
-    """Id of a row of CSV or JSON, and what is wrong with it."""
+@dataclass(frozen=True)
+class InvalidRow:
+    """Row of CSV or JSON that is no instance: its id and fields as in `Instance`, and what is wrong with it."""
 
     id: str
     error: InputError
+    fields: dict[str, str]
 
 
 class _Line(NamedTuple):
-    """Line of a file without surrounding whitespace, and its place for messages."""
+    """Line of a file without its end, and without spaces around it, and its place for messages."""
 
     where: str
     text: str
 
 
-# Returns the rows on a line. Raises `InstanceError`.
+# Returns the rows that begin on a line. Raises `InstanceError`.
 _ReadRows = Callable[[_Line], list[dict[str, str]]]
 
 
@@ -93,7 +95,6 @@ def read_instances(
     size: SizeLike | None = None,
     *,
     tile_number: TileNumber | None = None,
-    refused: Refused | None = None,
     stdin: BinaryIO | None = None,
 ) -> Iterator[Instance]:
     """Yield the boards of a named set, of a file, or of standard input (`-`), one by one as they are read.
@@ -109,9 +110,6 @@ def read_instances(
         Size of boards that are written as one row.
     tile_number
         Replaces each word of a board before it is read, for tiles that are not numbers.
-    refused
-        Is called with the id and the error of each invalid row of CSV or JSON, and the rows after it are read. By
-        default the error is raised.
     stdin
         Replaces standard input.
 
@@ -129,7 +127,26 @@ def read_instances(
     >>> sum(1 for instance in read_instances("korf100"))
     100
     """
-    check_functions(tile_number=tile_number, refused=refused)
+    return valid(read_rows(source, size, tile_number=tile_number, stdin=stdin))
+
+
+def valid(rows: Iterator[Instance | InvalidRow]) -> Iterator[Instance]:
+    """Yield rows up to the first invalid one, whose error is raised."""
+    for row in rows:
+        if isinstance(row, InvalidRow):
+            raise row.error
+        yield row
+
+
+def read_rows(
+    source: FilePath,
+    size: SizeLike | None = None,
+    *,
+    tile_number: TileNumber | None = None,
+    stdin: BinaryIO | None = None,
+) -> Iterator[Instance | InvalidRow]:
+    """Yield boards as `read_instances`, and go on after an invalid row of CSV or JSON."""
+    check_functions(tile_number=tile_number)
     size = None if size is None else as_size(size)
     path = as_path(source, "source")
     if source == STANDARD_INPUT:
@@ -141,21 +158,16 @@ def read_instances(
             path = instance_sets().get(source, path)
         found = _read_file(path, str(source), size, tile_number)
     is_empty = source != STANDARD_INPUT
-    for instance in found:
+    for row in found:
         is_empty = False
-        if isinstance(instance, Instance):
-            yield instance
-        elif refused is None:
-            raise instance.error
-        else:
-            refused(*instance)
+        yield row
     if is_empty:
         raise InstanceError(f"{as_typed(str(source))} holds no board; name a file or a set that does")
 
 
 def _read_file(
     path: Path, source: str, size: BoardSize | None, tile_number: TileNumber | None
-) -> Iterator[Instance | _InvalidRow]:
+) -> Iterator[Instance | InvalidRow]:
     shown = as_typed(source)
     try:
         with path.open("rb") as file:
@@ -207,22 +219,24 @@ def _lines(file: BinaryIO, name: str) -> Iterator[_Line]:
             raise InstanceError(f"{where} is not text in UTF-8; save the file as text in UTF-8") from None
         if len(line.rstrip(b"\r\n")) > _MAX_LINE:
             raise InstanceError(f"{where} is longer than {_MAX_LINE:,} bytes; is this a file of boards?")
-        yield _Line(where, text.strip())
+        yield _Line(where, text.strip(" \r\n"))  # tabs separate cells, which may be empty
 
 
 def _parse(
     lines: Iterator[_Line], size: BoardSize | None, tile_number: TileNumber | None, *, waits: bool = False
-) -> Iterator[Instance | _InvalidRow]:
+) -> Iterator[Instance | InvalidRow]:
     usual: dict[str, str] = {}
     for first in lines:
-        if first.text.startswith("#"):
-            usual |= _described(first.text)
-        elif first.text not in ("", "["):
-            columns = _parse_header(first, tile_number)
-            if columns is not None:
-                yield from _parse_rows(lines, partial(_rows_of_csv, columns, usual), size, tile_number)
-            elif _objects(first.text):
-                yield from _parse_rows(chain([first], lines), _rows_of_json, size, tile_number)
+        text = first.text.strip()
+        if text.startswith("#"):
+            usual |= _described(text)
+        elif text not in ("", "["):
+            columns, separator, lines = _parse_header(first, lines, tile_number)
+            if columns:
+                read = partial(_rows_of_csv, lines, columns, separator, usual)
+                yield from _parse_rows(lines, read, columns, size, tile_number)
+            elif _objects(text):
+                yield from _parse_rows(chain([first], lines), _rows_of_json, [], size, tile_number)
             else:
                 numbered = ((line.where, _numbered(line, tile_number)) for line in chain([first], lines))
                 boards = boards_of_text(split_lines(numbered), size, waits=waits)
@@ -230,6 +244,8 @@ def _parse(
 
 
 # Rows of CSV, and of JSON with an object for each board
+
+_FIELDS = ("id", "board", "goal", "size", "moves", "length", "optimal_length", "published_length")
 
 
 def _described(comment: str) -> dict[str, str]:
@@ -244,7 +260,7 @@ def _described(comment: str) -> dict[str, str]:
 def _objects(text: str) -> list[dict[str, Any]] | None:
     """Return the objects in JSON on a line, such as a line of an array; None if it has anything else."""
     with suppress(ValueError, RecursionError):
-        found = json.loads(f"[{text.strip('[], ')}]")
+        found = json.loads(f"[{text.strip().strip('[], ')}]")
         if all(isinstance(each, dict) and "board" in each for each in found):
             return found  # type: ignore[no-any-return]
     return None
@@ -255,10 +271,7 @@ def _rows_of_json(line: _Line) -> list[dict[str, str]]:
     objects = _objects(line.text)
     if objects is None:
         raise InstanceError(f"{line.where} is not an object in JSON with a board, as the lines before it are")
-    return [
-        {name: _text_of(value) for name, value in each.items() if value is not None or name == "board"}
-        for each in objects
-    ]
+    return [{name: _text_of(value) for name, value in each.items()} for each in objects]
 
 
 def _text_of(value: Any) -> str:
@@ -269,48 +282,61 @@ def _text_of(value: Any) -> str:
     return "" if value is None else str(value)
 
 
-def _fields(line: str) -> list[str]:
-    """Return the fields of a row of CSV. Raises `csv.Error`."""
-    return [field.strip() for field in next(csv.reader([line], strict=True), [])]
+def _fields(separator: str, *lines: Iterable[_Line]) -> list[str]:
+    """Return the fields of a row of CSV, which ends at the first line break outside of quotes. Raises `csv.Error`."""
+    texts = (f"{line.text}\n" for line in chain(*lines))
+    return [field.strip() for field in next(csv.reader(texts, delimiter=separator, strict=True), [])]
 
 
-def _parse_header(line: _Line, tile_number: TileNumber | None) -> list[str] | None:
-    """Return the names of the columns, or None if `line` is not a header. Raises `InstanceError`."""
-    try:
-        columns = [field.lower() for field in _fields(line.text)]
-    except csv.Error:
-        return None
-    if "board" in columns:
-        return columns
-    if "board" in re.split("[;\t]", line.text.lower()):
-        raise InstanceError(f"{line.where}: the columns of {as_typed(line.text)!r} need commas between them")
-    if tile_number is None and all(re.fullmatch("[a-z_]{2,}", column) for column in columns):
+def _parse_header(
+    line: _Line, lines: Iterator[_Line], tile_number: TileNumber | None
+) -> tuple[list[str], str, Iterator[_Line]]:
+    """Return the names of the columns, none if `line` begins no header, the separator, and the lines after it.
+
+    Raises `InstanceError`.
+    """
+    for separator in ",;\t":
+        lines, after = tee(lines)
+        with suppress(csv.Error):
+            columns = _fields(separator, [line], after)
+            lower = [name.lower() for name in columns]
+            if "board" in lower:
+                # Other columns keep their names.
+                names = [low if low in _FIELDS else name for low, name in zip(lower, columns, strict=True)]
+                return names, separator, after
+    names = re.split(r"\s*[,;\t]\s*", line.text.strip().lower())
+    if tile_number is None and all(re.fullmatch("[a-z_]{2,}", name) for name in names):
         raise InstanceError(
             f"{line.where}: no column of {as_typed(line.text)!r} is named board; name that of the boards"
         )
-    return None
+    return [], "", lines
 
 
 def _parse_rows(
-    lines: Iterator[_Line], read: _ReadRows, size: BoardSize | None, tile_number: TileNumber | None
-) -> Iterator[Instance | _InvalidRow]:
-    """Yield the board of each row, or what is wrong with it. `read` returns the rows on a line."""
+    lines: Iterator[_Line],
+    read: _ReadRows,
+    columns: list[str],
+    size: BoardSize | None,
+    tile_number: TileNumber | None,
+) -> Iterator[Instance | InvalidRow]:
+    """Yield the board of each row, or what is wrong with it. `read` returns the rows that begin on a line."""
     number = 0
     for line in lines:
-        if not line.text or line.text.startswith("#"):
+        # A spreadsheet may end with empty rows.
+        if not (text := line.text.strip(" \t,;")) or text.startswith("#"):
             continue
         try:
             rows = read(line)
         except InstanceError as error:
             number += 1
-            yield _InvalidRow(str(number), error)
+            yield InvalidRow(str(number), error, dict.fromkeys(columns, ""))
             continue
         for row in rows:
             number += 1
             try:
                 yield _instance(row, str(number), _board_of(row, line.where, size, tile_number), line.where)
             except InputError as error:
-                yield _InvalidRow(row.get("id") or str(number), error)
+                yield InvalidRow(row.get("id") or str(number), error, row)
 
 
 def _board_of(row: dict[str, str], where: str, size: BoardSize | None, tile_number: TileNumber | None) -> Board:
@@ -328,15 +354,17 @@ def _board_of(row: dict[str, str], where: str, size: BoardSize | None, tile_numb
     return board
 
 
-def _rows_of_csv(columns: list[str], usual: dict[str, str], line: _Line) -> list[dict[str, str]]:
-    """Return the row on a line, with the `usual` fields of rows that lack them. Raises `InstanceError`."""
+def _rows_of_csv(
+    lines: Iterator[_Line], columns: list[str], separator: str, usual: dict[str, str], line: _Line
+) -> list[dict[str, str]]:
+    """Return the row that begins on a line, with the `usual` fields of rows that lack them. Raises `InstanceError`."""
     try:
-        fields = _fields(line.text)
+        fields = _fields(separator, [line], lines)
     except csv.Error as error:
-        raise InstanceError(f"{line.where} is not a row of CSV: {error}") from None
+        raise InstanceError(f"{line.where} is not a row of CSV: {error}; check its quotes") from None
     if len(fields) != len(columns):
         raise InstanceError(
-            f"{line.where} has {len(fields)} fields where the header has {len(columns)}; quote boards with commas"
+            f"{line.where} has {len(fields)} fields where the header has {len(columns)}; quote fields with a separator"
         )
     return [usual | dict(zip(columns, fields, strict=True))]
 
@@ -355,7 +383,7 @@ def _instance(row: dict[str, str], number: str, board: Board, where: str) -> Ins
     moves = row.get("moves") or (row.get("moves") if published is None else published)
     if moves == "" == row.get("length"):
         moves = None  # the board was given up
-    return Instance(row.get("id") or number, board, row.get("goal") or None, optimal, published, moves)
+    return Instance(row.get("id") or number, board, row.get("goal") or None, optimal, published, moves, row)
 
 
 def _numbered(line: _Line, tile_number: TileNumber | None) -> str:

@@ -105,7 +105,8 @@ board,optimal_length\n1 2 3 0,many\n | InstanceError | optimal_length 'many' is 
 board,goal\n1 2 3 0,\n1 2 3 0,middle\n | GoalError | standard input line 3: goal is neither one of blank-last
 board,goal\n1 2 3 0,1 2 3/4 0 5\n | GoalError | line 2: goal .* is 3x2 by its rows, and a 2x2 board is
 id,goal\na,b\n | InstanceError | line 1: no column of 'id,goal' is named board; name that of the boards
-id;board;moves\na;1 2 3/4 0 6/7 5 8;5 8\n | InstanceError | line 1: the columns of .* need commas between them
+id;puzzle;moves\na;1 2 3/4 0 6/7 5 8;5 8\n | InstanceError | line 1: no column of 'id;puzzle;moves' is named board
+id;board\na;"1 2\n3 0"\nb;1 2 3 3 | BoardError | line 4: .* 3 appears twice
 8 6 7 2 5 4 3 0 1 31 | BoardError | line 1: the line has 10 numbers, of which all but the last are a board
 17 8 6 7 2 5 4 3 0 1\n18 1 2 3 4 5 6 7 8 0 | BoardError | line 1: the line has 10 numbers, of which all but the first
 {"board": [1, 2, 3, 0]}\n1 2 3 0 | InstanceError | line 2 is not an object in JSON with a board, as the lines before

@@ -4,7 +4,6 @@ import re
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,7 +19,7 @@ from tilepdb.commands.tile_names import TileNames
 if TYPE_CHECKING:
     from pdb_core.puzzle import Board
     from pdb_query import Instance
-    from pdb_query.instances import Refused
+    from pdb_query.instances import InvalidRow
 
 STDIN = "-"
 # Only standard input can have none: an empty file is refused where it is read.
@@ -63,25 +62,30 @@ def boards_to_solve(options: SolveBoardOptions, databases: OpenDatabases) -> Boa
 
 
 def read_boards(
-    options: BoardOptions,
-    databases: OpenDatabases,
-    names: TileNames | None = None,
-    refused: "Refused | None" = None,
+    options: BoardOptions, databases: OpenDatabases, names: TileNames | None = None
 ) -> "Iterator[Instance]":
     """Return the boards of the files among the arguments, of the other arguments, then of --instances.
 
     Without any, they are read from standard input.
     The size of boards is that of --size, else that of the databases. Raises `InputError`; the iterator raises
-    `BoardError`, `InstanceError`, or calls `refused` with those of rows of CSV. Among several files, ids begin with the
-    name of the file.
+    `BoardError`, `InstanceError`. Among several files, ids begin with the name of the file.
     """
+    from pdb_query.instances import valid
+
+    return valid(read_rows(options, databases, names))
+
+
+def read_rows(
+    options: BoardOptions, databases: OpenDatabases, names: TileNames | None = None
+) -> "Iterator[Instance | InvalidRow]":
+    """Return boards as `read_boards`, and go on after an invalid row of CSV or JSON."""
     size = databases.size
     if options.size is not None:
         size = parse_size(options.size)
     elif size is not None and size.width == size.height:
         # Square boards imply their size. Without one, the message about a board of another size is clearer.
         size = None
-    return islice(_all_boards(options, size, names, refused), options.n_boards)
+    return islice(_all_boards(options, size, names), options.n_boards)
 
 
 def read_all_boards(options: BoardOptions, databases: OpenDatabases) -> "list[Instance]":
@@ -93,9 +97,10 @@ def read_all_boards(options: BoardOptions, databases: OpenDatabases) -> "list[In
 
 
 def _all_boards(
-    options: BoardOptions, size: BoardSize | None, names: TileNames | None, refused: "Refused | None"
-) -> "Iterator[Instance]":
-    from pdb_query import Instance, read_instances
+    options: BoardOptions, size: BoardSize | None, names: TileNames | None
+) -> "Iterator[Instance | InvalidRow]":
+    from pdb_query import Instance
+    from pdb_query.instances import read_rows
 
     arguments = options.boards or []
     texts = [text for text in arguments if isinstance(text, str)]
@@ -110,14 +115,13 @@ def _all_boards(
         if isinstance(path, Path):
             # Like grep, with the name of the file if there are several.
             prefix = "" if len(arguments) == 1 and options.instances is None else f"{path.name}:"
-            refuse = None if refused is None else partial(_refuse, refused, prefix)
-            for instance in read_instances(path, size, tile_number=tile_number, refused=refuse):
-                yield replace(instance, id=prefix + instance.id)
+            for row in read_rows(path, size, tile_number=tile_number):
+                yield replace(row, id=prefix + row.id)
     for number, board in enumerate(boards, start=1):
         yield Instance(str(number), board)
     if options.instances is not None or not arguments:
         source = STDIN if options.instances is None else options.instances
-        yield from read_instances(source, size, tile_number=tile_number, refused=refused)
+        yield from read_rows(source, size, tile_number=tile_number)
 
 
 def _board(text: str, size: BoardSize | None, names: TileNames | None) -> "Board":
@@ -133,10 +137,6 @@ def _board(text: str, size: BoardSize | None, names: TileNames | None) -> "Board
             raise
         hint = f"give --instances {text}" if text in instance_sets() else "there is no file of this name"
         raise BoardError(f"{error}; {hint}") from None
-
-
-def _refuse(refused: "Refused", prefix: str, row: str, error: InputError) -> None:
-    refused(prefix + row, error)
 
 
 def parse_shard(shard: str) -> tuple[int, int]:

@@ -4,12 +4,13 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
+from itertools import chain
 from typing import Annotated, Any
 
 from typer import Argument
 
 from pdb_core.errors import InputError, LimitReachedError, MovesError, PdbError, UnsolvableError
-from tilepdb.commands.board_input import NO_BOARDS, STDIN, read_boards
+from tilepdb.commands.board_input import NO_BOARDS, STDIN, read_rows
 from tilepdb.commands.method import Method, solvers
 from tilepdb.commands.opened_tables import OpenDatabases
 from tilepdb.commands.options import (
@@ -25,8 +26,6 @@ from tilepdb.commands.output import Record, board_record, message, plural, prepa
 from tilepdb.commands.progress import SearchDisplay
 
 _FACTS = ("length", "optimal_length", "difference", "first_illegal_move", "first_suboptimal_move")
-# If the first boards of a file, this many, have no moves, it is not a file of solutions.
-_MOST_WITHOUT = 100
 _COLUMNS = ("id", "size", "board", "goal", "verdict", *_FACTS, "problem")
 
 
@@ -59,6 +58,7 @@ def check(
     """
     prepare("the search for tables")
     from pdb_core.resources import available_cores
+    from pdb_query.instances import InvalidRow
     from solver import Checkpoint, WorkerPool
     from solver.check import check_moves
 
@@ -66,56 +66,44 @@ def check(
     counts = Counter[str]()
     with OpenDatabases(tables) as databases, SearchDisplay() as display, WorkerPool(available_cores() - 1) as pool:
         solver_for = solvers(Method(), databases, n_at_a_time=1)
-
-        invalid: list[Record] = []
-
-        def told() -> Iterator[Record]:
-            for record in invalid:
-                message(record["problem"])
-                yield record
-            invalid.clear()
-
-        def refuse(row: str, error: InputError) -> None:
-            counts["invalid"] += 1
-            invalid.append(dict.fromkeys(_COLUMNS) | {"id": row, "verdict": "invalid", "problem": str(error)})
+        rows = read_rows(boards, databases)
+        first = next(rows, None)
+        if first is None:
+            raise InputError(NO_BOARDS)
+        if moves is None and first.fields.keys().isdisjoint(("moves", "published_length")):
+            raise InputError(
+                "no board comes with moves; give them after the board, or a file of CSV with the column moves or "
+                "published_length"
+            )
 
         def records() -> Iterator[Record]:
-            n_without = 0
-            for instance in read_boards(boards, databases, refused=refuse):
-                given: Any = instance.moves if moves is None else moves
-                if given is None:
-                    refuse(instance.id, InputError(f"board {instance.id} comes without moves"))
-                    n_without += 1
-                    if n_without == counts.total() == _MOST_WITHOUT:
-                        break
-                    continue
-                yield from told()
-                request = databases.request(instance, boards.goal)
-                solve = partial(
-                    solver_for(request.size, request.goal).solve,
-                    limits=time_limit,
-                    report=partial(display.show_search, request, checkpoint=Checkpoint()),
-                    pool=pool,
-                )
-                record: dict[str, Any] = dict.fromkeys(_COLUMNS) | board_record(request)
+            for row in chain([first], rows):
+                record: dict[str, Any] = dict.fromkeys(_COLUMNS) | {"id": row.id}
+                record |= {name: text for name, text in row.fields.items() if name not in _COLUMNS}
                 try:
+                    if isinstance(row, InvalidRow):
+                        raise MovesError(str(row.error))
+                    given: Any = row.moves if moves is None else moves
+                    if given is None:
+                        raise MovesError("moves are missing; write them into the column moves")
+                    request = databases.request(row, boards.goal)
+                    record |= board_record(request)
+                    solve = partial(
+                        solver_for(request.size, request.goal).solve,
+                        limits=time_limit,
+                        report=partial(display.show_search, request, checkpoint=Checkpoint()),
+                        pool=pool,
+                    )
                     record |= vars(check_moves(request.board, given, request.goal, notation, solve))
                 except (MovesError, UnsolvableError) as error:
                     record |= {"verdict": "invalid", "problem": str(error)}
-                    message(f"board {request.id}: {error}")
+                    message(f"board {row.id}: {error}")
                 counts[record["verdict"]] += 1
                 display.clear()
                 yield record
-            if n_without == counts.total() > 0:
-                raise InputError(
-                    "no board comes with moves; give them after the board, or a file of CSV with the column moves or "
-                    "published_length"
-                )
-            yield from told()
 
-        write_records(records(), output, columns=_COLUMNS, text=_text)
-    if not counts:
-        raise InputError(NO_BOARDS)
+        columns = (*_COLUMNS, *(name for name in first.fields if name not in _COLUMNS))
+        write_records(records(), output, columns=columns, text=_text)
     summary = f"{plural(counts.total(), 'solution')}: {', '.join(f'{n:,} {verdict}' for verdict, n in counts.items())}"
     if bad := counts.keys() - {"optimal"}:
         raise (LimitReachedError if bad == {"unknown"} else PdbError)(summary)
