@@ -17,13 +17,11 @@ from solver.engine.checkpoint import Checkpoint
 from solver.engine.engine import Engine
 from solver.engine.search import IdaStar
 from solver.engine.threads import ONE_SOLUTION, Wanted
+from solver.engine.tuning import Tuning
 from solver.engine.worker_pool import WorkerPool
 from solver.progress import LimitsLike, Report, as_limits
 from solver.pruning.fsm import PruningFsm, fsm_for
 from solver.solution import Solution, check_replay, check_solvable, one_move_away
-
-# Nodes of the last threshold for each board of a beam: the beams then take a small part of the time of the threshold.
-_NODES_PER_BOARD = 5_000
 
 
 class IdaStarSolver(ABC):
@@ -46,11 +44,9 @@ class IdaStarSolver(ABC):
         For `operator_order`, see `IdaStar`.
         """
         self._size, self._goal, self._make_engine, self._plain = size, goal, engine, plain
-        self.ida_star = IdaStar(
-            engine(fsm_for(size, plain=plain)),
-            operator_order=operator_order,
-            find_solution=None if plain else partial(_find_by_beams, goal, size),
-        )
+        made = engine(fsm_for(size, plain=plain))
+        find_solution = None if plain else partial(_find_by_beams, goal, size, made.tuning)
+        self.ida_star = IdaStar(made, operator_order=operator_order, find_solution=find_solution)
         # Load or compile the kernels now: the first board's seconds are then those of its search.
         self.ida_star.load_kernels(one_move_away(goal, size))
 
@@ -182,15 +178,23 @@ def check_report_and_pool(report: object, pool: object) -> None:
 
 
 def _find_by_beams(
-    goal: Tiles, size: BoardSize, board: Tiles, limit: int, n_nodes: int, end: float, report: Report | None
+    goal: Tiles,
+    size: BoardSize,
+    tuning: Tuning,
+    board: Tiles,
+    limit: int,
+    n_nodes: int,
+    end: float,
+    report: Report | None,
 ) -> tuple[int, ...] | None:
     """Return a solution of at most `limit` moves found by beams, see `FindSolution`."""
     widest = widest_beam(fitted_size(size.height, size.width).n_cells, limit)
-    width = max(1, min(widest, n_nodes // _NODES_PER_BOARD))
+    width = max(1, min(widest, n_nodes // tuning.nodes_per_board))
+    search = tuning.beams or find_by_beams
     try:
         with compiling_until(end):
-            find_by_beams(one_move_away(goal, size), goal, size, 1, 1, end, None)
+            search(one_move_away(goal, size), goal, size, 1, 1, end, None)
         # `report` may compile what it likes.
-        return find_by_beams(board, goal, size, width, limit, end, report)
+        return search(board, goal, size, width, limit, end, report)
     except (MemoryError, NotCompiledError):
         return None

@@ -27,6 +27,7 @@ from solver.engine.checkpoint import Checkpoint
 from solver.engine.database_engine import database_engine
 from solver.engine.search import MOST_BOARDS
 from solver.engine.sums import DatabaseSums
+from solver.engine.tuning import TUNING, Tuning
 from solver.engine.worker_pool import WorkerPool, in_parallel
 from solver.ida_star_solver import IdaStarSolver, check_report_and_pool
 from solver.labels import Labels, distances_with_moves, optimal_first_moves
@@ -57,6 +58,8 @@ class Solver(IdaStarSolver):
         Whether to prune only the move that undoes the last one. Complete thresholds then have the textbook's nodes.
     reflects
         Whether to look up reflections of the board, too.
+    tuning
+        Numbers that change the speed and the memory of the search, and no answer.
 
     Raises
     ------
@@ -81,11 +84,12 @@ class Solver(IdaStarSolver):
         goal: BoardLike | None = None,
         plain: bool = False,
         reflects: bool = True,
+        tuning: Tuning = TUNING,
     ) -> None:
         if not databases:
             raise InputError("no database is given; name one or more, or use HeuristicSolver")
         self.databases = opened = as_databases(databases)
-        self._made = partial(type(self), goal=goal, plain=plain, reflects=reflects)
+        self._made = partial(type(self), goal=goal, plain=plain, reflects=reflects, tuning=tuning)
         self._database = database = opened[0]
         default_goal = as_goal(database.goal if goal is None else goal, database.size)
         self._mapping(default_goal)
@@ -103,7 +107,7 @@ class Solver(IdaStarSolver):
         super().__init__(
             database.size,
             database.goal,
-            lambda fsm: database_engine(database.size, heuristics, fsm, source=source),
+            lambda fsm: database_engine(database.size, heuristics, fsm, source=source, tuning=tuning),
             plain=plain,
             operator_order=False,
         )

@@ -132,9 +132,3 @@ def limit_threads(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
         monkeypatch.setattr(Thread, "start", start_or_refuse)
 
     return limit
-
-
-@pytest.fixture
-def tiny_slices(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Make slices of work so small that threads exchange work all the time."""
-    monkeypatch.setattr("solver.engine.stack._SLICE_NODES", 300)

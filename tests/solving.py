@@ -3,10 +3,9 @@
 import csv
 from collections.abc import Iterable, Sequence
 from functools import cache
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
-import pytest
 from numba import config
 
 from pdb_core.board_size import BoardSize
@@ -18,6 +17,7 @@ from solver import Iteration, Solver, replay
 from solver.engine.database_engine import CATALOGUE, ROWS, SCALAR, VECTOR, WIDE, database_engine
 from solver.engine.search import IdaStar
 from solver.engine.sums import DatabaseSums
+from solver.engine.tuning import TUNING, Tuning
 from solver.pruning.fsm import find_duplicates, pruning_fsm
 from tests import ROOT
 from tests.tables import table_file
@@ -40,9 +40,9 @@ def database_for(
     return open_database(table_file(partition, size, goal, encoding, cost))
 
 
-def solver_for(partition: str, size: str, encoding: Encoding = "bytes") -> Solver:
+def solver_for(partition: str, size: str, encoding: Encoding = "bytes", tuning: Tuning = TUNING) -> Solver:
     """Return IDA* with a new database."""
-    return Solver(database_for(partition, size, encoding=encoding))
+    return Solver(database_for(partition, size, encoding=encoding), tuning=tuning)
 
 
 def solvable_boards(size: BoardSize, n: int, seed: int, goal: BoardLike = "blank-last") -> list[Tiles]:
@@ -82,12 +82,23 @@ def golden_rows(name: str, **where: str) -> list[dict[str, str]]:
     return rows
 
 
-def divide_early(patch: pytest.MonkeyPatch, above: float, most_nodes: int, ratio: float) -> None:
+# Slices so small that threads exchange work all the time.
+TINY_SLICES = Tuning(slice_nodes=300)
+
+
+def divided_early(above: float, most_divided: int, ratio: float, slice_nodes: int = TUNING.slice_nodes) -> Tuning:
     """Divide each threshold that follows one of `above` nodes or more, and do not look for solutions by beams."""
-    patch.setattr("solver.engine.division.LONG_NODES", above)
-    patch.setattr("solver.engine.division.MOST_NODES", most_nodes)
-    patch.setattr("solver.engine.division.LEAST_RATIO", ratio)
-    patch.setattr("solver.ida_star_solver.find_by_beams", lambda *_: None)
+    return Tuning(
+        slice_nodes=slice_nodes,
+        long_nodes=above,
+        most_divided=most_divided,
+        least_ratio=ratio,
+        beams=find_nothing,
+    )
+
+
+def find_nothing(*_: object) -> None:
+    """Search by beams that find no solution."""
 
 
 def node_counts(iterations: Iterable[Iteration]) -> list[tuple[int, int, int]]:
@@ -98,16 +109,19 @@ def node_counts(iterations: Iterable[Iteration]) -> list[tuple[int, int, int]]:
 ROUNDS = {kind.name: kind for kind in (VECTOR, ROWS, CATALOGUE, WIDE, SCALAR)}
 
 
-def engine_for(databases: Sequence[Database], max_duplicate: int = 12, **options: object) -> IdaStar:
-    """Return IDA* with databases, for the goal of the first; `options` are those of `database_engine`."""
-    in_rows = ROWS in options.get("rounds", ())  # type: ignore[operator]
+def engine_for(
+    databases: Sequence[Database], max_duplicate: int = 12, source: str = "the table", **tuning: Any
+) -> IdaStar:
+    """Return IDA* with databases, for the goal of the first."""
+    in_rows = ROWS in tuning.get("rounds", ())
     heuristics = [
         DatabaseSums(
             database.lookup_tables, database.views(databases[0].goal), database.arrangement_rows if in_rows else None
         )
         for database in databases
     ]
-    return IdaStar(database_engine(databases[0].size, heuristics, pruning_fsm(max_duplicate), **options))  # type: ignore[arg-type]
+    fsm = pruning_fsm(max_duplicate)
+    return IdaStar(database_engine(databases[0].size, heuristics, fsm, source=source, tuning=Tuning(**tuning)))
 
 
 @cache

@@ -12,9 +12,6 @@ from solver.engine.result import SearchResult
 from solver.engine.stack import Stack
 from solver.progress import NO_LIMIT, Iteration
 
-# Thresholds whose nodes one call can note.
-_MOST_THRESHOLDS = 32
-
 
 class BoardsSearch:
     """Search of boards one after another. Boards that one call searches share its seconds by their generated nodes.
@@ -26,12 +23,12 @@ class BoardsSearch:
     more     results of boards whose search was continued elsewhere
     """
 
-    def __init__(self, roots: Roots, start: float) -> None:
-        """`start` is when the seconds of the first board begin."""
+    def __init__(self, roots: Roots, start: float, n_thresholds: int) -> None:
+        """`start` is when the seconds of the first board begin. One call can note the nodes of `n_thresholds`."""
         n = len(roots.nodes)
         self.roots = roots
-        longest = int(roots.thresholds.max(initial=0)) + 2 * _MOST_THRESHOLDS
-        self.counts: Int64s = np.zeros((n, _MOST_THRESHOLDS, 2), dtype=np.int64)
+        longest = int(roots.thresholds.max(initial=0)) + 2 * n_thresholds
+        self.counts: Int64s = np.zeros((n, n_thresholds, 2), dtype=np.int64)
         self.lengths = np.full(n, -1, dtype=np.int16)
         self.paths = np.zeros((n, longest), dtype=np.uint8)
         self._boards = roots.boards.copy()

@@ -18,6 +18,7 @@ from solver.engine.rounds.scalar import SCALAR
 from solver.engine.rounds.vector import ROWS, VECTOR
 from solver.engine.rounds.wide import WIDE
 from solver.engine.sums import DatabaseSums, Sum, sums_of
+from solver.engine.tuning import TUNING, Tuning
 from solver.pruning.fsm import PruningFsm
 
 
@@ -64,24 +65,26 @@ def database_engine(
     fsm: PruningFsm,
     *,
     source: str = "the table",
-    rounds: Sequence[Round] | None = None,
-    batch: int = mem.BATCH,
+    tuning: Tuning = TUNING,
 ) -> DatabaseEngine:
     """Arrange the tables of databases, the views of a goal and the operator pruning FSM for the kernels.
 
-    The goal is that of the first heuristic's tables. Of the kinds of `rounds` the first that suits them is used, by
-    default the fastest. `batch` are the nodes of a round, up to BATCH. `source` names the tables' files in messages.
+    The goal is that of the first heuristic's tables. `source` names the tables' files in messages.
 
     Raises `InputError` if no kind suits them.
     """
     sums = sums_of(heuristics)
     # Catalogue rounds look up a table once for all sums. With two sums, wide rounds are faster.
     fastest = (ROWS, VECTOR, *((WIDE, CATALOGUE) if len(sums) <= 2 else (CATALOGUE, WIDE)), SCALAR)
-    kind = next((kind for kind in rounds or fastest if kind.suits(size, sums)), None)
+    kind = next((kind for kind in tuning.rounds or fastest if kind.suits(size, sums)), None)
     if kind is None:
         raise InputError(f"{source} has too many partitions: its {len(sums)} sums are more than a search can look up")
     arrays = KeptArrays()
     round_tables, rows, *columns = kind.arrange(size, sums, arrays)
-    tables = engine_tables(size, heuristics[0].tables.goal, fsm, arrays, rows, *columns, batch=batch)
+    tables = engine_tables(
+        size, heuristics[0].tables.goal, fsm, arrays, rows, *columns, batch=tuning.batch or mem.BATCH
+    )
     speed = 1.0 if size.n_cells <= 16 else 0.1
-    return DatabaseEngine(size, fsm, tables, round_tables, speed, arrays, kind, tuple(heuristics), tuple(sums), source)
+    return DatabaseEngine(
+        size, fsm, tables, round_tables, speed, tuning, arrays, kind, tuple(heuristics), tuple(sums), source
+    )

@@ -16,14 +16,12 @@ import numpy.typing as npt
 
 from pdb_core.types import N_MOVES, Floats, Int64s, UInt32s
 from solver.engine import layout as mem
+from solver.engine.engine import Engine
 from solver.engine.layout import EngineTables
 from solver.engine.stack import Stack
+from solver.engine.tuning import Tuning
 from solver.progress import NO_LIMIT, Iteration
 
-# Nodes of a threshold, at a pace of 1, after which the next one is long: half a second of one core.
-LONG_NODES = 5_000_000
-# Nodes near the root, at most, and the least ratio of the nodes of the threshold before to them, at a pace of 1.
-MOST_NODES, LEAST_RATIO = 100_000, 10_000
 # Of subtrees with the same slack, those with a larger h have more nodes: measured on boards of the 24-puzzle.
 _GROWTH_BY_H = 0.05
 
@@ -44,9 +42,9 @@ class Items:
     digest: str
 
 
-def is_long(before: Iteration, pace: float) -> bool:
+def is_long(before: Iteration, engine: Engine) -> bool:
     """Return whether the threshold after another one is long, for an engine of this pace."""
-    return before.generated >= LONG_NODES * pace
+    return before.generated >= engine.tuning.long_nodes * engine.pace
 
 
 class Plan(NamedTuple):
@@ -62,12 +60,12 @@ class Plan(NamedTuple):
     growth: float
 
 
-def plan_division(finished: Sequence[Iteration], threshold: int, pace: float) -> Plan | None:
+def plan_division(finished: Sequence[Iteration], threshold: int, pace: float, tuning: Tuning) -> Plan | None:
     """Return the plan of a division; None for a threshold not worth it.
 
     Nodes are expanded whose f is at most the largest threshold that had no more nodes than can be kept.
     """
-    most = min(MOST_NODES, int(finished[-1].generated / (LEAST_RATIO * pace)))
+    most = min(tuning.most_divided, int(finished[-1].generated / (tuning.least_ratio * pace)))
     smaller = [done.threshold for done in finished if done.threshold < threshold and done.generated <= most]
     growth = finished[-1].generated / max(1, finished[-2:][0].generated)
     return Plan(most, (threshold - smaller[-1]) // 2, max(1.0, growth)) if smaller else None

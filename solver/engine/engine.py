@@ -16,6 +16,7 @@ from pdb_query.private_memory import private_memory
 from solver.board_arrays import blank_moves
 from solver.engine import layout as mem
 from solver.engine.layout import EngineTables
+from solver.engine.tuning import Tuning
 from solver.moves import blank_steps
 from solver.pruning.fsm import START, PruningFsm
 from solver.pruning.mirrored_moves import EVERY_MOVE, kept_moves
@@ -76,6 +77,7 @@ class Engine(ABC):
 
     round_tables  the tables of the kind of round that searches, see `search_kernels.round_of`
     speed         nodes a second, in terms of a search of the 15-puzzle with databases
+    tuning        numbers of the search
     _arrays       those that the tables refer to by address
     """
 
@@ -84,6 +86,7 @@ class Engine(ABC):
     tables: EngineTables
     round_tables: Any
     speed: float
+    tuning: Tuning
     _arrays: KeptArrays = field(repr=False)
 
     @property

@@ -93,7 +93,9 @@ class IdaStar:
         its finished thresholds when the search is yielded; with `continues` it had some before.
         """
         start = time.perf_counter()
-        many = BoardsSearch(boards if isinstance(boards, Roots) else self.engine.roots(boards), start)
+        many = BoardsSearch(
+            boards if isinstance(boards, Roots) else self.engine.roots(boards), start, self.engine.tuning.n_thresholds
+        )
         limits = limits or Limits()
         in_order = self.operator_order and pool is None and not wanted.finds_all
         n_nodes = self.stacks.slice_nodes
@@ -196,7 +198,7 @@ class _LongSearch:
         its replay.
         """
         ida_star, report = self.ida_star, self.clock.report
-        if ida_star.find_solution is None or self.wanted.finds_all or not is_long(last, self.pace):
+        if ida_star.find_solution is None or self.wanted.finds_all or not is_long(last, ida_star.engine):
             return None
         if self.checkpoint is not None and self.checkpoint.has_subtrees(threshold):
             return None  # an earlier run has looked
@@ -218,9 +220,9 @@ class _LongSearch:
         # Solutions that are listed are listed in each run. The order of items serves neither the textbook's order nor a
         # search for all solutions: these are divided for a checkpoint only.
         is_divided = self.checkpoint is not None or not (self.in_order or self.wanted.finds_all)
-        if self.wanted.listed is not None or not is_divided or not is_long(finished[-1], self.pace):
+        if self.wanted.listed is not None or not is_divided or not is_long(finished[-1], self.ida_star.engine):
             return frontier
-        plan = plan_division(finished, threshold, self.pace)
+        plan = plan_division(finished, threshold, self.pace, self.ida_star.engine.tuning)
         if plan is not None:
             items, nodes = divide(self.stack, plan, nodes_left)
             frontier.divide(items, nodes, Checkpoint() if self.checkpoint is None else self.checkpoint)

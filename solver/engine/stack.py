@@ -18,13 +18,6 @@ from solver.engine.search_kernels import ROUND_ROOM
 from solver.moves import tiles_moved
 from solver.vectors.vectors import address_of
 
-# Links at first: those of 100,000 expanded nodes. They are cleared up when they are used up.
-_LINKS = 1 << 17
-# Moves that stacks have room for at first.
-_USUAL_DEPTH = 96
-_SLICE_NODES = 1_000_000
-
-
 # For searches of what is on a stack.
 NO_BOARDS = BoardsMemory(
     place=np.zeros(N_PLACES, dtype=np.int64),
@@ -54,7 +47,8 @@ class Stack:
         self.engine = engine
         self.counters: Int64s = np.zeros(mem.N_COUNTERS, dtype=np.int64)
         self._signal = np.zeros(1, dtype=np.uint32)
-        self._allocate(3 * mem.BATCH * (_USUAL_DEPTH + 1) + ROUND_ROOM, _LINKS)
+        tuning = engine.tuning
+        self._allocate(3 * mem.BATCH * (tuning.first_depth + 1) + ROUND_ROOM, tuning.first_links)
 
     def _allocate(self, capacity: int, n_links: int) -> None:
         """Allocate room for nodes and links, all in one piece of memory, so that huge pages hold it."""
@@ -200,7 +194,7 @@ class StackPool:
     @property
     def slice_nodes(self) -> int:
         """Nodes between two returns to Python, some 10 to 30 ms. At least 8: the first slice is an eighth of others."""
-        return max(8, int(_SLICE_NODES * self.engine.speed))
+        return max(8, int(self.engine.tuning.slice_nodes * self.engine.speed))
 
     def take(self) -> Stack:
         """Return an empty stack that is not in use."""
@@ -211,7 +205,7 @@ class StackPool:
 
     def give_back(self, stack: Stack) -> None:
         """Keep a stack for the next search, unless it has grown; its nodes are dropped."""
-        if stack.memory.link_capacity > _LINKS:
+        if stack.memory.link_capacity > self.engine.tuning.first_links:
             return
         stack.counters[:] = 0
         with self._lock:

@@ -21,8 +21,6 @@ from solver.progress import Clock
 
 # Seconds between two looks at the limits by a thread without nodes.
 _WAIT_S = 0.05
-# Solutions that wait to be listed before workers wait too: a slow `listed` must not delay the time limit for long.
-_MOST_UNLISTED = 16
 
 
 @dataclass(frozen=True)
@@ -199,7 +197,8 @@ class ThresholdSearch:
                 frontier.split(stack, self._waiting.popleft())
         self._changed.notify_all()
         if get_ident() != self._owner:
-            self._changed.wait_for(lambda: len(self._unlisted) < _MOST_UNLISTED or self.is_over)
+            most_unlisted = self._stacks.engine.tuning.most_unlisted
+            self._changed.wait_for(lambda: len(self._unlisted) < most_unlisted or self.is_over)
 
     def _note_rest(self, stack: Stack) -> None:
         """Note what a pause left on a stack, if it is wanted."""

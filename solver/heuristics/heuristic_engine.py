@@ -17,6 +17,7 @@ from solver.engine.engine import (
     engine_tables,
     slack_rows,
 )
+from solver.engine.tuning import TUNING, Tuning
 from solver.heuristics import HeuristicTables, packed_round_kernels as packed
 from solver.heuristics.evaluate_kernels import (
     KORF_TAYLOR,
@@ -77,7 +78,9 @@ class HeuristicEngine(Engine):
         )
 
 
-def heuristic_engine(size: BoardSize, goal: Tiles, heuristics: HeuristicTables, fsm: PruningFsm) -> HeuristicEngine:
+def heuristic_engine(
+    size: BoardSize, goal: Tiles, heuristics: HeuristicTables, fsm: PruningFsm, tuning: Tuning = TUNING
+) -> HeuristicEngine:
     """Arrange the largest of some heuristics for the kernels.
 
     Manhattan distance prunes along with all of them but `misplaced` and functions of one's own, linear conflicts along
@@ -101,13 +104,15 @@ def heuristic_engine(size: BoardSize, goal: Tiles, heuristics: HeuristicTables, 
         )
         columns = {"board_column": first_column, "n_columns": first_column + -(-size.n_cells // 4)}
         batch = _BATCH
-    tables = engine_tables(size, np.array(goal, dtype=np.uint8), fsm, arrays, sums=sums, batch=batch, **columns)
+    tables = engine_tables(
+        size, np.array(goal, dtype=np.uint8), fsm, arrays, sums=sums, batch=tuning.batch or batch, **columns
+    )
     speed = min(_SPEEDS.get(min(code, OWN), _SPEED) for code in codes)
     if is_packed:
         speed = _CONFLICTS_SPEED if uses_conflicts else _MANHATTAN_SPEED
     speed *= own_share(size, goal, heuristics)
     by_sum = heuristics._replace(codes=np.array(tracked, dtype=np.int64))
-    return HeuristicEngine(size, fsm, tables, round_tables, speed, arrays, heuristics, by_sum)
+    return HeuristicEngine(size, fsm, tables, round_tables, speed, tuning, arrays, heuristics, by_sum)
 
 
 def _packed_tables(

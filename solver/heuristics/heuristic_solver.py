@@ -7,6 +7,7 @@ from pdb_core.board_size import SizeLike, as_size, check_table_size
 from pdb_core.errors import GoalError
 from pdb_core.puzzle import BoardLike, Tiles, as_goal, format_board
 from pdb_core.symmetry import BoardMapping, mappings_between
+from solver.engine.tuning import TUNING, Tuning
 from solver.heuristics import Heuristics, heuristic_tables
 from solver.heuristics.heuristic import as_heuristics, heuristic_name
 from solver.heuristics.heuristic_engine import heuristic_engine
@@ -33,6 +34,8 @@ class HeuristicSolver(IdaStarSolver):
         Whether to prune only the move that undoes the last one. One thread then generates exactly the nodes of the
         textbook (Korf 1985), with thresholds of the parity of the solutions. Otherwise the solver prunes duplicate
         sequences of moves.
+    tuning
+        Numbers that change the speed and the memory of the search, and no answer.
 
     Raises
     ------
@@ -56,16 +59,17 @@ class HeuristicSolver(IdaStarSolver):
         heuristics: Heuristics = "manhattan",
         *,
         plain: bool = False,
+        tuning: Tuning = TUNING,
     ) -> None:
         board_size = as_size(size)
         check_table_size(board_size)
         checked_goal = as_goal(goal, board_size)
-        self._made = partial(type(self), board_size, checked_goal, heuristics, plain=plain)
+        self._made = partial(type(self), board_size, checked_goal, heuristics, plain=plain, tuning=tuning)
         tables = heuristic_tables(heuristics, board_size, checked_goal)
         super().__init__(
             board_size,
             checked_goal,
-            lambda fsm: heuristic_engine(board_size, checked_goal, tables, fsm),
+            lambda fsm: heuristic_engine(board_size, checked_goal, tables, fsm, tuning),
             plain=plain,
             operator_order=plain,
         )
@@ -77,7 +81,7 @@ class HeuristicSolver(IdaStarSolver):
         return f"HeuristicSolver({self._size}, {', '.join(map(heuristic_name, as_heuristics(self._made.args[2])))})"
 
     def _method(self) -> object:
-        return self._size, self._made.args[2], self._made.keywords
+        return self._size, self._made.args[2], self._plain
 
     def _mapping(self, goal: Tiles) -> BoardMapping:
         if goal != self._goal:

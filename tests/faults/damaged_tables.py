@@ -22,9 +22,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-import solver.engine.division
-import solver.engine.search
-import solver.engine.stack
 from pdb_core.errors import LimitReachedError, TableFileDamagedError
 from pdb_core.puzzle import Tiles, random_boards
 from pdb_core.schema import PAGE_BYTES
@@ -38,6 +35,7 @@ from solver.engine.database_engine import CATALOGUE, ROWS, SCALAR, VECTOR, WIDE,
 from solver.engine.rounds.round import Round
 from solver.engine.search import IdaStar
 from solver.engine.threads import Wanted
+from solver.engine.tuning import Tuning
 from tests import rows
 from tests.faults.driver import Tally, in_child, main
 from tests.solving import engine_for, walked
@@ -91,6 +89,10 @@ class Subject(NamedTuple):
     boards: tuple[Tiles, ...]
     lengths: dict[Tiles, int]
     engines: dict[Round, DatabaseEngine]
+
+
+# Thresholds and slices are small, so that few nodes reach all of the engine.
+TUNED = {"slice_nodes": 1000, "long_nodes": 0.5}
 
 
 class Trial(NamedTuple):
@@ -169,7 +171,7 @@ def _extent(database: Database) -> slice:
 def _engines(database: Database) -> Iterator[tuple[Round, DatabaseEngine]]:
     """Yield an engine for each kind of rounds that suits the tables."""
     for kind in KINDS:
-        engine = engine_for([database], 8, source=str(database.path), rounds=(kind, SCALAR)).engine
+        engine = engine_for([database], 8, source=str(database.path), rounds=(kind, SCALAR), **TUNED).engine
         if isinstance(engine, DatabaseEngine) and engine.kind == kind:
             yield kind, engine
 
@@ -241,7 +243,7 @@ def _batch_solved(trial: Trial) -> str:
     with open_database(trial.damaged, load=trial.rng.choice(LOAD_MODES)) as database:
         boards = trial.subject.boards
         found: list[str] = []
-        for answers in Solver(database, plain=True).solve_batch(boards, report=stop):
+        for answers in Solver(database, plain=True, tuning=Tuning(**TUNED)).solve_batch(boards, report=stop):
             for answer in answers:
                 found.append(trial.checked(boards[len(found)], getattr(answer, "moves", None)))
         return LONGER if LONGER in found else EXACT
@@ -314,9 +316,6 @@ def _outcomes(subject: Subject, damaged: Path, rng: random.Random) -> dict[str, 
 def attack(tally: Tally, options: argparse.Namespace) -> None:
     """Damage files of the first `options.samples` kinds of tables, and count the outcomes of each reader."""
     warnings.simplefilter("error")
-    # Thresholds and slices are small, so that few nodes reach all of the engine.
-    solver.engine.stack._SLICE_NODES = 1000
-    solver.engine.division.LONG_NODES = 0.5
     subjects = [_sound_subject(number, options.seed) for number in range(options.samples)]
     with TemporaryDirectory(prefix="tile-pdb-faults-") as folder:
         for number in range(options.tried):

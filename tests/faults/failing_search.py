@@ -30,7 +30,7 @@ from solver import Checkpoint, HeuristicSolver, Limits, Solver, WorkerPool
 from solver.answers.log import AnswerLog
 from solver.answers.requests import Request
 from tests.faults.driver import Tally, main
-from tests.solving import HARDEST_8, S3, database_for, node_counts, solvable_boards
+from tests.solving import HARDEST_8, S3, database_for, divided_early, node_counts, solvable_boards
 
 ERRORS = (OSError, MemoryError, KeyboardInterrupt, StopIteration, GeneratorExit, SystemExit)
 # Seconds after which a search counts as one that hangs; it takes some hundredths.
@@ -58,6 +58,10 @@ solver.Checkpoint.subtrees solver.Checkpoint.finish_subtrees
 solver.engine.stack.Stack.tiles_to_goal solver.ida_star_solver.check_replay solver.engine.result.check_replay
 solver.engine.stack.StackPool.give_back solver.WorkerPool.withdraw solver.Checkpoint.finish_threshold
 """.split()
+
+
+# Small slices: work changes hands all the time.
+TUNED = divided_early(0.5, 5_000, 0.3, slice_nodes=100)
 
 
 class Faults:
@@ -95,20 +99,12 @@ class Faults:
 
     @contextmanager
     def installed(self) -> Iterator[None]:
-        """Wrap all functions of POINTS for a while, and make slices small: work changes hands all the time."""
+        """Wrap all functions of POINTS for a while."""
         with ExitStack() as stack:
             for point in POINTS:
                 wrapped = self.wrap(".".join(point.split(".")[-2:]), resolve_name(point))
                 stack.enter_context(mock.patch(point, wrapped))
-            for name, value in {
-                "engine.worker_pool.Thread": WorkerThread,
-                "engine.stack._SLICE_NODES": 100,
-                "engine.division.LONG_NODES": 0.5,
-                "engine.division.MOST_NODES": 5_000,
-                "engine.division.LEAST_RATIO": 0.3,
-                "ida_star_solver.find_by_beams": lambda *_: None,
-            }.items():
-                stack.enter_context(mock.patch(f"solver.{name}", value))
+            stack.enter_context(mock.patch("solver.engine.worker_pool.Thread", WorkerThread))
             yield
 
 
@@ -126,8 +122,8 @@ class Searches:
     def __init__(self, faults: Faults, stack: ExitStack) -> None:
         # Weak tables: some hundred slices for a board.
         weak = stack.enter_context(database_for("1,2/3,6/4,7/5,8", "3x3", encoding="bits"))
-        self.solver = Solver(weak)
-        self.operator_order = HeuristicSolver(S3, weak.goal, ["linear-conflict"], plain=True)
+        self.solver = Solver(weak, tuning=TUNED)
+        self.operator_order = HeuristicSolver(S3, weak.goal, ["linear-conflict"], plain=True, tuning=TUNED)
         self.boards = [HARDEST_8, *solvable_boards(S3, 7, 4)]
         self._report = faults.wrap("report", lambda *_: None)
         self._faults = faults
@@ -286,7 +282,11 @@ def try_interrupts(searches: Searches, n_tried: int, rng: random.Random, tally: 
 def try_offers(searches: Searches, n_tried: int, rng: random.Random, tally: Tally) -> None:
     """Offer the checkpoint of one paused search, in memory or in a log, to another search."""
     (weak,), goal = searches.solver.databases, searches.solver.goal
-    solvers = {"weak": searches.solver, "plain": Solver(weak, plain=True), "manhattan": HeuristicSolver(S3, goal)}
+    solvers = {
+        "weak": searches.solver,
+        "plain": Solver(weak, plain=True, tuning=TUNED),
+        "manhattan": HeuristicSolver(S3, goal, tuning=TUNED),
+    }
     goals = {"weak": [goal, blank_first(S3)], "plain": [goal], "manhattan": [goal]}
     offered = [
         (name, board, to, finds_all)

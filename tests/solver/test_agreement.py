@@ -19,7 +19,7 @@ from solver.engine.worker_pool import in_parallel
 from solver.graph_search.graph_search import GRAPH_SEARCHES
 from tests import marked_rows, rows
 from tests.naive.boards_and_tables import naive_distances
-from tests.solving import database_for, divide_early, solver_for, walked
+from tests.solving import database_for, divided_early, solver_for, walked
 
 
 class Kind(NamedTuple):
@@ -96,13 +96,16 @@ def boards_of(kind: Kind, n: int) -> list[Tiles]:
     return [walked(goal, size, int(generator.integers(kind.n_moves + 1)), generator) for _ in range(n)]
 
 
+TUNED = divided_early(50, 5_000, 0.3, slice_nodes=300)
+
+
 def searches_of(kind: Kind, databases: dict[str, Database]) -> dict[str, Callable[..., Solution]]:
     """Return every search of boards of this kind in reasonable time, by name."""
     size, goal = kind.board_size, kind.goal
     searches: dict[str, Callable[..., Solution]] = {}
 
     def by_tables(name: str, *which: str, **options: Any) -> None:
-        searches[name] = partial(Solver(*(databases[at] for at in which), **options).solve, goal=goal)
+        searches[name] = partial(Solver(*(databases[at] for at in which), tuning=TUNED, **options).solve, goal=goal)
 
     def by_graph(search: str, *which: str, heuristics: tuple[str, ...] = ()) -> None:
         asked = [databases[at] for at in which]
@@ -112,7 +115,7 @@ def searches_of(kind: Kind, databases: dict[str, Database]) -> dict[str, Callabl
         searches[" ".join((search, *which, *heuristics))] = lambda board, **_: solver.solve(board)
 
     def by_heuristics(*names: str) -> None:
-        searches[f"ida-star {' '.join(names)}"] = HeuristicSolver(size, goal, names).solve
+        searches[f"ida-star {' '.join(names)}"] = HeuristicSolver(size, goal, names, tuning=TUNED).solve
 
     if databases:
         by_tables("bits", "bits")
@@ -144,10 +147,8 @@ def searches_of(kind: Kind, databases: dict[str, Database]) -> dict[str, Callabl
 
 @pytest.mark.parametrize("share", ["few", pytest.param("all", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", KINDS)
-def test_all_searches_find_the_same_lengths(name: str, share: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_all_searches_find_the_same_lengths(name: str, share: str) -> None:
     """IDA* on one thread and on two; each solution was replayed. No threshold is too small to be divided."""
-    monkeypatch.setattr("solver.engine.stack._SLICE_NODES", 300)
-    divide_early(monkeypatch, 50, 5_000, 0.3)
     kind = KINDS[name]
     size, goal = kind.board_size, kind.goal
     boards = boards_of(kind, kind.n_few if share == "few" else kind.n_all)

@@ -14,7 +14,7 @@ from solver.engine.engine import Engine
 from solver.engine.stack import StackPool, moves_by
 from solver.progress import NO_LIMIT
 from tests.naive.boards_and_tables import naive_division, naive_duplicates
-from tests.solving import FINISHED, S3, database_for, divide_early, engine_for, share, solvable_boards
+from tests.solving import FINISHED, S3, database_for, divided_early, engine_for, share, solvable_boards
 
 
 @pytest.fixture
@@ -97,8 +97,5 @@ def test_digest_of_a_division_does_not_depend_on_what_memory_held(
     # 40,960 nodes in the threshold before: 1,280 are kept, and threshold 44 had 640.
     [(10**6, 1.0, (1280, 3, 8.0)), (100, 1.0, (100, 4, 8.0)), (10**6, 2.0, (640, 3, 8.0)), (5, 1.0, None)],
 )
-def test_plan_keeps_a_share_of_the_threshold_before(
-    most_nodes: int, pace: float, plan: Plan | None, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    divide_early(monkeypatch, 0, most_nodes, 32)
-    assert division.plan_division(FINISHED[:5], 50, pace) == plan
+def test_plan_keeps_a_share_of_the_threshold_before(most_nodes: int, pace: float, plan: Plan | None) -> None:
+    assert division.plan_division(FINISHED[:5], 50, pace, divided_early(0, most_nodes, 32)) == plan

@@ -6,6 +6,7 @@ from pdb_core.encoding import ENCODINGS, Encoding
 from pdb_core.puzzle import blank_last
 from solver import replay
 from solver.engine.database_engine import ROWS, SCALAR, VECTOR, WIDE
+from solver.engine.tuning import TUNING, Tuning
 from solver.pruning.fsm import LARGE_BOARD_LENGTH
 from solver.textbook import ida_star as textbook_ida_star
 from tests import rows
@@ -86,19 +87,10 @@ def test_all_rounds_agree_with_scalar_ones_of_separate_partitions(kind: str, siz
 
 
 @pytest.mark.parametrize(
-    "limits",
-    [
-        {"stack._SLICE_NODES": 1000},
-        {"stack._LINKS": 600, "stack._USUAL_DEPTH": 0},
-        {"boards._MOST_THRESHOLDS": 2},
-    ],
-    ids=str,
+    "tuning", [Tuning(slice_nodes=1000), Tuning(first_links=600, first_depth=0), Tuning(n_thresholds=2)], ids=str
 )
-def test_pauses_and_memory_that_grows_change_no_node(limits: dict[str, int], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pauses_and_memory_that_grows_change_no_node(tuning: Tuning) -> None:
     board = solvable_boards(S4, 3, 13)[2]
-    whole = solver_for("663", "4x4", "bits").solve(board)
-    for name, value in limits.items():
-        monkeypatch.setattr(f"solver.engine.{name}", value)
-    limited = solver_for("663", "4x4", "bits").solve(board)
+    whole, limited = (solver_for("663", "4x4", "bits", each).solve(board) for each in (TUNING, tuning))
     assert node_counts(limited.thresholds) == node_counts(whole.thresholds)
     assert limited.moves == whole.moves

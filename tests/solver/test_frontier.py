@@ -1,7 +1,8 @@
 """Subtrees: divided and stopped searches have the nodes and answers of whole ones; of a cluster: its test_solve.py."""
 
-from collections.abc import Callable
 from contextlib import nullcontext as does_not_raise
+from dataclasses import replace
+from functools import partial
 from itertools import count
 
 import pytest
@@ -9,7 +10,7 @@ import pytest
 from pdb_core.encoding import Encoding
 from pdb_core.errors import InputError
 from pdb_core.puzzle import Tiles
-from solver import Checkpoint, HeuristicSolver, Limits, Solution, Solver, WorkerPool, replay
+from solver import Checkpoint, HeuristicSolver, Limits, Solver, WorkerPool, replay
 from solver.engine.checkpoint import Subtrees
 from solver.engine.paths import search_subtrees
 from solver.engine.threads import Wanted
@@ -17,7 +18,7 @@ from tests.solving import (
     HARDEST_8,
     S3,
     database_for,
-    divide_early,
+    divided_early,
     goal_with_blank,
     node_counts,
     solvable_boards,
@@ -29,18 +30,10 @@ PARTITION = "1,2,5/3,4,6/7,8"
 OWN_IMAGE = (5, 6, 3, 8, 0, 2, 7, 4, 1)
 
 
-@pytest.fixture(autouse=True)
-def divided_early(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Divide thresholds of some nodes into some subtrees."""
-    monkeypatch.setattr("solver.engine.stack._SLICE_NODES", 64)
-    # The ratio of the nodes of a threshold to those that divide the next one is 1.
-    divide_early(monkeypatch, 0.5, 100_000, 0.1)
-
-
-def undivided(search: Callable[[Tiles], Solution], board: Tiles) -> Solution:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("solver.engine.division.LONG_NODES", 1 << 60)
-        return search(board)
+# Thresholds of some nodes are divided into some subtrees: the ratio of the nodes of a threshold to those that divide
+# the next one is 1.
+DIVIDED = divided_early(0.5, 100_000, 0.1, slice_nodes=64)
+UNDIVIDED = divided_early(1 << 60, 100_000, 0.1)
 
 
 class CountedCheckpoint(Checkpoint):
@@ -60,13 +53,14 @@ class CountedCheckpoint(Checkpoint):
 @pytest.mark.parametrize(("encoding", "plain", "n_workers"), [("bits", False, 3), ("bytes", True, 0)])
 def test_divided_thresholds_have_the_nodes_of_undivided_ones(encoding: Encoding, plain: bool, n_workers: int) -> None:
     with database_for(PARTITION, "3x3", encoding=encoding) as database, WorkerPool(n_workers) as pool:
-        for solver in (
-            Solver(database, plain=plain),
-            HeuristicSolver(S3, database.goal, ["linear-conflict"], plain=plain),
+        for make in (
+            partial(Solver, database, plain=plain),
+            partial(HeuristicSolver, S3, database.goal, ["linear-conflict"], plain=plain),
         ):
+            solver, whole = make(tuning=DIVIDED), make(tuning=UNDIVIDED)
             n_subtrees = 0
             for board in solvable_boards(S3, 8, 3):
-                checkpoint, alone = CountedCheckpoint(), undivided(solver.solve, board)
+                checkpoint, alone = CountedCheckpoint(), whole.solve(board)
                 found = solver.solve(board, pool=pool, checkpoint=checkpoint)
                 assert found.length == alone.length
                 assert node_counts(found.thresholds[:-1]) == node_counts(alone.thresholds[:-1])
@@ -76,17 +70,16 @@ def test_divided_thresholds_have_the_nodes_of_undivided_ones(encoding: Encoding,
             assert n_subtrees > 100
 
 
-def test_search_with_the_smallest_slices_ends(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("solver.engine.stack._SLICE_NODES", 0)
-    assert solver_for(PARTITION, "3x3").solve(HARDEST_8, limits=10).length == 31
+def test_search_with_the_smallest_slices_ends() -> None:
+    assert solver_for(PARTITION, "3x3", tuning=replace(DIVIDED, slice_nodes=0)).solve(HARDEST_8, limits=10).length == 31
 
 
 @pytest.mark.parametrize("n_workers", [0, 2])
 def test_stopped_search_continues_with_the_same_nodes(n_workers: int) -> None:
     """Limits are on the nodes of all runs. tests/faults/failing_search.py interrupts such searches."""
-    solver = solver_for(PARTITION, "3x3")
+    solver, whole = (solver_for(PARTITION, "3x3", tuning=each) for each in (DIVIDED, UNDIVIDED))
     with WorkerPool(n_workers) as pool:
-        alone, checkpoint, found = undivided(solver.solve, HARDEST_8), Checkpoint(), None
+        alone, checkpoint, found = whole.solve(HARDEST_8), Checkpoint(), None
         for nodes in count(20, 40):
             found = solver.solve(HARDEST_8, limits=Limits(max_nodes=nodes), pool=pool, checkpoint=checkpoint)
             if found.length is not None:
@@ -101,7 +94,7 @@ def test_stopped_search_continues_with_the_same_nodes(n_workers: int) -> None:
 @pytest.mark.parametrize(("board", "n_workers"), [(HARDEST_8, 0), (HARDEST_8, 2), (OWN_IMAGE, 0)])
 def test_rest_of_a_paused_search_has_all_nodes_that_are_left(board: Tiles, n_workers: int) -> None:
     """The cluster sends it out, and takes a threshold without a rest for a finished one."""
-    ida_star = solver_for(PARTITION, "3x3").ida_star
+    ida_star = solver_for(PARTITION, "3x3", tuning=DIVIDED).ida_star
     stacks, alone = ida_star.stacks, ida_star.search(board)
     complete = dict(zip((done.threshold for done in alone.thresholds[:-1]), alone.thresholds, strict=False))
 
@@ -124,7 +117,7 @@ def test_rest_of_a_paused_search_has_all_nodes_that_are_left(board: Tiles, n_wor
 
 def test_checkpoint_of_another_search_is_refused() -> None:
     """Its finished thresholds would prove a wrong length."""
-    solver, checkpoint = solver_for(PARTITION, "3x3"), Checkpoint()
+    solver, checkpoint = solver_for(PARTITION, "3x3", tuning=DIVIDED), Checkpoint()
     database = solver.databases[0]
     solver.solve(HARDEST_8, checkpoint=checkpoint)
     board = solvable_boards(S3, 1, 3)[0]
@@ -152,7 +145,7 @@ def test_checkpoint_of_another_search_is_refused() -> None:
 @pytest.mark.parametrize("n_workers", [0, 2])
 def test_all_solutions_are_counted_from_a_checkpoint_on(n_workers: int) -> None:
     """Also those of the finished subtrees of a paused search."""
-    solver = solver_for("1,2/3,6/4,7/5,8", "3x3")
+    solver = solver_for("1,2/3,6/4,7/5,8", "3x3", tuning=DIVIDED)
     alone, checkpoint = solver.solve_all(HARDEST_8), CountedCheckpoint()
     known = set()
     with WorkerPool(n_workers) as pool:

@@ -11,7 +11,7 @@ from pdb_core.puzzle import blank_last, parse_goal
 from solver import Iteration, Labels, Solver
 from tests import rows
 from tests.naive.boards_and_tables import naive_distances, naive_labels, naive_moves
-from tests.solving import S4, database_for, share, solvable_boards, walked
+from tests.solving import S4, TINY_SLICES, database_for, share, solvable_boards, walked
 
 Row = tuple[int, int, list[int]]
 FOURS = "1,2,3,4/5,6,7,8/9,10,11,12/13,14,15,16/17,18,19,20/21,22,23,24"
@@ -60,7 +60,6 @@ def test_labels_are_the_distances(
         assert rows_of(solver.label(np.empty((0, board_size.n_cells), dtype=np.uint8), goal, n_threads=2)) == []
 
 
-@pytest.mark.usefixtures("tiny_slices")
 @pytest.mark.parametrize(
     ("kind", "size", "partitions", "encoding"),
     rows(f"""
@@ -75,7 +74,7 @@ scalar | 6x2 | 1,2,3,4,5/6,7,8,9,10,11 | bytes
 def test_labels_are_the_lengths_of_solutions(kind: str, size: str, partitions: str, encoding: Encoding) -> None:
     """Hard boards are shared by threads."""
     board_size = parse_size(size)
-    solver = Solver(*(database_for(name, size, encoding=encoding) for name in partitions.split()))
+    solver = Solver(*(database_for(name, size, encoding=encoding) for name in partitions.split()), tuning=TINY_SLICES)
     assert solver.ida_star.engine.kind.name == kind
     goal, generator = blank_last(board_size), np.random.default_rng(40)
     near_goal = [goal, *(walked(goal, board_size, n_moves, generator) for n_moves in range(15, 40))]

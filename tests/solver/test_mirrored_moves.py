@@ -1,5 +1,7 @@
 """Boards that are their own image: only some first moves are searched, and nothing is lost."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -7,7 +9,8 @@ from pdb_core.board_size import BoardSize, parse_size
 from pdb_core.puzzle import Tiles, as_goal, is_solvable
 from pdb_core.symmetry import BoardMapping, mappings_between
 from solver import HeuristicSolver, Solver
-from solver.pruning.mirrored_moves import EVERY_MOVE
+from solver.engine.search import IdaStar
+from solver.pruning.fsm import START
 from tests.naive.boards_and_tables import naive_distances
 from tests.solving import S3, database_for
 
@@ -51,14 +54,13 @@ def random_own_images(size: BoardSize, n: int, orbits: slice) -> list[Tiles]:
 
 
 @pytest.mark.parametrize(("size", "partition", "orbits"), [("4x4", "663", slice(None)), ("5x5", "55554", slice(0, 3))])
-def test_random_boards_keep_their_lengths_with_fewer_nodes(
-    size: str, partition: str, orbits: slice, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_random_boards_keep_their_lengths_with_fewer_nodes(size: str, partition: str, orbits: slice) -> None:
     boards = random_own_images(parse_size(size), 6, orbits)
     with database_for(partition, size, encoding="bits") as database:
         solver = Solver(database)
         found = [solver.solve(board, "blank-first") for board in boards]
-        monkeypatch.setattr("solver.engine.engine.kept_moves", lambda boards, *_: np.full(len(boards), EVERY_MOVE))
-        whole = [solver.solve(board, "blank-first") for board in boards]
-    assert [each.length for each in found] == [each.length for each in whole]
+        engine, mapping = solver.ida_star.engine, database.mappings("blank-first")[0]
+        like_others = IdaStar(replace(engine, fsm=replace(engine.fsm, own_image=START)))
+        whole = [like_others.search(mapping.apply(board)) for board in boards]
+    assert [each.length for each in found] == [len(each.moves) for each in whole]
     assert sum(each.generated for each in found) < 0.75 * sum(each.generated for each in whole)

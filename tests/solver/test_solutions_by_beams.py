@@ -2,6 +2,8 @@
 
 import math
 import time
+from collections.abc import Callable
+from dataclasses import replace
 from itertools import count
 from typing import Any
 
@@ -13,12 +15,16 @@ from pdb_core.puzzle import blank_last
 from solver import Checkpoint, Limits, Solution, Solver
 from solver.beams.beam_search import find_path, new_beam, widest_beam
 from solver.beams.solutions import find_by_beams
+from solver.engine.tuning import Tuning
 from solver.solution import check_replay
-from tests.solving import S4, database_for, divide_early, node_counts, solvable_boards, solver_for
-
-pytestmark = pytest.mark.usefixtures("tiny_slices")
+from tests.solving import S4, TINY_SLICES, database_for, divided_early, node_counts, solvable_boards, solver_for
 
 (BOARD,) = solvable_boards(S4, 1, 8)
+
+
+def solver_with(beams: Callable[..., Any]) -> Solver:
+    """Return a solver that searches by these beams after each threshold."""
+    return solver_for("555", "4x4", "bits", Tuning(slice_nodes=300, long_nodes=0, beams=beams))
 
 
 def counts_before_the_last(solution: Solution) -> list[tuple[int, int, int]]:
@@ -26,14 +32,13 @@ def counts_before_the_last(solution: Solution) -> list[tuple[int, int, int]]:
 
 
 @pytest.mark.parametrize("width", [1, 1000])
-def test_beams_replace_the_last_threshold(width: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_beams_replace_the_last_threshold(width: int) -> None:
     boards = solvable_boards(S4, 10, 8)
     with database_for("555", "4x4", encoding="bits") as database:
-        solver = Solver(database)
-        whole = [solver.solve(board) for board in boards]
-        monkeypatch.setattr("solver.engine.division.LONG_NODES", 100)
-        monkeypatch.setattr("solver.ida_star_solver.widest_beam", lambda *_: width)
-        monkeypatch.setattr("solver.ida_star_solver._NODES_PER_BOARD", 1)
+        alone = Solver(database, tuning=TINY_SLICES)
+        whole = [alone.solve(board) for board in boards]
+        per_board = 1 if width > 1 else 1 << 40
+        solver = Solver(database, tuning=Tuning(slice_nodes=300, long_nodes=100, nodes_per_board=per_board))
         reports: list[int] = []
         found = [solver.solve(board, report=lambda at: reports.append(at.threshold)) for board in boards]
         n_replaced = 0
@@ -50,14 +55,14 @@ def test_beams_replace_the_last_threshold(width: int, monkeypatch: pytest.Monkey
             assert Solver(database, plain=True).solve(board).thresholds[-1].threshold == one.length
 
 
-def test_beams_have_a_width_and_half_of_the_time_that_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("solver.engine.division.LONG_NODES", 0)
+def test_beams_have_a_width_and_half_of_the_time_that_is_left() -> None:
     widths_and_ends: list[tuple[int, float]] = []
-    monkeypatch.setattr(
-        "solver.ida_star_solver.find_by_beams", lambda *arguments: widths_and_ends.append((arguments[3], arguments[5]))
-    )
+
+    def note(*arguments: Any) -> None:
+        widths_and_ends.append((arguments[3], arguments[5]))
+
     begin = time.perf_counter()
-    solver_for("555", "4x4", "bits").solve(BOARD, limits=1000)
+    solver_with(note).solve(BOARD, limits=1000)
     widths, ends = zip(*widths_and_ends, strict=True)
     # Few nodes make narrow beams.
     assert min(widths) == 1
@@ -88,16 +93,15 @@ def test_beam_from_the_goal_is_searched_if_the_one_from_the_board_finds_nothing(
         check_replay(BOARD, tiles, goal, S4)
 
 
-def test_run_that_continues_a_threshold_does_not_repeat_the_beams(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_run_that_continues_a_threshold_does_not_repeat_the_beams() -> None:
     """Runs with a short limit would never get further."""
-    divide_early(monkeypatch, 0.5, 100_000, 0.1)
     searched: list[int] = []
 
     def find_nothing(*arguments: Any) -> None:
         searched.append(arguments[4])
 
-    monkeypatch.setattr("solver.ida_star_solver.find_by_beams", find_nothing)
-    solver, checkpoint, n_continued = solver_for("555", "4x4", "bits"), Checkpoint(), 0
+    tuning = replace(divided_early(0.5, 100_000, 0.1, slice_nodes=300), beams=find_nothing)
+    solver, checkpoint, n_continued = solver_for("555", "4x4", "bits", tuning), Checkpoint(), 0
     for max_nodes in count(0, 2000):
         begun = [threshold for threshold in range(100) if checkpoint.has_subtrees(threshold)]
         searched.clear()
@@ -109,26 +113,18 @@ def test_run_that_continues_a_threshold_does_not_repeat_the_beams(monkeypatch: p
     assert n_continued > 3
 
 
-def test_solution_below_a_searched_threshold_proves_damage(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("solver.engine.division.LONG_NODES", 0)
-    monkeypatch.setattr("solver.ida_star_solver.find_by_beams", lambda *arguments: (1,) * (arguments[4] - 2))
+def test_solution_below_a_searched_threshold_proves_damage() -> None:
     with pytest.raises(TableFileDamagedError):
-        solver_for("555", "4x4", "bits").solve(BOARD)
+        solver_with(lambda *arguments: (1,) * (arguments[4] - 2)).solve(BOARD)
 
 
-def test_solution_by_beams_that_fails_its_replay_is_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("solver.engine.division.LONG_NODES", 0)
-    monkeypatch.setattr("solver.ida_star_solver.find_by_beams", lambda *arguments: (1,) * arguments[4])
+def test_solution_by_beams_that_fails_its_replay_is_no_answer() -> None:
     with pytest.raises(WrongAnswerError, match="not next to the blank"):
-        solver_for("555", "4x4", "bits").solve_many([BOARD])
+        solver_with(lambda *arguments: (1,) * arguments[4]).solve_many([BOARD])
 
 
 @pytest.mark.parametrize(("time_limit", "is_compiled"), [(10, False), (1000, True), (None, True)])
-def test_beams_are_compiled_only_if_there_is_time(
-    time_limit: int | None, is_compiled: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_beams_are_compiled_only_if_there_is_time(time_limit: int | None, is_compiled: bool) -> None:
     kernel = numba.njit(lambda number: number)
-    monkeypatch.setattr("solver.engine.division.LONG_NODES", 0)
-    monkeypatch.setattr("solver.ida_star_solver.find_by_beams", lambda *_: kernel(None))
-    assert solver_for("555", "4x4", "bits").solve(BOARD, limits=time_limit).optimal
+    assert solver_with(lambda *_: kernel(None)).solve(BOARD, limits=time_limit).optimal
     assert bool(kernel.signatures) is is_compiled

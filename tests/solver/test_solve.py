@@ -13,6 +13,7 @@ from pdb_core.errors import BoardError, GoalError, TableMismatchError, Unsolvabl
 from pdb_core.puzzle import Tiles, blank_first, blank_last, parse_goal
 from pdb_query import Instance, read_instances
 from solver import HeuristicSolver, Solver, WorkerPool, replay
+from solver.engine.tuning import Tuning
 from solver.engine.worker_pool import in_parallel
 from solver.textbook import ida_star
 from tests import marked_rows
@@ -22,6 +23,7 @@ from tests.solving import (
     HARDEST_8,
     S3,
     S4,
+    TINY_SLICES,
     UNSOLVABLE,
     database_for,
     golden_rows,
@@ -190,9 +192,8 @@ def test_many_solutions_are_listed_by_several_threads() -> None:
             assert len(set(found)) == 40
 
 
-@pytest.mark.usefixtures("tiny_slices")
 def test_workers_do_not_change_the_number_of_solutions() -> None:
-    solver = solver_for("663", "4x4", "bits")
+    solver = solver_for("663", "4x4", "bits", TINY_SLICES)
     with WorkerPool(2) as pool:
         for board in solvable_boards(S4, 6, 17):
             alone = solver.solve_all(board)
@@ -210,14 +211,14 @@ def test_workers_do_not_change_the_number_of_solutions() -> None:
 @pytest.mark.parametrize("is_sliced", [False, True])
 @pytest.mark.parametrize(("encoding", "n_threads"), [("bytes", 1), ("bits", 3)])
 def test_many_boards_have_the_solutions_and_nodes_of_single_ones(
-    encoding: Encoding, n_threads: int, is_sliced: bool, monkeypatch: pytest.MonkeyPatch
+    encoding: Encoding, n_threads: int, is_sliced: bool
 ) -> None:
     goal = blank_first(S3)
     boards = [*solvable_boards(S3, 9, 5, goal), goal]
     solver = solver_for("1,2,5/3,4,6/7,8", "3x3", encoding)
     single = [solver.solve(board, goal) for board in boards]
     if is_sliced:  # every board is a hard one, which the threads share
-        monkeypatch.setattr("solver.engine.stack._SLICE_NODES", 100)
+        solver = solver_for("1,2,5/3,4,6/7,8", "3x3", encoding, Tuning(slice_nodes=100))
     many = solver.solve_many(boards, goal, n_threads=n_threads, moves=True)
     for row, (board, alone) in enumerate(zip(boards, single, strict=True)):
         assert (many.lengths[row], many.h[row]) == (alone.length, alone.h)
@@ -243,7 +244,7 @@ def test_boards_without_solution_and_bad_boards() -> None:
         solver.solve_many([near], (1, 2, 3, 4, 0, 5, 6, 7, 8))
 
 
-def test_batches_have_the_solutions_of_single_boards(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_batches_have_the_solutions_of_single_boards() -> None:
     """Of boards that take several slices; `pdb solve` compares others."""
     goal = blank_last(S4)
     boards = [*solvable_boards(S4, 30, 6), (2, 1, *goal[2:]), goal]
@@ -251,7 +252,7 @@ def test_batches_have_the_solutions_of_single_boards(monkeypatch: pytest.MonkeyP
     reported: set[int] = set()
     solver = solver_for("663", "4x4", "bits")
     alone = [None if board[:2] == (2, 1) else solver.solve(board) for board in boards]
-    monkeypatch.setattr("solver.engine.stack._SLICE_NODES", 500)
+    solver = solver_for("663", "4x4", "bits", Tuning(slice_nodes=500))
     lists = list(solver.solve_batch(boards, report=lambda index, _: reported.add(index)))
     found = [answer for answers in lists for answer in answers]
     for board, single, answer in zip(boards, alone, found, strict=True):

@@ -13,9 +13,19 @@ import pytest
 
 from solver import Iteration, Limits, WorkerPool
 from solver.engine import stack
+from solver.engine.tuning import Tuning
 from solver.engine.worker_pool import in_parallel
 from tests import failing
-from tests.solving import HARDEST_8, S4, divide_early, hard_board, node_counts, solvable_boards, solver_for
+from tests.solving import (
+    HARDEST_8,
+    S4,
+    TINY_SLICES,
+    divided_early,
+    hard_board,
+    node_counts,
+    solvable_boards,
+    solver_for,
+)
 
 
 @pytest.mark.tiny
@@ -26,7 +36,6 @@ def test_new_solver_has_run_the_kernels_of_its_searches() -> None:
     assert search_boards.called
 
 
-@pytest.mark.usefixtures("tiny_slices")
 def test_workers_change_neither_lengths_nor_finished_thresholds(monkeypatch: pytest.MonkeyPatch) -> None:
     threads = set()
     search_boards = stack.search_boards
@@ -35,7 +44,7 @@ def test_workers_change_neither_lengths_nor_finished_thresholds(monkeypatch: pyt
         threads.add(threading.get_ident())
         return search_boards(*args)
 
-    solver = solver_for("663", "4x4", "bits")
+    solver = solver_for("663", "4x4", "bits", TINY_SLICES)
     with WorkerPool(3) as pool:
         monkeypatch.setattr(stack, "search_boards", noting)
         for board in solvable_boards(S4, 12, 14):
@@ -45,13 +54,12 @@ def test_workers_change_neither_lengths_nor_finished_thresholds(monkeypatch: pyt
     assert len(threads) > 1
 
 
-@pytest.mark.usefixtures("tiny_slices")
 @pytest.mark.parametrize("n_allowed", [0, 2])
 def test_search_goes_on_with_the_threads_that_the_system_starts(
     limit_threads: Callable[[int], None], n_allowed: int
 ) -> None:
     boards = solvable_boards(S4, 3, 14)
-    solver = solver_for("663", "4x4")
+    solver = solver_for("663", "4x4", tuning=TINY_SLICES)
     lengths = [solver.solve(board).length for board in boards]
     limit_threads(n_allowed)
     with pytest.warns(RuntimeWarning, match="starts no more threads") as warned:
@@ -60,17 +68,15 @@ def test_search_goes_on_with_the_threads_that_the_system_starts(
     assert len(warned) == 1
 
 
-@pytest.mark.usefixtures("tiny_slices")
 def test_thread_without_memory_for_its_stack_leaves_the_work_to_others(monkeypatch: pytest.MonkeyPatch) -> None:
     board = solvable_boards(S4, 1, 14)[0]
-    solver = solver_for("663", "4x4")
+    solver = solver_for("663", "4x4", tuning=TINY_SLICES)
     with WorkerPool(2) as pool:
         alone = solver.solve(board)
         monkeypatch.setattr(stack, "private_memory", failing(errno.ENOMEM))
         assert solver.solve(board, pool=pool).length == alone.length
 
 
-@pytest.mark.usefixtures("tiny_slices")
 def test_searches_that_are_interrupted_keep_no_memory() -> None:
     n_reports, n_during = count(1), list[int]()
 
@@ -82,7 +88,7 @@ def test_searches_that_are_interrupted_keep_no_memory() -> None:
     def n_stacks() -> int:
         return sum(type(found) is stack.Stack for found in gc.get_objects())  # isinstance asks dead proxies
 
-    solver = solver_for("663", "4x4")
+    solver = solver_for("663", "4x4", tuning=TINY_SLICES)
     with WorkerPool(3) as pool:
         gc.collect()
         n_before = n_stacks()
@@ -101,14 +107,10 @@ def test_searches_that_are_interrupted_keep_no_memory() -> None:
 # Limits and interrupts
 
 
-@pytest.mark.usefixtures("tiny_slices")
 @pytest.mark.parametrize(("n_workers", "divide_above"), [(0, 1 << 40), (2, 1 << 40), (0, 100)])
 @pytest.mark.parametrize("limits", [Limits(max_nodes=50_000), Limits(time_limit=0.3)])
-def test_limits_end_a_search_with_a_lower_bound(
-    limits: Limits, n_workers: int, divide_above: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    divide_early(monkeypatch, divide_above, 20_000, 0.1)
-    solver = solver_for("663", "4x4", "bits")
+def test_limits_end_a_search_with_a_lower_bound(limits: Limits, n_workers: int, divide_above: int) -> None:
+    solver = solver_for("663", "4x4", "bits", divided_early(divide_above, 20_000, 0.1, slice_nodes=300))
     with WorkerPool(n_workers) as pool:
         solver.solve(hard_board(), limits=Limits(max_nodes=50_000))  # compiles the kernel of divisions
         start = time.perf_counter()
@@ -124,9 +126,8 @@ def test_limits_end_a_search_with_a_lower_bound(
             assert limits.max_nodes <= solution.generated < limits.max_nodes + (3000 if n_workers else 4)
 
 
-@pytest.mark.usefixtures("tiny_slices")
 def test_node_limit_above_the_first_slice_is_kept() -> None:
-    solver = solver_for("663", "4x4", "bits")
+    solver = solver_for("663", "4x4", "bits", TINY_SLICES)
     for nodes in range(250, 600, 7):
         found = solver.solve(hard_board(), limits=Limits(max_nodes=nodes))
         assert nodes <= found.generated < nodes + 4
@@ -151,10 +152,8 @@ def test_report_gets_rising_thresholds_and_can_end_the_search_soon() -> None:
 # Callbacks
 
 
-@pytest.mark.usefixtures("tiny_slices")
-def test_slow_listing_keeps_the_time_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_slow_listing_keeps_the_time_limit() -> None:
     """Workers find the 40 solutions faster than the callback takes them."""
-    monkeypatch.setattr("solver.engine.threads._MOST_UNLISTED", 2)
     listed: list[tuple[int, ...]] = []
 
     def list_slowly(tiles: tuple[int, ...]) -> None:
@@ -162,14 +161,13 @@ def test_slow_listing_keeps_the_time_limit(monkeypatch: pytest.MonkeyPatch) -> N
         listed.append(tiles)
 
     with WorkerPool(2) as pool:
-        solver = solver_for("1,2/3,6/4,7/5,8", "3x3")
+        solver = solver_for("1,2/3,6/4,7/5,8", "3x3", tuning=Tuning(slice_nodes=300, most_unlisted=2))
         found = solver.solve_all(HARDEST_8, limits=0.3, pool=pool, listed=list_slowly)
     assert not found.is_complete
     # Each that is found is listed, and counted once: 15 in the time, and those that wait.
     assert found.n_solutions == len(set(listed)) < 22
 
 
-@pytest.mark.usefixtures("tiny_slices")
 def test_callbacks_may_search_with_the_same_solver_and_pool() -> None:
     """They run without a lock."""
     depth = 0
@@ -180,7 +178,7 @@ def test_callbacks_may_search_with_the_same_solver_and_pool() -> None:
             depth += 1
             assert solver.solve(HARDEST_8, report=report, pool=pool).length == 31
 
-    solver = solver_for("1,2,5/3,4,6/7,8", "3x3")
+    solver = solver_for("1,2,5/3,4,6/7,8", "3x3", tuning=TINY_SLICES)
     with WorkerPool(2) as pool:
         assert solver.solve(HARDEST_8, report=report, pool=pool).length == 31
         depth = 0

@@ -16,6 +16,7 @@ from solver.engine.rounds.round import Round
 from solver.engine.rounds.shared_kernels import LAST_ADDRESS
 from solver.engine.search import IdaStar
 from solver.engine.sums import DatabaseSums, sums_of
+from solver.engine.tuning import Tuning
 from tests import rows
 from tests.solving import ROUNDS, database_for, engine_for, node_counts, pruning_fsm, share, solvable_boards
 
@@ -81,7 +82,7 @@ def test_tables_are_searched_up_to_the_last_address(
     far = moved(heuristic, n_bytes, tmp_path)
     fsm = pruning_fsm(8)
     near_search, far_search = (
-        IdaStar(database_engine(size, [each], fsm, rounds=rounds))
+        IdaStar(database_engine(size, [each], fsm, tuning=Tuning(rounds=rounds)))
         for each, rounds in ((heuristic, [SCALAR]), (far, [kind]))
     )
     for board in share(solvable_boards(size, 4, 7), 4):
@@ -100,7 +101,7 @@ def test_tables_that_exceed_a_field_are_left_to_other_rounds() -> None:
         assert kind is SCALAR or not kind.suits(size, sums_of([nine_tiles]))
     assert not CATALOGUE.suits(BoardSize(6, 5), sums[:1])
     with pytest.raises(InputError, match="256 sums are more than a search can look up"):
-        database_engine(size, 128 * [heuristic], pruning_fsm(8), rounds=[SCALAR])
+        database_engine(size, 128 * [heuristic], pruning_fsm(8), tuning=Tuning(rounds=[SCALAR]))
 
 
 def test_numbers_of_blocks_fill_their_fields_and_not_more() -> None:

@@ -34,11 +34,10 @@ _SINGLE = ("--max-nodes", "1000000000")
 # The command with thresholds that are divided early, and checkpoints that are written at once, but slowly: so that a
 # signal comes in time.
 DIVIDED_EARLY = """
-import signal, time, solver.ida_star_solver
+import signal, time
+from solver.engine import tuning
+tuning.TUNING = tuning.Tuning(long_nodes=2_000, most_divided=5_000, least_ratio=10, beams=lambda *_: None)
 from solver.answers import log as answer_log
-from solver.engine import division
-division.LONG_NODES, division.MOST_NODES, division.LEAST_RATIO = 2_000, 5_000, 10
-solver.ida_star_solver.find_by_beams = lambda *_: None
 answer_log._WRITE_S = 0.0
 answer_log._LONG_S = 0.0
 write_subtrees = answer_log._LoggedCheckpoint._write_subtrees
