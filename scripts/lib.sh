@@ -76,6 +76,6 @@ install_chromium() {
   if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
     apt_install chromium fonts-dejavu-core
   else
-    echo "the tests of the page fail without Chromium; on Debian, run: apt-get install chromium" >&2
+    echo "the tests of the page are skipped without Chromium; on Debian, run: apt-get install chromium" >&2
   fi
 }

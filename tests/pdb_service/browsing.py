@@ -105,14 +105,16 @@ class Visit:
         assert self.page.evaluate("document.documentElement.scrollWidth") <= 320
 
 
+def browser_path() -> str | None:
+    return next(filter(None, map(shutil.which, _NAMES)), None)
+
+
 @contextmanager
 def browser() -> Iterator[Browser]:
     """Yield Chromium without a window."""
-    path = next(filter(None, map(shutil.which, _NAMES)), None)
-    assert path is not None, "the tests of the page need Chromium; on Debian: apt-get install chromium"
     with (
         sync_playwright() as playwright,
-        playwright.chromium.launch(executable_path=path, args=_OPTIONS.split()) as running,
+        playwright.chromium.launch(executable_path=browser_path(), args=_OPTIONS.split()) as running,
     ):
         yield running
 

@@ -203,7 +203,7 @@ RUN = ("console", "python", "sh")
 DATA = ("text", "js", "json", "yaml", "ini", "nginx", "caddy")
 # The beginnings of commands that do not run, and the reason.
 NOT_RUN = {
-    "scripts/test": "the tests themselves; .ci/run",
+    "scripts/test": "the tests themselves; scripts/gate",
     "python3 -m venv .venv": "the environment of the tests is there",
     ". .venv/bin/activate": "the environment of the tests is active",
     "pip install ": "scripts/wheel installs the wheel in a clean environment",
