@@ -23,8 +23,8 @@ from pdb_query.board_pickle import SUFFIXES, read_board_pickle
 
 # In a wheel the sets are beside this file; in a checkout they are in data/instances.
 _PLACES = (Path(__file__).parent / "instance_sets", Path(__file__).parent.parent / "data" / "instances")
-# A solution of a 32x32 board takes about 500,000 bytes.
-_MAX_LINE = 1_000_000
+# A line is read as a whole, which takes up to 1.3 GB of memory; 290,000 4x4 boards fit into an array on one line.
+_MAX_LINE = 16_000_000
 csv.field_size_limit(max(csv.field_size_limit(), _MAX_LINE))  # of the whole process, so it is never lowered
 # What a column or a field `size` has if it is the size of the board.
 _SIZE = re.compile(r"\d{1,2}x\d{1,2}")
@@ -218,7 +218,7 @@ def _lines(file: BinaryIO, name: str) -> Iterator[_Line]:
         except UnicodeDecodeError:
             raise InstanceError(f"{where} is not text in UTF-8; save the file as text in UTF-8") from None
         if len(line.rstrip(b"\r\n")) > _MAX_LINE:
-            raise InstanceError(f"{where} is longer than {_MAX_LINE:,} bytes; is this a file of boards?")
+            raise InstanceError(f"{where} is longer than {_MAX_LINE:,} bytes; write each board on its own line")
         yield _Line(where, text.strip(" \r\n"))  # tabs separate cells, which may be empty
 
 
