@@ -80,10 +80,11 @@ class Server(NamedTuple):
 
 
 @contextmanager
-def serving(*paths: Path, options: Sequence[str] = (), prelude: str = "") -> Iterator[Server]:
+def serving(*paths: Path, options: Sequence[str] = (), prelude: str = "", reads_log: bool = True) -> Iterator[Server]:
     """Yield a ready `pdb serve` with these tables on a free port; `prelude` is a program that runs first.
 
-    At the end it is stopped, if it still runs, and must exit with 0.
+    Without `reads_log`, its log is not read until it ends. At the end it is stopped, if it still runs, and must exit
+    with 0.
     """
     databases = [word for path in paths for word in ("--db", str(path))]
     *python, program = PROGRAM
@@ -91,8 +92,7 @@ def serving(*paths: Path, options: Sequence[str] = (), prelude: str = "") -> Ite
     environment = {**os.environ, "PYTHONWARNINGS": "error"}
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment)
     log: list[str] = []
-    # Without a reader, a full pipe would block the server.
-    reader = threading.Thread(target=_read_log, args=(process, log))
+    reader = threading.Thread(target=_read_log, args=(process, log, reads_log))
     reader.start()
     try:
         wait_until(lambda: process.poll() is not None or any("ready: " in line for line in log), _START_S)
@@ -108,7 +108,9 @@ def serving(*paths: Path, options: Sequence[str] = (), prelude: str = "") -> Ite
         reader.join()
 
 
-def _read_log(process: subprocess.Popen[str], log: list[str]) -> None:
+def _read_log(process: subprocess.Popen[str], log: list[str], reads_on: bool) -> None:
     with process.stderr:
         for line in process.stderr:
             log.append(line)
+            if not reads_on and "ready: " in line:
+                process.wait()

@@ -188,6 +188,13 @@ def test_signal_ends_solves_after_the_time_of_grace(number: int, code: int) -> N
             wait_for_searches(server, 2)
             server.process.send_signal(number)
             wait_until(lambda: is_refused(server), 5)
+def test_log_that_is_not_read_stops_neither_answers_nor_the_end() -> None:
+    missing = Hostile(request("/" + 400 * "a"), 5.0)
+    with serving(table_file("8", "3x3"), options=["--access-log"], reads_log=False) as server:
+        assert send_all(server.port, [missing] * 300) == {404: 300}
+    assert 100 < len(server.log) < 300
+
+
             assert not solve.done()
             assert (solve.result(20).status, solve.result().json["type"]) == (503, "urn:tile-pdb:BusyError")
             answers = read_all(connection).lower()

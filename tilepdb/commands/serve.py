@@ -1,12 +1,14 @@
 """`pdb serve`: the HTTP service and its page."""
 
 import contextlib
+import io
 import itertools
 import os
+import select
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Option
 
@@ -20,6 +22,8 @@ if TYPE_CHECKING:
     from pdb_query import Database
 
 _STDERR = 2
+# POSIX: a pipe that `select` calls ready takes so many bytes without a wait.
+_PIPE_BYTES = 512
 # Longer times do not fit the clocks of all systems.
 _MOST_S = 1e6
 
@@ -104,6 +108,17 @@ class SearchQueueOptions:
     ] = 5.0
 
 
+class _Log(io.FileIO):
+    """Stderr of a server, which must not wait for a reader: what a full pipe does not take is dropped."""
+
+    def write(self, data: Any) -> int:
+        for start in range(0, len(data), _PIPE_BYTES):
+            if not select.select([], [self], [], 0)[1]:
+                break
+            super().write(data[start : start + _PIPE_BYTES])
+        return len(data)
+
+
 def serve(tables: ServedTableOptions, network: NetworkOptions, searches: SearchQueueOptions) -> None:
     """Look up and solve boards over HTTP, with a page at /.
 
@@ -141,7 +156,6 @@ def serve(tables: ServedTableOptions, network: NetworkOptions, searches: SearchQ
         check_table_size(size, what="tables", instead="leave it out")
     # A line in the log if the process ends because a mapped table file was shortened (SIGBUS).
     faulthandler.enable(_STDERR, all_threads=False)
-    logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
     with contextlib.ExitStack() as stack:
         listener = stack.enter_context(open_socket(network.host, network.port))
 
@@ -163,6 +177,10 @@ def serve(tables: ServedTableOptions, network: NetworkOptions, searches: SearchQ
             message(f"ready: {url}")
             notify_systemd()
 
+        if sys.platform != "win32":  # which selects only sockets
+            log = _Log(sys.stderr.fileno(), "w", closefd=False)
+            sys.stderr = io.TextIOWrapper(log, errors="backslashreplace", line_buffering=True)
+        logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
         run(create_app(databases, settings), listener, on_ready)
         message("stopped")
     # Python is not taken down: threads of granian that still call it would abort the process.
