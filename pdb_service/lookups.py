@@ -51,7 +51,7 @@ def lookup_routes(service: Service) -> Routes:
             )
         body = await request.body()
         look_up = _look_up_json if media_type == JSON else _look_up_bytes
-        content = await service.pools.run(media_type, look_up, service, body, query)
+        content = await service.pools.run("batch", look_up, service, body, query)
         return Response(content, media_type=media_type)
 
     get = ApiRoute(lookup, BoardQuery, answer=LookupAnswer, statuses=TABLE_STATUSES)

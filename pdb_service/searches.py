@@ -14,7 +14,7 @@ from typing import TypeVar
 from pdb_core.errors import BusyError
 from pdb_core.system import lower_thread_priority
 from pdb_core.threads import thread_pool
-from pdb_service.answers import BINARY, JSON, Answer, SolveProgress
+from pdb_service.answers import Answer, SolveProgress
 from pdb_service.metrics import Metrics
 from pdb_service.settings import ServiceSettings
 from solver import Iteration
@@ -73,8 +73,8 @@ class Search:
 class SearchPools:
     """All threads of a service, by the names of their pools, and its searches. For the event loop.
 
-    Threads for batches, `JSON` and `BINARY`, are few: each keeps as much memory as its largest batch took, which is
-    much more for JSON. "easy" is for boards whose search takes no more than some 10 ms; they do not wait in a queue.
+    "batch" is for batches of lookups. "easy" is for boards whose search takes no more than some 10 ms; they do not
+    wait in a queue.
     Searches with a time limit of at most `short_s` have a queue of their own: hints do not wait behind long searches.
     """
 
@@ -83,7 +83,7 @@ class SearchPools:
         # All that run or wait, in the order of their arrival.
         self._searches: list[Search] = []
         self._slots = {name: asyncio.Semaphore(settings.n_solves) for name in ("short", "long")}
-        self._pools = {JSON: ThreadPoolExecutor(1), BINARY: ThreadPoolExecutor(2)}
+        self._pools = {"batch": ThreadPoolExecutor(settings.n_solves)}
         for name in ("easy", "short", "long"):
             self._pools[name] = thread_pool(
                 settings.n_solves, initializer=lower_thread_priority, initargs=(_NICENESS,), thread_name_prefix=name

@@ -2,6 +2,7 @@
 
 import gc
 import json
+import threading
 import weakref
 from typing import Any
 
@@ -11,8 +12,9 @@ from starlette.applications import Starlette
 
 from pdb_core.puzzle import blank_last, parse_goal
 from pdb_query import Database
+from pdb_service import lookups
 from pdb_service.answers import BINARY, JSON
-from tests.pdb_service.app_requests import GOAL, ask, ready_app
+from tests.pdb_service.app_requests import GOAL, AppRequest, ask, in_event_loop, ready_app
 from tests.solving import HARDEST_8, S3, database_for
 
 pytestmark = pytest.mark.tiny
@@ -57,6 +59,15 @@ def test_lists_may_have_rows_and_null_for_the_blank_and_goals_may_be_lists(app: 
         body = json.dumps({"board": board, "goal": given}).encode()
         assert ask(app, "/v1/solve", body=body).json["moves"] == [5, 8]
         assert ask(app, "/v1/lookup?size=3x3", body=body.replace(b"board", b"boards")).json["goal"] == list(GOAL)
+
+
+@in_event_loop
+async def test_batch_does_not_wait_for_another(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    both = threading.Barrier(2, timeout=20)
+    monkeypatch.setattr(lookups, "_look_up_slice", lambda *_: b"%d" % both.wait())
+    app = ready_app(database)
+    sent = [AppRequest(app, "/v1/lookup?size=3x3", body=b'{"boards": ["1 2 3"]}') for _ in range(2)]
+    assert [(await request.reply()).status for request in sent] == [200, 200]
 
 
 @pytest.mark.parametrize(("n_boards", "status"), [(MAX_BOARDS, 200), (MAX_BOARDS + 1, 413)])
