@@ -69,7 +69,7 @@ async def _probe_together(served: Served, boards: list[Board]) -> list[Probe | N
 def _look_up_json(service: Service, body: bytes, query: BatchQuery) -> bytes:
     """Return the `BatchAnswer` for a `BatchBody`."""
     service.check_memory()  # the answers of earlier batches may be unread
-    given = read_json(BatchBody, body, service.settings.max_boards)
+    given = read_json(BatchBody, body)
     boards = given.boards
     _check_number(service, len(boards))
     query = query.model_copy(update=given.model_dump(exclude={"boards"}, exclude_none=True))

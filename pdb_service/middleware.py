@@ -25,8 +25,6 @@ CLIENT_GONE = 499  # in the metrics: the client has closed the connection
 _MOST_TOLD = 100
 # Bodies up to this size are read even if large ones fill the memory budget.
 _SMALL_BODY_BYTES = 64_000
-# The only route whose bodies may be larger: the others read them in the event loop, or not at all.
-_BATCHES = ("POST", "/v1/lookup")
 # An answer is sent in pieces of this size, each after the client has read most of those before.
 _PIECE_BYTES = 256_000
 _METHODS = ("GET", "OPTIONS", "POST")
@@ -77,14 +75,11 @@ class Gate:
         parent, _, name = path.rpartition("/")
         route = path if path in self.routes or not name else f"{parent}/{{name}}"
         methods = self.routes.get(route, {})
-        most_bytes = self._settings.max_body_bytes
-        if (method, path) != _BATCHES:
-            most_bytes = min(most_bytes, _SMALL_BODY_BYTES)
-        exchange = _Exchange(self.service, request_id, receive, send, most_bytes)
+        exchange = _Exchange(self.service, request_id, receive, send)
         try:
             self._check_head(path, method, headers, [value for name, value in scope["headers"] if name == b"host"])
             # The server refuses a length that is not a number.
-            _check_size(int(headers.get(b"content-length", b"0")), most_bytes)
+            _check_size(int(headers.get(b"content-length", b"0")), self._settings.max_body_bytes)
             if path in self._paths_with_tables and not self.service.databases.is_complete:
                 await self.service.wait_until_ready()
             if not methods:
@@ -174,7 +169,6 @@ class _Exchange:
     request_id: str
     receive_part: Receive
     send_part: Send
-    most_bytes: int
     status: int = 0
     n_held_bytes: int = 0
     n_body_bytes: int = 0
@@ -202,7 +196,7 @@ class _Exchange:
         self.n_body_bytes += n_new
         self._hold(n_new)
         self.is_received = not message.get("more_body", False)
-        _check_size(self.n_body_bytes, self.most_bytes)
+        _check_size(self.n_body_bytes, settings.max_body_bytes)
         if self.n_body_bytes > _SMALL_BODY_BYTES:
             self.service.check_memory()
         return message

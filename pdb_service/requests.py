@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Sequence
 from functools import partial
 from itertools import chain
+from types import NoneType
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 from urllib.parse import parse_qsl
 
@@ -22,16 +23,10 @@ if TYPE_CHECKING:  # the client does without starlette
 MAX_NUMBERS = MAX_TABLE_SIDE * MAX_TABLE_SIDE
 # Two texts and a name, with each character in percent-encoding. Longer ones would take the event loop milliseconds.
 _MOST_QUERY_BYTES = 4_000
+# A body of JSON of this size takes up to 44 MB of memory once it is parsed.
+_MOST_JSON_BYTES = 1_000_000
 # The default time limit of /v1/moves.
 HINT_S = 1.0
-# One for each field, and some in texts.
-_MOST_COLONS = 1000
-# Lists and texts of a body that are not boards: names and values of fields, and the numbers of one board as texts.
-_MOST_OTHERS = 100
-# Python shares the numbers of boards; any others take 32 bytes each. In a body up to this size they may be many.
-_MANY_NUMBERS_BYTES = 8_000_000
-# Makes "000" of each number of three characters.
-_ZEROS = bytes.maketrans(b"123456789.eE", b"0" * 12)
 Text = Annotated[str, Field(max_length=400)]
 _BoardText = Annotated[
     Text,
@@ -50,13 +45,23 @@ def _checked(given: object, kinds: Any, form: str) -> object:
     raise PydanticCustomError("form", "{form}", {"form": f"give {form}"})
 
 
+def _read_list(given: str | list[Any]) -> str | list[Any]:
+    """Return a list of integers, or of rows of them, with 0 for null; of anything else the text."""
+    kinds = {*map(type, given)}
+    is_nested = kinds == {list}
+    if is_nested:
+        kinds = {*map(type, chain.from_iterable(given))}
+    if kinds == {int, NoneType}:
+        return [[cell or 0 for cell in row] for row in given] if is_nested else [cell or 0 for cell in given]
+    return given if kinds == {int} else str(given)
+
+
+_TEXT_OR_LIST = BeforeValidator(partial(_checked, kinds=str | list, form="a text, or a list of numbers or of rows"))
+_BOARD_SCHEMA = WithJsonSchema(TypeAdapter(_BoardText | _Cells | list[_Cells]).json_schema())
 # A list is read as its text.
-_AnyBoard = Annotated[
-    Text,
-    BeforeValidator(str),
-    BeforeValidator(partial(_checked, kinds=str | list, form="a text, or a list of numbers or of rows")),
-    WithJsonSchema(TypeAdapter(_BoardText | _Cells | list[_Cells]).json_schema()),
-]
+_AnyBoard = Annotated[Text, BeforeValidator(str), _TEXT_OR_LIST, _BOARD_SCHEMA]
+# To parse the texts of many lists would take several times as long.
+_BatchBoard = Annotated[Text | list[Any], BeforeValidator(_read_list), _TEXT_OR_LIST, _BOARD_SCHEMA]
 _MovesText = Annotated[str, Field(max_length=40_000)]
 _GOAL = Field(description="the goal: `blank-last`, `blank-first`, `snail` or a board")
 _AnyGoal = Annotated[_AnyBoard | None, _GOAL]
@@ -146,7 +151,7 @@ class BatchBody(BatchQuery):
     model_config = ConfigDict(strict=True)
     goal: _AnyGoal = None
     boards: Annotated[
-        list[_AnyBoard],
+        list[_BatchBoard],
         # The errors of a large body would take 250 times its memory.
         Field(
             fail_fast=True,
@@ -180,68 +185,38 @@ def parse_query(request: "Request") -> list[tuple[str, str]]:
     return parse_qsl(query_string.decode("latin-1"), keep_blank_values=True)
 
 
-def read_json(model: type[Model], body: bytes, max_boards: int = 1) -> Model:
-    """Return a body in JSON, with at most `max_boards` boards.
+def read_json(model: type[Model], body: bytes) -> Model:
+    """Return a body in JSON.
 
-    Raises `RequestError` if it is no JSON, `RequestTooLargeError` if it has too many lists, texts or numbers, and
-    `ParameterError` if a field is missing, unknown or invalid.
+    Raises `RequestTooLargeError`, `RequestError` if it is no JSON, and `ParameterError` if a field is missing, unknown
+    or invalid.
     """
-    _check_shape(body, max_boards, has_moves="moves" in model.model_fields)
+    if len(body) > _MOST_JSON_BYTES:
+        raise RequestTooLargeError(
+            f"the body has {len(body):,} bytes, and JSON may have {_MOST_JSON_BYTES:,}; send several batches, or the "
+            "boards as bytes (Content-Type: application/octet-stream)"
+        )
     try:
         given = from_json(body)
     except ValueError as error:
         raise RequestError(f"the body is not JSON: {error}") from None
     if not isinstance(given, dict):
         raise ParameterError("the body is not an object with fields; /openapi.json lists them")
-    boards = given.get("boards")
-    if not _are_lists_of_integers(boards):
-        return _validated(model, given)
-    # pydantic would copy the lists. To let it parse them takes twice the memory too.
-    return _validated(model, given | {"boards": []}).model_copy(update={"boards": boards})
-
-
-def _are_lists_of_integers(boards: Any) -> bool:
-    """Return whether a field is a list of lists of integers, none longer than a board."""
-    return (
-        isinstance(boards, list)
-        and set(map(type, boards)) == {list}
-        and set(map(type, chain.from_iterable(boards))) <= {int}
-        and max(map(len, boards)) <= MAX_NUMBERS
-    )
-
-
-def _check_shape(body: bytes, max_boards: int, *, has_moves: bool) -> None:
-    """Refuse a body before it is parsed: empty lists take 30 times the memory of their text.
-
-    With moves, lists may be longer than a board.
-    """
-    # pydantic keeps an error for each unknown field: those of a large body would take many times its memory.
-    if body.count(b":") > _MOST_COLONS:
-        raise ParameterError("the body has too many fields; /openapi.json lists those that are known")
-    n_lists_and_texts = body.count(b"[") + body.count(b"{") + body.count(b'"') // 2
-    if max(n_lists_and_texts, body.count(b"null")) > max_boards + _MOST_OTHERS:
-        raise RequestTooLargeError(
-            f"the body has too many lists or texts, or nulls; the most boards without rows are {max_boards:,}"
-        )
-    if not has_moves and body.count(b",") > n_lists_and_texts * (MAX_NUMBERS + 1):
-        raise RequestTooLargeError(f"the body has lists of more than {MAX_NUMBERS} numbers, the most of a board")
-    if len(body) > _MANY_NUMBERS_BYTES and body.count(b"-") + body.translate(_ZEROS).count(b"000") > max_boards:
-        raise RequestTooLargeError("the body has more than one number for each board that no board has, such as 100")
+    return _validated(model, given)
 
 
 def _validated(model: type[Model], given: dict[str, Any]) -> Model:
+    known = model.model_fields
+    # pydantic would keep an error for each unknown field.
+    unknown = next((name[:40] for name in given if name not in known), None)
+    if unknown is not None:
+        raise ParameterError(
+            f"unknown parameter {as_typed(unknown)}; known are {', '.join(known)}{did_you_mean(unknown, known)}"
+        )
     try:
         return model.model_validate(given)
     except ValidationError as error:
-        errors = error.errors(include_url=False, include_input=False)
-    for found in errors:
-        if found["type"] == "extra_forbidden":
-            name = str(found["loc"][0])[:40]
-            known = model.model_fields
-            raise ParameterError(
-                f"unknown parameter {as_typed(name)}; known are {', '.join(known)}{did_you_mean(name, known)}"
-            )
-    raise ParameterError(clearest_error(errors))
+        raise ParameterError(clearest_error(error.errors(include_url=False, include_input=False))) from None
 
 
 def clearest_error(errors: Sequence[Any]) -> str:

@@ -14,6 +14,7 @@ from pdb_core.puzzle import blank_last, parse_goal
 from pdb_query import Database
 from pdb_service import lookups
 from pdb_service.answers import BINARY, JSON
+from pdb_service.requests import BatchBody, read_json
 from tests.pdb_service.app_requests import GOAL, AppRequest, ask, in_event_loop, ready_app
 from tests.solving import HARDEST_8, S3, database_for
 
@@ -59,6 +60,11 @@ def test_lists_may_have_rows_and_null_for_the_blank_and_goals_may_be_lists(app: 
         body = json.dumps({"board": board, "goal": given}).encode()
         assert ask(app, "/v1/solve", body=body).json["moves"] == [5, 8]
         assert ask(app, "/v1/lookup?size=3x3", body=body.replace(b"board", b"boards")).json["goal"] == list(GOAL)
+
+
+def test_lists_of_integers_and_nulls_are_not_read_as_texts() -> None:
+    body = b'{"boards": [[1, 2, 3, null], [[1, null], [3, 2]], [1, "2"], "1 2/3 0"]}'
+    assert read_json(BatchBody, body).boards == [[1, 2, 3, 0], [[1, 0], [3, 2]], "[1, '2']", "1 2/3 0"]
 
 
 @in_event_loop

@@ -143,21 +143,12 @@ def test_hostile_requests_cause_no_error_and_no_leak(server: Server, n_requests:
     assert not [line for line in server.log if "ERROR" in line]
 
 
-@pytest.mark.parametrize(
-    "body",
-    [
-        b'{"boards": [' + b"[]," * 2_000_000 + b"[]]}",
-        b'{"boards": [' + b'"",' * 5_000_000 + b'""]}',
-        b'{"boards": [[null' + (b",null" * 35 + b"],[null") * 40_000 + b"]]}",
-        b'{"boards": [[300' + (b",300" * 35 + b"],[300") * 90_000 + b"]]}",
-        b'{"boards": [[-9' + (b",-9" * 35 + b"],[-9") * 90_000 + b"]]}",
-    ],
-    ids=["lists", "texts", "nulls", "large numbers", "negative numbers"],
-)
-def test_large_bodies_take_little_memory(server: Server, body: bytes) -> None:
+@pytest.mark.parametrize(("item", "status"), [(b"[]", 413), (b"-9", 422), (b"[-9]", 413)])
+def test_large_bodies_take_little_memory(server: Server, item: bytes, status: int) -> None:
+    body = b'{"boards": [%s]}' % b",".join([item] * (999_000 // (len(item) + 1)))
     sent = Hostile(request("/v1/lookup?size=4x4", body, "Content-Type: application/json"), 20.0)
     before = server.reset_peak()
-    assert send_all(server.port, [sent] * 4, n_threads=2) == {413: 4}
+    assert send_all(server.port, [sent] * 4, n_threads=2) == {status: 4}
     assert server.peak_bytes() - before < 150e6
 
 
@@ -188,13 +179,6 @@ def test_signal_ends_solves_after_the_time_of_grace(number: int, code: int) -> N
             wait_for_searches(server, 2)
             server.process.send_signal(number)
             wait_until(lambda: is_refused(server), 5)
-def test_log_that_is_not_read_stops_neither_answers_nor_the_end() -> None:
-    missing = Hostile(request("/" + 400 * "a"), 5.0)
-    with serving(table_file("8", "3x3"), options=["--access-log"], reads_log=False) as server:
-        assert send_all(server.port, [missing] * 300) == {404: 300}
-    assert 100 < len(server.log) < 300
-
-
             assert not solve.done()
             assert (solve.result(20).status, solve.result().json["type"]) == (503, "urn:tile-pdb:BusyError")
             answers = read_all(connection).lower()
@@ -202,6 +186,13 @@ def test_log_that_is_not_read_stops_neither_answers_nor_the_end() -> None:
         assert b"\r\nconnection: close\r\n" in answers
         assert answers.count(b"http/1.1 ") == 1
         assert server.process.wait(20) == code
+
+
+def test_log_that_is_not_read_stops_neither_answers_nor_the_end() -> None:
+    missing = Hostile(request("/" + 400 * "a"), 5.0)
+    with serving(table_file("8", "3x3"), options=["--access-log"], reads_log=False) as server:
+        assert send_all(server.port, [missing] * 300) == {404: 300}
+    assert 100 < len(server.log) < 300
 
 
 def test_ctrl_c_cuts_an_unfinished_request_without_a_traceback() -> None:
