@@ -130,8 +130,9 @@ def _cgroup_offers() -> list[int]:
                 limit, usage = (int((folder / name).read_text("ascii")) for name in names)
                 counts = dict(line.split() for line in (folder / "memory.stat").read_text("ascii").splitlines())
                 if limit < _NO_LIMIT:
-                    # Inactive pages of files count as used, but the system frees them when memory is requested.
-                    offers.append(limit - usage + int(counts.get("inactive_file", "0")))
+                    # Pages of files count as used, but the system frees them when memory is requested.
+                    cached = sum(int(counts.get(name, "0")) for name in ("active_file", "inactive_file"))
+                    offers.append(limit - usage + cached)
     return offers
 
 

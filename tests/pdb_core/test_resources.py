@@ -27,7 +27,7 @@ def test_limits_of_control_groups_count(tmp_path: Path, version: int, monkeypatc
         """Return the bytes and the cores that are left, by the limits and quotas of a group and of its parent."""
         for name, (limit, quota) in zip(("job", "."), groups, strict=True):
             memory, cpu = (parent / name for parent in parents)
-            texts = {memory / "memory.stat": "anon 5\ninactive_file 100"}
+            texts = {memory / "memory.stat": "anon 5\ninactive_file 60\nactive_file 40"}
             if version == 2:
                 texts |= {memory / "memory.max": limit or "max", memory / "memory.current": "700"}
                 texts |= {cpu / "cpu.max": f"{quota or 'max'} 100000"}
