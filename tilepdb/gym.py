@@ -82,13 +82,13 @@ class SlidingTiles(gymnasium.Env[Observation, np.int64]):
     ) -> tuple[Observation, dict[str, Any]]:
         """Begin an episode. Raises `BoardError` and `UnsolvableError` for a board in `options` that cannot be used."""
         super().reset(seed=seed)
+        if seed is not None:
+            self._walked.clear()
         size, self.board = self.goal.size, self.goal
         if options and "board" in options:
             self.board = Board(options["board"], size)
             check_solvable(self.board, self.goal, size)
             return self._state()
-        if seed is not None:
-            self._walked.clear()
         while self.board == self.goal:
             if not self._walked:
                 *lengths, walk_seed = self.np_random.integers(1, [self.max_walk + 1] * BLOCK + [1 << 32]).tolist()

@@ -33,10 +33,11 @@ def test_environment_passes_the_checks_of_gymnasium(env: Env) -> None:
 
 def test_seeded_episodes_are_reproducible(env: Env) -> None:
     runs = []
-    for seed in (1, 1, 2):
-        first, _ = env.reset(seed=seed)
+    for seed, options in ((1, None), (1, None), (2, None), (1, {"board": BOARD})):
+        first, _ = env.reset(seed=seed, options=options)
         runs.append([first.tolist(), *(env.reset()[0].tolist() for _ in range(5))])
     assert runs[0] == runs[1] != runs[2]
+    assert runs[3][1:] == runs[0][:5]  # the walks begin at the seed, too, if the first board is given
     assert len(set(map(tuple, runs[0]))) == 6
 
 
