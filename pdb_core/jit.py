@@ -23,6 +23,7 @@ import llvmlite.binding as llvm
 import numba
 import platformdirs
 from numba.core import event
+from numba.core.caching import CompileResultCacheImpl, FunctionCache, UserProvidedCacheLocator
 from numba.core.runtime.nrt import rtsys
 from numba.extending import overload
 
@@ -145,8 +146,8 @@ def _choose_cache_folder() -> Path | None:
 
 
 def keeps_compiled_kernels() -> bool:
-    """Return whether compiled kernels are kept on disk for the next run."""
-    return _cache_folder is not None
+    """Return whether kernels that are compiled are kept on disk for the next run."""
+    return _cache_folder is not None and os.access(_cache_folder, os.W_OK)
 
 
 _cache_folder = None if JIT_DISABLED else _choose_cache_folder()
@@ -205,17 +206,9 @@ def _compiled(function: Function, *, counts_references: bool, is_inlined: bool =
     options: dict[str, Any] = {"_nrt": counts_references, "forceinline": is_inlined}
     # No kernel is called from C.
     options |= {"no_cfunc_wrapper": True, "no_cpython_wrapper": is_inlined}
-    # numba reads CACHE_DIR when a function is decorated; set it just then, so that other users of numba in the same
-    # process keep their own.
-    before = _settings.CACHE_DIR
-    _settings.CACHE_DIR = "" if _cache_folder is None else str(_cache_folder)
-    try:
-        is_kept = _cache_folder is not None and not is_inlined
-        compiled = numba.njit(cache=is_kept, nogil=True, **options)(function)
-    finally:
-        _settings.CACHE_DIR = before
-    if _cache_folder is not None and is_kept:
-        _forgive_cache(compiled, _cache_folder)
+    compiled = numba.njit(nogil=True, **options)(function)
+    if _cache_folder is not None and not is_inlined:
+        compiled._cache = _KernelCache(function)
     _hold_signals(compiled)
     return cast(Function, compiled)
 
@@ -231,34 +224,47 @@ def _hold_signals(compiled: Any) -> None:
     compiled.compile = compile_undisturbed
 
 
-def _forgive_cache(compiled: Any, folder: Path) -> None:
-    """Make a full or damaged cache cost a compilation, and nothing else."""
-    cache = compiled._cache
-    save = cache.save_overload
+class _KernelLocator(UserProvidedCacheLocator):
+    """Place of kernels in the cache folder. If it is read-only, numba itself would use a folder beside our sources."""
 
-    def load_overload(signature: Any, target: Any) -> Any:
+    @classmethod
+    def from_function(cls, py_func: Any, py_file: str) -> Any:
+        return cls(py_func, py_file)
+
+    def get_cache_path(self) -> str:
+        return f"{_cache_folder}/{self.get_suitable_cache_subpath(self._py_file)}"
+
+
+class _KernelCacheImpl(CompileResultCacheImpl):
+    _locator_classes = [_KernelLocator]  # noqa: RUF012 (as in `CacheImpl`)
+
+
+class _KernelCache(FunctionCache):
+    """Cache of a kernel, in which a full or damaged folder costs a compilation, and nothing else."""
+
+    _impl_class = _KernelCacheImpl
+
+    def load_overload(self, signature: Any, target: Any) -> Any:
         _check_addresses(_LOADER_BYTES)
         try:
             # numba's own method first imports all that a compilation needs: a quarter of the time of a short command.
             rtsys.initialize(target)
-            with cache._guard_against_spurious_io_errors():
-                return cache._load_overload(signature, target)
+            with self._guard_against_spurious_io_errors():
+                return self._load_overload(signature, target)
         except Exception as error:  # what unpickling half a file raises may be anything
-            _warn_of_cache(f"{folder} is damaged ({type(error).__name__}: {error}): kernels are compiled again")
+            _warn_of_cache(f"{_cache_folder} is damaged ({type(error).__name__}: {error}): kernels are compiled again")
             with suppress(OSError):
-                cache.flush()
+                self.flush()
             return None
 
-    def save_overload(*arguments: Any) -> None:
+    def save_overload(self, signature: Any, data: Any) -> None:
         try:
-            save(*arguments)
+            super().save_overload(signature, data)
         except OSError as error:
             _warn_of_cache(
-                f"cannot write {folder} ({error.strerror}): kernels are compiled anew in every run; make room, or set "
-                "TILE_PDB_CACHE to a folder that can be written"
+                f"cannot write {_cache_folder} ({error.strerror}): kernels are compiled anew in every run; make room, "
+                "or set TILE_PDB_CACHE to a folder that can be written"
             )
-
-    cache.load_overload, cache.save_overload = load_overload, save_overload
 
 
 _has_warned_of_cache = False

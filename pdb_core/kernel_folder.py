@@ -1,4 +1,4 @@
-"""Folder of compiled kernels: private to one user, and removed when it was not used for long.
+"""Folder of compiled kernels: written by one user or root, and removed when it was not used for long.
 
 A process that loads a compiled kernel runs it. Whoever can write to the folder can therefore run code as its user.
 On Windows owners and modes are not checked: the cache folder is in the user's profile, which is private.
@@ -8,7 +8,6 @@ import os
 import re
 import shutil
 import stat
-import tempfile
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -22,45 +21,35 @@ _PRIVATE = 0o700
 
 
 class UnsafeFolderError(OSError):
-    """Another user owns a folder of compiled kernels, or can write to it."""
+    """A user other than this one and root owns a folder of compiled kernels, or can write to it."""
 
 
 def use_kernel_folder(parent: Path, name: str) -> Path:
-    """Return the folder `name` in `parent`, and note that it is used. Both are made with mode 0700.
+    """Return the folder `name` in `parent`, and note that it is used. Those that are missing are made with mode 0700.
 
     `name` is a digest of 16 hexadecimal digits. When the folder is new, those of other digests that no process has
-    begun to use for `KEPT_DAYS` are removed. (A process that still uses one compiles what it has not loaded.)
+    begun to use for `KEPT_DAYS` are removed. (A process that still uses one compiles what it has not loaded.) A folder
+    that is there may be read-only.
 
-    Raises `UnsafeFolderError` if another user owns one of both or can write to it, `OSError` if nothing can be written.
+    Raises `UnsafeFolderError` if a user other than this one and root owns one of both or can write to it, `OSError` if
+    a missing one cannot be made.
     """
-    folder = parent / name
-    _make_private(parent)
-    is_new = _make_private(folder)
-    # numba tries the same when it compiles. If that fails, it writes next to our sources, without a message.
-    tempfile.TemporaryFile(dir=folder).close()
-    os.utime(folder)
+    folder, user = parent / name, system.user_number()
+    is_new = not folder.is_dir()
+    parent.parent.mkdir(mode=_PRIVATE, parents=True, exist_ok=True)  # `mode` is not that of parents
+    for each in (parent, folder):
+        each.mkdir(mode=_PRIVATE, exist_ok=True)
+        status = each.stat()
+        if user is not None and status.st_uid not in (user, 0):
+            raise UnsafeFolderError(f"{each} belongs to another user (number {status.st_uid})")
+        if user is not None and status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+            # Its mode is not corrected: another user may already have written to it.
+            raise UnsafeFolderError(f"other users can write to {each} (mode {stat.S_IMODE(status.st_mode):04o})")
+    with suppress(OSError):  # it is read-only
+        os.utime(folder)
     if is_new:
         _remove_old(parent)
     return folder
-
-
-def _make_private(folder: Path) -> bool:
-    """Make the folder, or check that it is private. Return whether it is new."""
-    is_new = not folder.is_dir()
-    for each in (folder.parent, folder):  # `mode` is not that of parents
-        each.mkdir(mode=_PRIVATE, parents=True, exist_ok=True)
-    user = system.user_number()
-    if user is None:
-        return is_new
-    status = folder.stat()
-    if status.st_uid != user:
-        raise UnsafeFolderError(f"{folder} belongs to another user (number {status.st_uid})")
-    if status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
-        # Its mode is not corrected: another user may already have written to it.
-        raise UnsafeFolderError(f"other users can write to {folder} (mode {stat.S_IMODE(status.st_mode):04o})")
-    if stat.S_IMODE(status.st_mode) != _PRIVATE:
-        folder.chmod(_PRIVATE)
-    return is_new
 
 
 def _remove_old(parent: Path) -> None:

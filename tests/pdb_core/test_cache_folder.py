@@ -2,8 +2,11 @@
 
 import errno
 import os
+import stat
 import time
 from pathlib import Path
+from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from numba.core.caching import IndexDataCacheFile
@@ -32,6 +35,19 @@ def test_full_disk_loses_only_the_kernel_cache(monkeypatch: pytest.MonkeyPatch) 
     with pytest.warns(RuntimeWarning, match="No space left on device.*compiled anew in every run; make room") as told:
         assert [jit.kernel(added)(1, 2) for _ in range(2)] == [3, 3]
     assert len(told) == 1
+
+
+def test_kernels_in_a_read_only_folder_are_used(kernel_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in a container, or in a cache that root has made for all users."""
+    assert jit.kernel(added)(1, 2) == 3
+    for function in ("tempfile.TemporaryFile", "os.utime"):
+        monkeypatch.setattr(function, failing(errno.EROFS))
+    assert use_kernel_folder(kernel_cache.parent, kernel_cache.name) == kernel_cache
+    compiled: Any = jit.kernel(added)
+    assert compiled(1, 2) == 3
+    assert compiled.stats.cache_hits
+    with pytest.warns(RuntimeWarning, match="cannot write .*Read-only file system.*compiled anew in every run"):
+        assert compiled(1.5, 2.0) == 3.5
 
 
 @pytest.mark.parametrize("suffix", ["nbi", "nbc"])
@@ -93,11 +109,8 @@ def test_kernel_folder_is_private(tmp_path: Path) -> None:
     try:
         folder = use_kernel_folder(tmp_path / "cache" / "kernels", OWN)
         assert [mode_of(path) for path in (folder, folder.parent, folder.parent.parent)] == [0o700] * 3
-        folder.chmod(0o755)
-        use_kernel_folder(folder.parent, OWN)
     finally:
         os.umask(before)
-    assert mode_of(folder) == 0o700
 
 
 @pytest.mark.parametrize("mode", [0o720, 0o702])
@@ -112,11 +125,17 @@ def test_kernel_folder_that_others_can_write_to_is_refused(tmp_path: Path, which
     assert mode_of(tmp_path / which) == mode
 
 
-def test_kernel_folder_of_another_user_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_folders_of_this_user_and_of_root_are_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = use_kernel_folder(tmp_path / "kernels", OWN)
-    monkeypatch.setattr(os, "geteuid", lambda: folder.stat().st_uid + 1)
-    with pytest.raises(UnsafeFolderError, match="kernels belongs to another user"):
-        use_kernel_folder(folder.parent, OWN)
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    for owner in (0, 1000, 1001):
+        status = Mock(st_mode=stat.S_IFDIR | 0o755, st_uid=owner)
+        monkeypatch.setattr(Path, "stat", lambda *_, status=status, **__: status)
+        if owner != 1001:
+            assert use_kernel_folder(folder.parent, OWN) == folder
+        else:
+            with pytest.raises(UnsafeFolderError, match=r"kernels belongs to another user \(number 1001\)"):
+                use_kernel_folder(folder.parent, OWN)
 
 
 def make_old(folder: Path, days: float) -> None:

@@ -78,7 +78,7 @@ def _checks(program: Any) -> Iterator[tuple[str, Any]]:
     yield "cache", f"{jit.cache_home()}, {free}"
     yield (
         "compiled kernels",
-        "kept on disk" if jit.keeps_compiled_kernels() else "not kept: compiled anew in every run",
+        "new ones are kept on disk" if jit.keeps_compiled_kernels() else "new ones are compiled anew in every run",
     )
     yield "huge pages", _huge_pages()
     yield "self-test", _self_test()
