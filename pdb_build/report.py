@@ -18,11 +18,11 @@ import numpy as np
 from pdb_build.partial_folder import PartialFolder, report_path
 from pdb_build.plan import BuildPlan
 from pdb_build.search import PatternTable
-from pdb_core import __version__
 from pdb_core.durable_files import put_in_place, writing_errors
 from pdb_core.errors import OutputError, TableFileError, TableFileForeignError
 from pdb_core.messages import ShortRepr
 from pdb_core.schema import FORMAT_VERSION, Header, read_header
+from pdb_core.version import version_text
 
 _MOST_REPORT_BYTES = 1 << 24
 
@@ -140,7 +140,7 @@ def _content(result: BuildResult) -> dict[str, Any]:
         "planned_memory_bytes": plan.memory_bytes,
         "threads": plan.n_threads,
         "versions": {
-            "tile-pdb": __version__,
+            "tile-pdb": version_text(),
             "python": platform.python_version(),
             "numpy": np.__version__,
             "numba": numba.__version__,

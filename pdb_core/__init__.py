@@ -1,7 +1,7 @@
 """Boards, patterns, the index function and the layout of the state space: arithmetic on arrays, without printing.
 
-Six modules touch files or the machine, because all packages need them: `durable_files`, `kernel_folder`, `jit`,
-`resources`, `start` and `system`.
+Seven modules touch files or the machine, because all packages need them: `durable_files`, `kernel_folder`, `jit`,
+`resources`, `start`, `system` and `version`.
 
 Examples
 --------
@@ -17,4 +17,4 @@ True
 [630]
 """
 
-__version__ = "0.2.0"
+__version__ = "0.3.0.dev0"

@@ -10,7 +10,6 @@ from typing import Any, get_args
 import numpy as np
 import numpy.typing as npt
 
-from pdb_core import __version__
 from pdb_core.arguments import (
     FilePath,
     as_choice,
@@ -26,6 +25,7 @@ from pdb_core.errors import InputError, OutputError
 from pdb_core.messages import shorten
 from pdb_core.puzzle import format_board
 from pdb_core.types import N_MOVES
+from pdb_core.version import version_text
 from pdb_query import Database
 from pdb_query.database import as_databases
 from pdb_study.labels.formats import COLUMNS, MEANING, WRITERS, Rows, check_format
@@ -185,7 +185,7 @@ def describe(
 ) -> dict[str, Any]:
     """Return what is written into a dataset beside its columns, as JSON values."""
     return {
-        "program": f"tile-pdb {__version__}",
+        "program": f"tile-pdb {version_text()}",
         "command": None if command is None else shorten(command, _MAX_COMMAND),
         "size": str(source.size),
         "goal": format_board(source.goal, source.size),

@@ -15,8 +15,8 @@ import numba
 import numpy as np
 import psutil
 
-from pdb_core import __version__
 from pdb_core.resources import available_cores
+from pdb_core.version import version_text
 
 FIGURES = Path(__file__).parents[2] / "docs" / "figures.json"
 
@@ -66,7 +66,7 @@ def described_machine() -> dict[str, str]:
     processor = next(models, platform.processor())
     return {
         "date": datetime.date.today().isoformat(),
-        "versions": f"tile-pdb {__version__}, Python {platform.python_version()}, NumPy {np.__version__}, "
+        "versions": f"tile-pdb {version_text()}, Python {platform.python_version()}, NumPy {np.__version__}, "
         f"Numba {numba.__version__}",
         "machine": f"{platform.machine()}, {processor}, {available_cores()} cores, {memory_gb} GB of memory",
     }

@@ -16,6 +16,7 @@ from pdb_build import BuildPlan, build_database, check_plan, search, writer
 from pdb_core.encoding import ENCODINGS, Cost, Encoding
 from pdb_core.errors import DiskFullError, MemoryLimitError, OutputError
 from pdb_core.schema import pattern_group
+from pdb_core.version import version_text
 from pdb_query import open_database
 from tests import failing, marked_rows
 from tests.command_line import BOARD, pdb, started_pdb
@@ -77,6 +78,7 @@ def test_report_describes_the_build(plan: BuildPlan) -> None:
     assert report["file"] == "a.h5"
     assert report["header_sha256"] == result.header.digest()
     assert set(report["versions"]) == {"tile-pdb", "python", "numpy", "numba", "h5py", "hdf5"}
+    assert report["versions"]["tile-pdb"] == version_text()
     assert report["seconds"] > 0
     assert report["peak_memory_bytes"] > 0
     assert [table["tiles"] for table in report["tables"]] == [[1, 2, 5], [3, 4, 6], [7, 8]]

@@ -60,7 +60,7 @@ def _checks(program: Any) -> Iterator[tuple[str, Any]]:
     from pdb_core import jit
     from pdb_core.messages import format_bytes
     from pdb_core.resources import available_cores, available_disk, available_memory
-    from tilepdb.commands.version import version_text
+    from pdb_core.version import version_text
 
     yield "tile-pdb", version_text()
     yield "python", f"{platform.python_version()} on {platform.system()} {platform.machine()}"

@@ -122,7 +122,7 @@ app.add_typer(study)
 
 def _print_version(wanted: bool) -> None:
     if wanted:
-        from tilepdb.commands.version import version_text
+        from pdb_core.version import version_text
 
         print_line(f"tile-pdb {version_text()}")
         raise typer.Exit

@@ -18,6 +18,7 @@ import pytest
 from pdb_core.board_size import BoardSize
 from pdb_core.errors import CheckpointMismatchError, DiskFullError, InputError, OutputError
 from pdb_core.puzzle import Board, blank_last, parse_goal
+from pdb_core.version import version_text
 from pdb_query import Database, read_instances
 from pdb_study.labels import BoardSource, GivenBoards, RandomBoards, RandomWalks, write_labels
 from pdb_study.labels.dataset import _default_chunk
@@ -108,6 +109,7 @@ def test_files_load_in_one_line_with_the_labels_and_their_origin(
         assert Board(description["goal"]) == source.goal
         assert list(description["columns"]) == list(whole)
         assert description["command"] == "pdb label"
+        assert description["program"] == f"tile-pdb {version_text()}"
         assert [table["sha256"] for table in description["tables"]] == [database.header.digest()]
 
 

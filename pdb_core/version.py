@@ -1,4 +1,4 @@
-"""The version of tile-pdb, with the commit that research cites."""
+"""The version of tile-pdb with its commit, as commands, build reports and datasets state it."""
 
 import json
 import subprocess
@@ -16,7 +16,7 @@ def version_text() -> str:
 
 
 def _commit() -> str:
-    root = Path(__file__).parents[2]
+    root = Path(__file__).parents[1]
     if (root / ".git").exists():
         with suppress(OSError, subprocess.SubprocessError):
             command = ["git", "-C", str(root), "rev-parse", "HEAD"]

@@ -5,8 +5,8 @@ from unittest.mock import Mock
 
 import pytest
 
+from pdb_core import version
 from tests.command_line import pdb
-from tilepdb.commands import version
 
 
 def test_version_names_the_commit(monkeypatch: pytest.MonkeyPatch) -> None:
