@@ -1,4 +1,4 @@
-"""scripts/: what is installed is said before, and --help installs nothing."""
+"""scripts/: what is installed is said before, and --help installs nothing; what the workflow runs."""
 
 import os
 import re
@@ -6,6 +6,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+import yaml
 
 from scripts.figures.sections import SECTIONS
 from tests import ROOT, source_files
@@ -50,6 +51,14 @@ def test_what_is_installed_is_said_before(tmp_path: Path) -> None:
     assert said == f"installing into {tmp_path}: --editable .[serve] pytest"
     assert re.fullmatch("-m pip install .* uv", uv)
     assert re.fullmatch(r"-m pip install .* --editable \.\[serve\] pytest", done)
+
+
+def test_workflow_runs_only_commands_of_the_readme_and_test_arm() -> None:
+    """These run elsewhere, because the workflow has never run."""
+    jobs = yaml.safe_load((ROOT / ".github" / "workflows" / "tests.yml").read_text())["jobs"]
+    lines = {line for job in jobs.values() for step in job["steps"] for line in step.get("run", "").splitlines()}
+    readme = (ROOT / "README.md").read_text()
+    assert [line for line in lines if line not in readme] == ["scripts/test-arm --native"]
 
 
 def test_no_text_says_that_a_package_index_has_tile_pdb() -> None:
