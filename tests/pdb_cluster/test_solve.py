@@ -8,6 +8,7 @@ import shutil
 import signal
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 from unittest.mock import Mock
@@ -18,7 +19,7 @@ import pytest
 from distributed import Client, Scheduler
 
 from pdb_cluster import connect
-from pdb_cluster.solve import boards as solve_boards, split_board, tasks as solve_tasks
+from pdb_cluster.solve import boards as solve_boards, split_board, tasks as solve_tasks, worker
 from pdb_cluster.solve.boards import ClusterAnswers, ClusterProgress
 from pdb_cluster.solve.worker import solver_for, tables_of
 from pdb_core.errors import ClusterError, GoalError, InputError
@@ -26,7 +27,7 @@ from pdb_core.puzzle import Board, Tiles, blank_first, format_board
 from pdb_query import Database
 from solver import Limits, Solution, Solver
 from solver.answers.requests import Answer, Hooks, Request
-from solver.engine import division
+from solver.engine.tuning import TUNING, Tuning
 from tests import wait_until
 from tests.command_line import UNSOLVABLE, pdb, start
 from tests.pdb_cluster.two_workers import (
@@ -117,8 +118,8 @@ def test_killed_workers_change_no_answer(client: Client, large: Database) -> Non
 
 
 def divide_above(n_nodes: int) -> None:
-    """Let a worker divide each threshold that follows one of more than `n_nodes` nodes."""
-    division.LONG_NODES = n_nodes
+    """Let a worker make solvers that divide each threshold that follows one of more than `n_nodes` nodes."""
+    worker.Solver = partial(Solver, tuning=Tuning(long_nodes=n_nodes))
 
 
 def test_long_thresholds_of_the_24_puzzle_have_the_nodes_of_one_machine(
@@ -133,7 +134,7 @@ def test_long_thresholds_of_the_24_puzzle_have_the_nodes_of_one_machine(
         alone = [solver.solve(board) for board in boards]
         client.run(divide_above, 10_000)
         found = solved(client, boards, database)
-        client.run(divide_above, division.LONG_NODES)
+        client.run(divide_above, TUNING.long_nodes)
     for here, there in zip(found, alone, strict=True):
         assert here.length == there.length
         # The last threshold is not searched if beams find the solution.
