@@ -1,0 +1,147 @@
+"""Every command and every route against tests/golden/doors, whose lines are cases with their answers.
+
+`WRITE_DOORS=1 scripts/test tests/project/test_doors.py` writes the answers anew.
+"""
+
+import json
+import os
+import re
+import shlex
+from collections.abc import Iterator
+from contextlib import ExitStack
+from difflib import unified_diff
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer.main
+
+from pdb_service.app import create_app
+from pdb_service.openapi import openapi
+from pdb_service.settings import ServiceSettings
+from tests import ROOT
+from tests.command_line import pdb
+from tests.pdb_service.app_requests import ask, ready_app
+from tests.solving import database_for
+from tests.tables import flip
+from tilepdb.commands.main import app
+
+Case = dict[str, Any]
+_FILES = {path.stem: path for path in sorted((ROOT / "tests" / "golden" / "doors").glob("*.ndjson"))}
+# What differs between machines, runs and versions, and what replaces it.
+_CHANGING = (
+    (r'("(\w*seconds|nodes_per_\w+|threads|peak_\w+bytes|\w+_available_bytes)": ?)[\d.e-]+', r'\1"*"'),
+    (r"\d\.\d{6} +[\d,]+(?=\n)", "* *"),
+    (r", [\d.]+ million/s", ""),  # shown from a rate on
+    (r"[\d.]+ s\b", "* s"),
+    (r"[\d.]+ [kMGT]?B\b", "* B"),
+    (r"\d+ threads?|at most \d+ tiles", "*"),
+    (r"tile-pdb [\d.]+\w*(, commit \w+)?", "tile-pdb VERSION"),
+    (r"(?<=': )(Input should be|\S+ is not (in the range|a valid)) .*", "*"),  # of Typer
+    (r'"title": ?"[^"]*"', '"title":"*"'),  # of Python
+    # Sums of floats have their last digits from the order of the sum.
+    (r"(\d+\.\d{6})\d+", r"\1"),
+)
+_HEADERS = ("allow", "content-type", "retry-after", "www-authenticate")
+_LEFT_OUT = re.compile("$|Usage: |Try |pdb: compiling")
+_LONG = 6_000
+
+
+def cases(name: str) -> list[Case]:
+    return [json.loads(line) for line in _FILES[name].read_text().splitlines()]
+
+
+def lines(text: str, *changing: tuple[str, str]) -> list[Any]:
+    """Return the lines of a text without what differs. JSON is parsed, and long texts are cut."""
+    for pattern, placeholder in (*changing, *_CHANGING):
+        text = re.sub(pattern, placeholder, text)
+    if len(text) > _LONG:
+        return [text[:100]]
+    parts = [text] if text.startswith("[") else text.splitlines()
+    return [json.loads(part) if part[:1] in ("[", "{") else part for part in parts]
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    files = (path for path in sorted(folder.rglob("*")) if path.is_file())
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in files}
+
+
+def run(folder: Path, cache: str, case: Case) -> Case:
+    """Return the exit code and the output of a command, and the files of a folder that are new or changed."""
+    for name, text in case.get("given", {}).items():
+        (folder / name).write_text(text)
+    for kind in ("symlink_to", "hardlink_to"):
+        for name, target in case.get(kind, {}).items():
+            getattr(folder / name, kind)(folder / target)
+    if "damaged" in case:
+        name, at = case["damaged"]
+        flip(folder / name, at)
+    before = contents(folder)
+    words = shlex.split(case["pdb"])
+    result = pdb(*words, stdin=case.get("stdin", ""), cwd=folder, TILE_PDB_CACHE=cache, COLUMNS="300")
+    here = (str(folder.parent), "TMP")
+    floats = [(r"\d+\.\d+(e-\d+)?|\d+e-\d+", "*")] * ("--format csv" in case["pdb"])
+    changed = [item for item in contents(folder).items() if item not in before.items()]
+    return {
+        "code": result.returncode,
+        "out": lines(result.stdout, here, *floats),
+        "err": [line for line in lines(result.stderr, here) if not _LEFT_OUT.match(line)],
+        "files": {name: lines(text.decode()) if name.endswith((".ans", ".csv")) else "" for name, text in changed},
+    }
+
+
+def answer(apps: dict[str, Any], case: Case) -> Case:
+    """Return the status, some headers, and the body of the answer to a request."""
+    method, _, address = case["http"].partition(" ")
+    given = case.get("body", "")
+    body = (given if isinstance(given, str) else json.dumps(given)).encode("latin-1") + b" " * case.get("padding", 0)
+    reply = ask(apps[case.get("app", "ready")], address, *case.get("headers", {}).items(), method=method, body=body)
+    headers = {name: value for name, value in reply.headers.items() if name in _HEADERS}
+    return {"status": reply.status, **headers, "answer": lines(reply.body.decode("latin-1"))}
+
+
+def difference(kept: Case, found: Case) -> Iterator[str]:
+    texts = (json.dumps(case, indent=1, sort_keys=True).splitlines() for case in (kept, found))
+    return unified_diff(*texts, kept.get("pdb") or kept["http"], "found", lineterm="")
+
+
+@pytest.mark.parametrize("name", _FILES)
+def test_answers_are_those_kept(name: str, tmp_path: Path, own_cache: str) -> None:
+    """The cases of a file run one after another, commands in one folder."""
+    kept = cases(name)
+    with ExitStack() as stack:
+        if name == "http":
+            tables = ("663", "4x4"), ("8", "3x3"), ("1,2,5/3,4,6/7,8", "3x3", "blank-first")
+            databases = [stack.enter_context(database_for(*table)) for table in tables]
+            starting = create_app([], ServiceSettings(token="s3cret", wait_s=0))
+            answers = partial(answer, {"ready": ready_app(*databases, max_boards=3), "starting": starting})
+        else:
+            (folder := tmp_path / "folder").mkdir()
+            answers = partial(run, folder, own_cache)
+        found = [case | answers(case) for case in kept]
+    if os.environ.get("WRITE_DOORS"):
+        _FILES[name].write_text("".join(f"{json.dumps(case)}\n" for case in found))
+    else:
+        differences = [line for pair in zip(kept, found, strict=True) for line in difference(*pair)]
+        assert not differences, "\n".join(differences)
+
+
+def test_every_option_has_a_case() -> None:
+    given = [case["pdb"].split() for name in _FILES if name != "http" for case in cases(name)]
+    commands = typer.main.get_command(app).commands
+    commands |= {f"study {name}": command for name, command in commands.pop("study").commands.items()}
+    for name, command in commands.items():
+        options = {option for param in command.params for option in (*param.opts, *param.secondary_opts)}
+        words = {word for each in given if " ".join(each).startswith(name) for word in each}
+        assert {option for option in options if option.startswith("--")} <= words, name
+
+
+def test_every_route_and_every_kind_of_error_has_a_case() -> None:
+    http = cases("http")
+    asked = {re.sub("/v1/instances/.*", "/v1/instances/{name}", case["http"].partition("?")[0]) for case in http}
+    paths = openapi(create_app([]).state.routes)["paths"]
+    assert {f"{method.upper()} {path}" for path, methods in paths.items() for method in methods} <= asked
+    assert {case["status"] for case in http} == {200, 400, 401, 404, 405, 413, 415, 422, 503}
+    codes = {case["code"] for name in _FILES if name != "http" for case in cases(name)}
+    assert codes == {0, 1, 2, 3, 4, 5}
