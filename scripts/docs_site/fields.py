@@ -3,7 +3,7 @@
 from pdb_service.app import create_app
 from pdb_service.openapi import openapi
 from pdb_service.reference import sections
-from scripts.figures.tables import markdown
+from scripts.markdown import markdown
 
 
 def fields_page() -> str:

@@ -10,6 +10,7 @@ import pytest
 import typer.main
 
 from pdb_core import errors
+from pdb_core.pattern import named_partitions
 from pdb_core.puzzle import random_boards
 from pdb_query import instance_sets, open_database
 from solver.algorithms import ALGORITHMS, HEURISTIC_NAMES
@@ -19,25 +20,29 @@ from tests.tables import table_file
 from tilepdb.commands.main import app
 
 
-def test_page_lists_every_exit_code() -> None:
-    section = text_of("docs/files.md").partition("## Exit codes\n")[2].partition("### Exceptions")[0]
-    listed = map(int, re.findall(r"^\| (\d+) \|", section, re.MULTILINE))
-    of_errors = {item.exit_code for item in vars(errors).values() if isinstance(item, type)}
-    assert set(listed) == of_errors | {0, 129, 130, 143}
+def test_page_lists_every_exit_code_and_exception() -> None:
+    codes, exceptions = text_of("docs/files.md").partition("## Exit codes\n")[2].split("### Exceptions")
+    of_errors = {name: item.exit_code for name, item in vars(errors).items() if isinstance(item, type)}
+    listed = map(int, re.findall(r"^\| (\d+) \|", codes, re.MULTILINE))
+    assert set(listed) == {*of_errors.values(), 0, 129, 130, 143}
+    rows = re.findall(r"^\| (\d) \| (`.*`) \|$", exceptions, re.MULTILINE)
+    assert {name: int(code) for code, names in rows for name in re.findall(r"\w+", names)} == of_errors
 
 
 def test_page_lists_every_algorithm_and_heuristic() -> None:
     text = text_of("docs/searches.md")
     algorithms = dict(re.findall(r"^\| `([a-z-]+)` \| ([^|]+) \| (?:yes|no) \|", text, re.MULTILINE))
     assert algorithms == {name: algorithm.finds for name, algorithm in ALGORITHMS.items()}
-    heuristics = re.findall(r"^\| `([a-z-]+)` \| [^|]+ \| [0-9.]+<", text, re.MULTILINE)
+    heuristics = re.findall(r"^\| `([a-z-]+)` \| [^|]+ \| [0-9.]+ \|", text, re.MULTILINE)
     assert set(heuristics) == {*HEURISTIC_NAMES, "db"}
 
 
-def test_readme_lists_every_command_and_set_of_boards() -> None:
+def test_pages_list_every_command_partition_and_set_of_boards() -> None:
     text = text_of("README.md")
     commands = typer.main.get_command(app).commands  # type: ignore[attr-defined]
     assert {name for name in commands if f"pdb {name}" not in text} == set()
+    partitions = re.findall(r"^\| `(\S+)` \| \dx\d \|", text_of("docs/partitions.md"), re.MULTILINE)
+    assert partitions == [*named_partitions()]
     assert {name for name in instance_sets() if f"`{name}`" not in text_of("data/README.md")} == set()
 
 

@@ -1,5 +1,6 @@
 """scripts/: what is installed is said before, and --help installs nothing; what the workflow runs."""
 
+import json
 import os
 import re
 import subprocess
@@ -8,9 +9,10 @@ from pathlib import Path
 import pytest
 import yaml
 
-from scripts.figures.sections import SECTIONS
+from scripts import measure
 from tests import ROOT, source_files
 from tests.project.test_pages import page_paths
+from tests.tables import table_file
 
 SCRIPTS = sorted(
     path for path in (ROOT / "scripts").iterdir() if path.is_file() and path.read_bytes().startswith(b"#!")
@@ -34,7 +36,27 @@ def test_help_is_the_comment_at_the_top_and_installs_nothing(script: Path, tmp_p
 
 
 def test_help_of_measure_names_every_section(tmp_path: Path) -> None:
-    assert bash(tmp_path, "scripts/measure", "--help").splitlines()[-1] == f"Sections: {' '.join(SECTIONS)}"
+    assert bash(tmp_path, "scripts/measure", "--help").splitlines()[-1] == f"Sections: {' '.join(measure.SECTIONS)}"
+
+
+def test_measured_rows_are_stored_and_printed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    figures = tmp_path / "figures.json"
+    figures.write_text('{"few": {"other": {"seconds": 1}}}')
+    (tmp_path / "8.h5").symlink_to(table_file("8", "3x3", encoding="bits"))
+    monkeypatch.setattr(measure, "FIGURES", figures)
+    monkeypatch.setattr(measure, "TABLES", tmp_path)
+    boards = ("3x3-antipode-1", "3x3-antipode-2")
+    monkeypatch.setitem(measure.SECTIONS, "few", {"8": lambda: measure.searched("classic", "8 --plain", boards)})
+    measure.main("few", "8")
+    stored = json.loads(figures.read_text())["few"]
+    assert stored["other"] == {"seconds": 1}
+    assert stored["8"]["mean_h"] == "31.00 ± 0.00"
+    assert re.fullmatch(r"[0-9a-f]{7,}(-dirty)?", stored["8"]["commit"])
+    assert "| few | mean_h | nodes |" in capsys.readouterr().out
+    with pytest.raises(SystemExit, match="'none'; choose from 8"):
+        measure.main("few", "none")
 
 
 def test_what_is_installed_is_said_before(tmp_path: Path) -> None:
