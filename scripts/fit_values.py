@@ -19,9 +19,8 @@ and divisions.
 
 import math
 import sys
-import time
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import numba
 import numpy as np
@@ -46,9 +45,11 @@ from solver.beams.pieces import Pieces, in_pieces
 from solver.beams.solutions import fitted_aim
 from solver.engine.worker_pool import in_parallel
 
-_SIDE = FIRST_SIDE
-_N = _SIDE * _SIDE
-_SIZE = BoardSize(_SIDE, _SIDE)
+# A path of the blank, or None; and the boards, in pieces, on it and on the solutions of strays: int32[moves + 1, 36].
+Solved = tuple[list[int] | None, list[Int32s]]
+
+_N = FIRST_SIDE * FIRST_SIDE
+_SIZE = BoardSize(FIRST_SIDE, FIRST_SIDE)
 # Of each round: boards, width of their beams, whether each board has strays, examples, and first rate of the descent.
 _ROUNDS = (
     (100, 1000, False, 2_000_000, 0.05),
@@ -74,27 +75,12 @@ _MOST_ERROR = 5
 _SYMMETRY_SHARE, _LEAST_MOVES = 0.3, 5
 
 
-class Solved(NamedTuple):
-    """A random board, and the boards of its solution and of those of its strays, if they were found.
-
-    path          list of cells that the blank moves to
-    boards_on_it  int32[moves + 1, 36]  in pieces
-    of_strays     int32[moves + 1, 36] each
-    """
-
-    path: list[int] | None
-    boards_on_it: Int32s | None
-    of_strays: list[Int32s]
-
-
-def aim_of(singles: Int16s, classes: Int16s) -> Aim:
-    """Return the aim of beams with fitted values."""
-    present = fitted_aim(embedding(_SIZE, range(_SIDE), range(_SIDE)))
-    return present._replace(fitted=changes_of(values_of_classes(singles, classes), _SIZE))
-
-
-def solve_boards(aim: Aim, n_boards: int, width: int, has_strays: bool, paths: list[list[int] | None]) -> list[Solved]:
+def solve_boards(
+    values: list[Int16s], n_boards: int, width: int, has_strays: bool, paths: list[list[int] | None]
+) -> list[Solved]:
     """Return good solutions of the first random boards: for those with a path, none longer than it."""
+    present = fitted_aim(embedding(_SIZE, range(FIRST_SIDE), range(FIRST_SIDE)))
+    aim = present._replace(fitted=changes_of(values_of_classes(*values), _SIZE))
     goal = blank_last(_SIZE)
     boards = [in_pieces(tuple(board.tolist()), goal) for board in random_boards(_SIZE, goal, n_boards, seed=0)]
 
@@ -103,11 +89,11 @@ def solve_boards(aim: Aim, n_boards: int, width: int, has_strays: bool, paths: l
         found = find_from_both_ends(board, aim, width, _MOST_MOVES, math.inf), *paths[number : number + 1]
         path = min((each for each in found if each is not None), key=len, default=None)
         if path is None:
-            return Solved(None, None, [])
+            return None, []
         for length, window_width in _WINDOWS:
             for first in (0, length // 2):
                 path = shorten_windows(board, path, aim, first, length, window_width)
-        return Solved(path, boards_on(board, path), solve_strays(board, aim, len(path), number) if has_strays else [])
+        return path, [boards_on(board, path), *(solve_strays(board, aim, len(path), number) if has_strays else ())]
 
     return list(in_parallel(range(n_boards), solve, n_threads=available_cores()))
 
@@ -149,43 +135,44 @@ def shorten_windows(board: Pieces, path: list[int], aim: Aim, first: int, length
 
 
 @cache
-def pair_classes() -> tuple[Int32s, Int32s]:
-    """Return the class of each pair by symmetries, and by displacements: int32[36, 36, 36, 36] each.
+def value_classes() -> tuple[Int32s, Int32s]:
+    """Return the number of the value of each piece on its cell, and of the two values of each pair of pieces.
 
-    Indices are those of a piece, its cell, another piece, its cell.
+    int32[36, 36], at [piece, cell]; and int32[36, 36, 36, 36, 2], at [piece, its cell, another piece, its cell]: the
+    value by symmetry, numbered by first pairs, and the value by displacement.
     """
-    grid = np.indices((_N,) * 4)
-    first = first_moved = np.full((_N,) * 4, np.iinfo(np.int64).max)
+    shape = (_N,) * 4
+    rows, columns = np.divmod(np.arange(_N), FIRST_SIDE)
+    displacement = 32 * np.subtract.outer(rows, rows) + np.subtract.outer(columns, columns)
+    symmetric = displaced = np.full(shape, np.iinfo(np.int64).max)
     for image in images_of_cells(_SIZE):
-        a, b, c, d = (image[cells] for cells in grid)
+        a, b, c, d = image[np.indices(shape)]
         for p, at_p, q, at_q in ((a, b, c, d), (b, a, d, c), (c, d, a, b), (d, c, b, a)):
-            first = np.minimum(first, ((p * _N + at_p) * _N + q).astype(np.int64) * _N + at_q)
-            moved = np.zeros_like(first)
-            for start, stop in ((p, q), (p, at_p), (q, at_q)):
-                moved = moved * 32 + (stop // _SIDE - start // _SIDE + _SIDE)
-                moved = moved * 32 + (stop % _SIDE - start % _SIDE + _SIDE)
-            first_moved = np.minimum(first_moved, moved)
-    by_symmetry, by_displacement = (
-        np.unique(codes, return_inverse=True)[1].reshape(codes.shape).astype(np.int32) for codes in (first, first_moved)
-    )
-    return by_symmetry, by_displacement
+            symmetric = np.minimum(symmetric, np.ravel_multi_index((p, at_p, q, at_q), shape))
+            code = (displacement[p, q] * 1024 + displacement[p, at_p]) * 1024 + displacement[q, at_q]
+            displaced = np.minimum(displaced, code)
+    # The code of a pair of twice the same piece on its cell.
+    single = np.einsum("pcpc->pc", symmetric)
+    numbers, n_values = [], 0
+    for codes in (single, symmetric, displaced):
+        numbers.append(n_values + np.unique(codes, return_inverse=True)[1].reshape(codes.shape).astype(np.int32))
+        n_values = numbers[-1].max() + 1
+    return numbers[0], np.stack(numbers[1:], axis=-1)
 
 
 @numba.njit(nogil=True)  # type: ignore[untyped-decorator]
 def descend(
-    boards: Any, firsts: Any, n_random: int, distances: Any, classes: Any, values: Any, n_examples: int, rates: Any,
-    seed: int,
+    boards: Any, firsts: Any, n_random: int, distances: Any, single_of: Any, pair_of: Any, values: Any, n_examples: int,
+    rates: Any, seed: int,
 ) -> float:  # fmt: skip
     """Fit values to random examples, and return the root mean square of the errors before each step, in moves.
 
     boards     int32[m, 36]: boards of all solutions; those of one begin at `firsts` and end before the next one
     n_random   the first solutions are those of random boards, the others those of strays
-    classes    class of a piece on its cell, and of a pair by symmetry and by displacement
-    values     float64 of each class of these three kinds
+    single_of  see `value_classes`, as for pair_of
+    values     float64[m]
     rates      first and last rate of the descent; with rates of 0, values do not change
     """
-    single_of, symmetric_of, displaced_of = classes
-    singles, symmetric, displaced = values
     np.random.seed(seed)
     n = boards.shape[1]
     squares = 0.0
@@ -204,52 +191,46 @@ def descend(
         for cell in range(n):
             if boards[start, cell] != n - 1:
                 pieces[k], cells[k] = goal_of[boards[start, cell]], cell
-                estimate += distances[pieces[k], cell] + singles[single_of[pieces[k], cell]]
+                estimate += distances[pieces[k], cell] + values[single_of[pieces[k], cell]]
                 k += 1
         for i in range(k):
             for j in range(i + 1, k):
-                estimate += symmetric[symmetric_of[pieces[i], cells[i], pieces[j], cells[j]]]
-                estimate += displaced[displaced_of[pieces[i], cells[i], pieces[j], cells[j]]]
+                for each in pair_of[pieces[i], cells[i], pieces[j], cells[j]]:
+                    estimate += values[each]
         error = estimate - moves
         squares += error * error
-        if rates[0] == 0:
-            continue
         left = 1 - number / n_examples
         rate = rates[1] + (rates[0] - rates[1]) * left * left * left
         step = rate * max(-_MOST_ERROR, min(_MOST_ERROR, error)) / (k * (k - 1) // 2)
         for i in range(k):
-            singles[single_of[pieces[i], cells[i]]] -= step
+            values[single_of[pieces[i], cells[i]]] -= step
             for j in range(i + 1, k):
-                symmetric[symmetric_of[pieces[i], cells[i], pieces[j], cells[j]]] -= _SYMMETRY_SHARE * step
-                displaced[displaced_of[pieces[i], cells[i], pieces[j], cells[j]]] -= step
+                symmetric, displaced = pair_of[pieces[i], cells[i], pieces[j], cells[j]]
+                values[symmetric] -= _SYMMETRY_SHARE * step
+                values[displaced] -= step
     return math.sqrt(squares / n_examples)
 
 
 def fit(solved: list[Solved], n_examples: int, first_rate: float, seed: int) -> list[Int16s]:
     """Return the values of single pieces and of the classes of pairs that fit solutions, as `values_of_classes` takes
     them. The solutions of the last tenth of the boards are left out, and the error on them is printed."""
-    images = images_of_cells(_SIZE)
-    codes = np.min([images[:, :, None] * _N + images[:, None, :], images[:, None, :] * _N + images[:, :, None]], (0, 1))
-    single_of = np.unique(codes, return_inverse=True)[1].reshape(_N, _N).astype(np.int32)
-    symmetric_of, displaced_of = pair_classes()
-    classes = single_of, symmetric_of, displaced_of
-    values = tuple(np.zeros(of.max() + 1) for of in classes)
-    distances = cell_distances(_SIZE).astype(np.int64)
-    of_random = [each.boards_on_it for each in solved if each.boards_on_it is not None]
+    single_of, pair_of = value_classes()
+    values, distances = np.zeros(pair_of.max() + 1), cell_distances(_SIZE).astype(np.int64)
+    of_random = [boards for _, (boards, *_) in solved]
     n_fitted = len(of_random) - max(1, len(of_random) // 10)
-    of_strays = [boards for each in solved for boards in each.of_strays]
+    of_strays = [boards for _, (_, *strays) in solved for boards in strays]
     left_out, fitted = (
         (np.concatenate(part), np.cumsum([0, *map(len, part)]), min(n_fitted, len(part)))
         for part in (of_random[n_fitted:], of_random[:n_fitted] + of_strays)
     )
-    descend(*fitted, distances, classes, values, n_examples, (first_rate, _LAST_RATE), seed)
-    error = descend(*left_out, distances, classes, values, 20_000, (0.0, 0.0), seed)
+    descend(*fitted, distances, single_of, pair_of, values, n_examples, (first_rate, _LAST_RATE), seed)
+    error = descend(*left_out, distances, single_of, pair_of, values, 20_000, (0.0, 0.0), seed)
     print(f"error {error:.2f} moves on {len(of_random) - n_fitted} boards left out", flush=True)
-    grid = np.indices(symmetric_of.shape)
-    is_pair = (grid[0] != grid[2]) & (grid[1] != grid[3])
-    places = np.unique(symmetric_of[is_pair], return_index=True)[1]
-    of_pairs = (values[1][symmetric_of] + values[2][displaced_of])[is_pair][places]
-    return [np.rint(MOVE_UNITS * each).astype(np.int16) for each in (values[0][single_of], of_pairs)]
+    pieces, cells, others, other_cells = np.indices(pair_of.shape[:4])
+    pairs = pair_of[(pieces != others) & (cells != other_cells)]
+    firsts = np.unique(pairs[:, 0], return_index=True)[1]
+    of_pairs = values[pairs[firsts]].sum(axis=1)
+    return [np.rint(MOVE_UNITS * each).astype(np.int16) for each in (values[single_of], of_pairs)]
 
 
 def main() -> None:
@@ -257,19 +238,18 @@ def main() -> None:
     (out,) = sys.argv[1:]
     with np.load(FITTED_FILE) as file:
         values = [np.zeros_like(file[name]) for name in ("singles", "classes")]
-    start = time.perf_counter()
     paths: list[list[int] | None] = []
     for number, (n_boards, width, has_strays, n_examples, first_rate) in enumerate(_ROUNDS):
-        solved = solve_boards(aim_of(*values), n_boards, width, has_strays, paths)
-        paths = [each.path for each in solved]
-        lengths = [len(path) for path in paths if path is not None]
-        print(f"round {number}: {len(lengths)} of {n_boards} boards, {np.mean(lengths):.1f} moves on average, ", end="")
+        solved = solve_boards(values, n_boards, width, has_strays, paths)
+        paths = [path for path, _ in solved]
+        solved = [each for each in solved if each[1]]
+        moves = np.mean([len(path) for path, _ in solved])
+        print(f"round {number}: {len(solved)} of {n_boards} boards, {moves:.1f} moves on average, ", end="")
         before, values = values, fit(solved, n_examples, first_rate, seed=number)
-        print(f"{time.perf_counter() - start:.0f} s", flush=True)
-        singles, classes = (
+        means = [
             np.rint((old + new.astype(float)) / 2).astype(np.int16) for old, new in zip(before, values, strict=True)
-        )
-        np.savez_compressed(out, singles=singles, classes=classes)
+        ]
+        np.savez_compressed(out, singles=means[0], classes=means[1])
 
 
 if __name__ == "__main__":

@@ -31,7 +31,7 @@ def counted(row: dict[str, str], _report: object, _pool: object) -> Row:
     found = solver.solve(instance.board, instance.goal)
     complete = sum(each.generated for each in found.thresholds if each.threshold < found.length)
     new = {"length": found.length, "complete": complete, "generated": found.generated}
-    return {column: new.get(column, row[column]) for column in row}
+    return {column: new.get(column, value) for column, value in row.items()}
 
 
 def write(name: str, rows: list[Row]) -> None:

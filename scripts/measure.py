@@ -3,7 +3,6 @@
 import asyncio
 import datetime
 import json
-import os
 import re
 import subprocess
 import sys
@@ -12,7 +11,6 @@ from collections.abc import Callable, Collection, Sequence
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -36,23 +34,20 @@ THREE_24, FIVE_24 = ("38", "40", "25"), ("38", "40", "25", "44", "32")
 _CONNECTIONS, _SECONDS, _BATCH, _BATCH_IN_JSON = 8, 10.0, 100_000, 10_000
 
 
-def timed(work: Callable[[], Any]) -> tuple[float, Any]:
-    """Return the seconds and the result of a call."""
-    start = time.perf_counter()
-    result = work()
-    return time.perf_counter() - start, result
-
-
 def least_time(work: Callable[[], Any]) -> tuple[float, Any]:
-    """Return the least seconds of three calls, or those of one that takes more than 20 s, and the result."""
-    first = timed(work)
-    return first if first[0] > 20 else min(first, timed(work), timed(work), key=lambda call: call[0])
+    """Return the least seconds of three calls, or of the first if it takes more than 20 s, and the last result."""
+    times: list[float] = []
+    while len(times) < 3 and max(times, default=0) < 20:
+        start = time.perf_counter()
+        result = work()
+        times.append(time.perf_counter() - start)
+    return min(times), result
 
 
-def pdb(*words: object, **variables: str) -> str:
-    """Run a command, with variables added to its environment, and return its standard output."""
-    command = [sys.executable, "-m", "tilepdb", *map(str, words)]
-    return subprocess.check_output(command, stderr=subprocess.DEVNULL, text=True, env=os.environ | variables)
+def pdb(*words: object) -> Any:
+    """Run a command, and return the object in JSON that it prints."""
+    command = [sys.executable, "-m", "tilepdb", *map(str, words), "--format", "ndjson"]
+    return json.loads(subprocess.check_output(command, stderr=subprocess.DEVNULL))
 
 
 def table(name: str) -> Path:
@@ -64,14 +59,17 @@ def table(name: str) -> Path:
 
 
 def build(name: str) -> Row:
-    """Return the figures of `pdb build`; the memory is that of the fastest process."""
+    """Return the figures of `pdb build`; the memory is that of the last process."""
     path, partition = TABLES / f"{name}.h5", name.removesuffix("-bytes")
     path.parent.mkdir(parents=True, exist_ok=True)
     encoding = "bits" if name == partition else "bytes"
-    words = ("build", partition, "--out", path, "--encoding", encoding, "--fresh", "--format", "ndjson")
-    seconds, output = least_time(partial(pdb, *words))
-    memory = json.loads(output)["peak_memory_bytes"]
-    return {"build_s": seconds, "memory_gb": memory / 1e9, "file_mb": path.stat().st_size / 1e6}
+    words = ("build", partition, "--out", path, "--encoding", encoding, "--fresh")
+    seconds, built = least_time(partial(pdb, *words))
+    return {
+        "build_s": seconds,
+        "memory_gb": built["peak_memory_bytes"] / 1e9,
+        "file_mb": path.stat().st_size / 1e6,
+    }
 
 
 def with_error(values: Sequence[float], digits: int) -> str:
@@ -98,35 +96,19 @@ def searched(instances: str, name: str, ids: Collection[str] = (), n_threads: in
     }
 
 
-def solved_first() -> Row:
-    """Return the seconds of `pdb solve` with an empty cache folder, and of the same command again."""
-    with TemporaryDirectory() as folder:
-        solve = partial(pdb, "solve", "15 14 13 12/11 10 9 8/7 6 5 4/3 1 2 0", TILE_PDB_CACHE=folder)
-        return {"seconds": timed(solve)[0], "again_s": timed(solve)[0]}
-
-
-def labelled(*options: str) -> Row:
-    """Return the boards per second of `pdb label` with 78, a whole command, on all cores."""
-    with TemporaryDirectory() as folder:
-        words = ("label", "--db", table("78"), "--random", 100_000, "--out", f"{folder}/labels.npz", *options)
-        return {"boards_per_s": 100_000 / timed(partial(pdb, *words))[0]}
-
-
 def served(name: str) -> Row:
     """Return the figures of `pdb serve` with a table, and of its batches when the library looks them up."""
     boards = random_boards("4x4", "blank-last", _BATCH, 4)
     in_json = json.dumps({"boards": boards[:_BATCH_IN_JSON].tolist()}).encode()
     with open_database(table(name), load="huge") as database:
         in_process, _ = least_time(lambda: database.probe_batch(boards))
-    with ExitStack() as stack:
-        ready, server = timed(lambda: stack.enter_context(serving(table(name))))
+    with serving(table(name)) as server:
         singles = sorted(asyncio.run(single_lookups(server.port)))
         ask = partial(server.ask, "/v1/lookup?size=4x4")
         as_bytes, reply = least_time(lambda: ask(boards.tobytes(), Content_Type="application/octet-stream"))
         as_json, reply_in_json = least_time(lambda: ask(in_json, Content_Type="application/json"))
     assert reply.status == reply_in_json.status == 200
     return {
-        "ready_s": ready,
         "single_per_s": len(singles) / _SECONDS,
         "single_p99_ms": 1e3 * singles[len(singles) * 99 // 100],
         "bytes_per_s": _BATCH / as_bytes,
@@ -163,7 +145,7 @@ def strength(name: str) -> Row:
         words = ["--db", table(name), "--chains", 400, "--steps", 8000]
     else:
         words = ["--heuristic", name, "--chains", 1000, "--steps", 3000]
-    found = json.loads(pdb("study", "strength", "5x5", "--goal", "blank-first", "--format", "ndjson", *words))
+    found = pdb("study", "strength", "5x5", "--goal", "blank-first", *words)
     return {"eta": found["eta"], "eta_error": found["standard_error"]}
 
 
@@ -198,11 +180,6 @@ SECTIONS: dict[str, dict[str, Callable[[], Row]]] = {
         f"{name}, {len(ids)} boards, {n} threads": partial(searched, "korf50-24puzzle", name, ids, n)
         for name in ("6666", "24-small", "24-large")
         for ids, n in ((FIVE_24, available_cores()), (THREE_24, 1))
-    },
-    "commands": {
-        "first solve": solved_first,
-        "label": labelled,
-        "label --distances-only": partial(labelled, "--distances-only"),
     },
     "service": {name: partial(served, name) for name in ("78", "78-bytes")},
     "strength": {name: partial(strength, name) for name in _STRENGTH},

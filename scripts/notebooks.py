@@ -3,21 +3,21 @@
 .venv/bin/python -m scripts.notebooks
 """
 
-import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import nbformat
 from nbclient import NotebookClient
 
-NOTEBOOKS = sorted((Path(__file__).parents[1] / "docs" / "notebooks").glob("*.ipynb"))
+from tests import ROOT
+
+NOTEBOOKS = sorted((ROOT / "docs" / "notebooks").glob("*.ipynb"))
 
 
 def run_notebook(path: Path, folder: Path) -> nbformat.NotebookNode:
     """Return the notebook at `path` with the outputs of a run in `folder`, without messages about its progress."""
     notebook = nbformat.read(path, as_version=4)
-    client = NotebookClient(notebook, timeout=300, record_timing=False, resources={"metadata": {"path": str(folder)}})
-    client.execute()
+    NotebookClient(notebook, timeout=300, record_timing=False, resources={"metadata": {"path": str(folder)}}).execute()
     for cell in notebook.cells:
         if cell.cell_type == "code":
             cell.outputs = [
@@ -32,6 +32,5 @@ def run_notebook(path: Path, folder: Path) -> nbformat.NotebookNode:
 
 if __name__ == "__main__":
     for path in NOTEBOOKS:
-        print(path.name, file=sys.stderr)
         with TemporaryDirectory() as folder:
             nbformat.write(run_notebook(path, Path(folder)), path)

@@ -31,6 +31,7 @@ ELSEWHERE = {
     "security.md": "SECURITY.md",
     "citation.cff": "CITATION.cff",
 }
+_ON_SITE = {source: f"docs/{page}" for page, source in ELSEWHERE.items()}
 _FOREIGN = re.compile(r"<(?:script|link|img|iframe)\b[^>]*(?:src|href)=.?(?:https?:)?//[^>]*>")
 _LINK = re.compile(r"(?<=\]\()([^)#\s]+)(?=[)#])")
 
@@ -91,9 +92,7 @@ def links_of_site(markdown: str, page: str) -> str:
         if "://" in target:
             return target
         source = Path(os.path.normpath(folder / target)).relative_to(ROOT).as_posix()
-        for name, other in ELSEWHERE.items():
-            if source == other:
-                source = f"docs/{name}"
+        source = _ON_SITE.get(source, source)
         if not source.startswith("docs/"):
             return target  # mkdocs reports it
         return os.path.relpath(source.removeprefix("docs/"), PurePosixPath(page).parent)
