@@ -1,7 +1,6 @@
 """Measure figures of the pages, print them as a table, and store them in docs/figures.json: scripts/measure --help."""
 
 import asyncio
-import datetime
 import json
 import re
 import subprocess
@@ -18,6 +17,7 @@ import numpy as np
 from pdb_core.pattern import named_partitions
 from pdb_core.puzzle import format_board, random_boards
 from pdb_core.resources import available_cores
+from pdb_core.version import version_text
 from pdb_query import open_database, read_instances
 from scripts.markdown import markdown
 from solver import Solver
@@ -28,8 +28,6 @@ Row = dict[str, Any]
 
 FIGURES = ROOT / "docs" / "figures.json"
 TABLES = ROOT / "data" / "bench"
-# Boards that other programs were timed with, and two more.
-THREE_24, FIVE_24 = ("38", "40", "25"), ("38", "40", "25", "44", "32")
 # Single lookups by HTTP: connections and seconds. Batches: boards, and boards in JSON, which may have 1 MB.
 _CONNECTIONS, _SECONDS, _BATCH, _BATCH_IN_JSON = 8, 10.0, 100_000, 10_000
 
@@ -80,7 +78,7 @@ def with_error(values: Sequence[float], digits: int) -> str:
 def searched(instances: str, name: str, ids: Collection[str] = (), n_threads: int = 1) -> Row:
     """Return the figures of a set of boards, or of some of them, searched with databases such as `78 78d --plain`."""
     chosen = [each for each in read_instances(instances) if not ids or each.id in ids]
-    boards = np.array([each.board for each in chosen])
+    boards = [each.board for each in chosen]
     with ExitStack() as stack:
         paths = [table(word) for word in name.split() if not word.startswith("--")]
         databases = [stack.enter_context(open_database(path, load="huge")) for path in paths]
@@ -179,7 +177,8 @@ SECTIONS: dict[str, dict[str, Callable[[], Row]]] = {
     "easy24": {
         f"{name}, {len(ids)} boards, {n} threads": partial(searched, "korf50-24puzzle", name, ids, n)
         for name in ("6666", "24-small", "24-large")
-        for ids, n in ((FIVE_24, available_cores()), (THREE_24, 1))
+        # Other programs were timed with the first three boards.
+        for ids, n in ((("38", "40", "25", "44", "32"), available_cores()), (("38", "40", "25"), 1))
     },
     "service": {name: partial(served, name) for name in ("78", "78-bytes")},
     "strength": {name: partial(strength, name) for name in _STRENGTH},
@@ -194,14 +193,12 @@ def formatted(value: Any) -> str:
 
 
 def main(section: str = "", *rows: str) -> None:
-    """Measure rows of a section, or all; store each with its date and commit, and print it."""
+    """Measure rows of a section, or all; store each with its date and version, and print it."""
     works = SECTIONS.get(section, {})
     if unknown := {section} - set(SECTIONS) | set(rows) - set(works):
         raise SystemExit(f"unknown: {', '.join(map(repr, unknown))}; choose from {', '.join(works or SECTIONS)}")
-    described = ["git", "describe", "--always", "--dirty", "--exclude", "*"]
-    commit = subprocess.check_output(described, cwd=ROOT, text=True).strip()
     for name in rows or works:
-        row = works[name]() | {"date": datetime.date.today().isoformat(), "commit": commit}
+        row = works[name]() | {"date": time.strftime("%Y-%m-%d"), "version": version_text()}
         figures = json.loads(FIGURES.read_text(encoding="utf-8"))
         figures.setdefault(section, {})[name] = row
         FIGURES.write_text(json.dumps(figures, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
