@@ -64,8 +64,8 @@ def test_beams_have_a_width_and_half_of_the_time_that_is_left() -> None:
     begin = time.perf_counter()
     solver_with(note).solve(BOARD, limits=1000)
     widths, ends = zip(*widths_and_ends, strict=True)
-    # Few nodes make narrow beams.
-    assert min(widths) == 1
+    # The thresholds before have 9,137, 51,004 and 279,511 nodes, and a board takes 50,000 at the pace of this engine.
+    assert widths[-3:] == (1, 1, 5)
     assert all(400 < end - begin < 700 for end in ends)
 
 
