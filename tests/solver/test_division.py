@@ -2,7 +2,6 @@
 
 from functools import cache
 
-import numpy as np
 import pytest
 
 from pdb_core.board_size import BoardSize
@@ -73,23 +72,6 @@ def test_division_that_ends_early_has_every_node_once(engine: Engine) -> None:
         for paths in found:
             assert len(paths) == len(set(paths))
             assert not any(one != other and one.startswith(other) for one in paths for other in paths)
-
-
-def test_digest_of_a_division_does_not_depend_on_what_memory_held(
-    engine: Engine, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A checkpoint would not find its subtrees in another process."""
-    digests = set()
-    roots = engine.roots(solvable_boards(S3, 1, 22))
-    for junk in (0, 255):
-        monkeypatch.setattr(
-            division.np, "empty", lambda shape, dtype, junk=junk: np.full(shape, junk, np.uint8).astype(dtype)
-        )
-        with StackPool(engine).borrowed() as stack:
-            stack.begin(roots, 0, int(roots.thresholds[0]) + 4)
-            digests.add(division.divide(stack, Plan(100, 1, 8.0), NO_LIMIT)[0].digest)
-        monkeypatch.undo()
-    assert len(digests) == 1
 
 
 @pytest.mark.parametrize(

@@ -251,6 +251,20 @@ def test_killed_search_continues_with_the_same_answer(tmp_path: Path, n_threads:
     assert "1 finished board in" in again.stderr
 
 
+def test_divided_thresholds_have_the_nodes_on_record(tmp_path: Path) -> None:
+    """A second process, whose new memory is not zero, continues them."""
+    boards, log = ("4 7 10 2/0 11 1 6/12 9 5 13/3 8 14 15", "9 13 11 1/12 7 14 8/10 2 6 15/4 0 5 3"), tmp_path / "log"
+    options = ("--db", str(table_file("555", "4x4", encoding="bits")), "--threads", "1", "--log", str(log))
+    program = [sys.executable, "-c", DIVIDED_EARLY.replace("0.005", "0")]
+    for most_nodes, memory in (("500000", {}), ("1000000000", {"MALLOC_PERTURB_": "85"})):
+        command = ("solve", *boards, *options, "--max-nodes", most_nodes, "--format", "ndjson")
+        with start(*command, program=program, env=os.environ | memory) as process:
+            output, _ = process.communicate()
+    assert [json.loads(line)["generated"] for line in output.splitlines()] == [569082, 697325]
+    divisions = set(re.findall('(.*"threshold":.*),"division":"(.*?)"', log.read_text()))
+    assert len(divisions) == len(dict(divisions)) > 0
+
+
 @pytest.mark.usefixtures("hangup_ends")
 def test_closed_terminal_saves_a_checkpoint(tmp_path: Path) -> None:
     """The checkpoint is written only when the command ends."""
