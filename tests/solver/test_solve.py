@@ -10,9 +10,11 @@ import pytest
 from pdb_core.board_size import parse_size
 from pdb_core.encoding import Encoding
 from pdb_core.errors import BoardError, GoalError, TableMismatchError, UnsolvableError, WrongAnswerError
-from pdb_core.puzzle import Tiles, blank_first, blank_last, parse_goal
+from pdb_core.puzzle import Board, Tiles, blank_first, blank_last, parse_goal
+from pdb_core.symmetry import BoardMapping
 from pdb_query import Instance, read_instances
 from solver import HeuristicSolver, Solver, WorkerPool, replay
+from solver.engine.result import SearchResult
 from solver.engine.tuning import Tuning
 from solver.engine.worker_pool import in_parallel
 from solver.textbook import ida_star
@@ -142,6 +144,13 @@ def test_replay_gives_every_board() -> None:
 def test_replay_refuses_what_is_no_solution(tiles: tuple[Any, ...], match: str) -> None:
     with pytest.raises(WrongAnswerError, match=match):
         replay((1, 2, 3, 4, 5, 6, 0, 7, 8), tiles, blank_last(S3), S3)
+
+
+@pytest.mark.tiny
+def test_result_that_fails_its_replay_is_no_solution() -> None:
+    identity = BoardMapping("identity", tuple(range(9)), tuple(range(9)))
+    with pytest.raises(WrongAnswerError, match="ends at"):
+        SearchResult((1,), (), 0.0).solution(Board(HARDEST_8), Board(blank_last(S3)), identity)
 
 
 # All optimal solutions: each listed once, and counted
