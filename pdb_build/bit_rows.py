@@ -5,7 +5,6 @@ module holds the second kind. A level reads and writes the rows of the blocks th
 rows in the order of slabs are read and written sequentially. See docs/design/builder.md.
 """
 
-import mmap
 import tempfile
 import weakref
 from dataclasses import dataclass
@@ -68,10 +67,6 @@ class BitRows:
         if start >= self._n_held:
             self._file.write(start - self._n_held, rows)
 
-    def arrays(self) -> tuple[UInt64s, ...]:
-        """Return all rows as views, in an order that does not depend on where they are."""
-        return (self._held, self._file.view()) if hasattr(self, "_file") else (self._held,)
-
 
 class _RowFile:
     """File of rows, without a name. Reads and writes, unlike accesses to a mapping, raise exceptions on disk errors."""
@@ -98,7 +93,3 @@ class _RowFile:
         """Write rows from `start` on."""
         with writing_errors(self._folder):
             write_all(self._file.fileno(), bytes_of(rows), start * self._n_row * 8)
-
-    def view(self) -> UInt64s:
-        """Map all rows: a checkpoint reads them like arrays in memory."""
-        return np.frombuffer(mmap.mmap(self._file.fileno(), 0), dtype=np.uint64).reshape(-1, self._n_row)

@@ -19,36 +19,33 @@ d <= distance. Backwards: from any reached state one can move to a neighbour one
 exactly d moves is at d = 0, which is the goal (1). So the goal is d moves away and, because moves can be undone,
 distance <= d. It follows that the reached states are exactly those that the goal can reach.
 
-The proof does not depend on how d was found: wrong distances of the search fail it. The kernels check 1 to 3 for every
-state and every transition.
+The proof does not depend on how d was found: wrong distances of the search fail it. `prove_table` checks 1 to 3 for
+every state and every transition, slab by slab.
 """
 
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import TypeVar
+from functools import cache
+from typing import Any
 
 import numpy as np
 
-from pdb_build.deep_check_kernels import prove_blocks, take_minimum
-from pdb_build.deep_check_space import StateSpace, permutation_type, state_space
 from pdb_build.plan import layout_bytes
 from pdb_build.search import zero_aware_distances
 from pdb_build.word_layout import row_bytes
-from pdb_core.encoding import UNREACHED, block_bytes
+from pdb_core.encoding import UNREACHED
 from pdb_core.errors import TableFileDamagedError, WrongAnswerError
-from pdb_core.layout import jump_positions
 from pdb_core.pattern import Pattern
+from pdb_core.ranking import PatternIndex, lexicographic_arrangements, lexicographic_cell_sets
 from pdb_core.table_spec import TableSpec
 from pdb_core.threads import thread_pool
-from pdb_core.types import BLANK, Bytes, Int64s
+from pdb_core.types import BLANK, Bytes
 
 Progress = Callable[[str, float], None]
-Result = TypeVar("Result")
 
-# A kernel call of this many states takes about 10 ms, and the comparison needs a few bytes for each.
-_SLAB_STATES = 2_000_000
+# States that a thread checks at a time, in a few milliseconds, and the memory of all threads for them.
+_SLAB_STATES, _SLABS_BYTES = 1_000_000, 50_000_000
 
 
 @dataclass(frozen=True)
@@ -71,6 +68,79 @@ class Proof:
     seconds: float
 
 
+def required_bytes(spec: TableSpec) -> int:
+    """Estimate the memory that `prove_table` needs beside the table."""
+    search = spec.n_blocks * row_bytes(spec.n_tiles) + layout_bytes(spec)
+    space = spec.n_sets * (24 + 18 * spec.size.n_cells) + _SLABS_BYTES
+    return spec.n_states + max(search, space)
+
+
+class _Space:
+    """Blocks of a pattern (cell set, blank region), and the moves between them.
+
+    If every move counts, each free cell is a region.
+
+    free         bool[n_cells, n_sets]   free cells of each cell set
+    first_block  int64[n_sets + 1]       the blocks of a cell set, regions by their lowest cells
+    block        int32[n_cells, n_sets]  block of each cell set with the blank on a free cell
+    """
+
+    def __init__(self, spec: TableSpec) -> None:
+        self._spec, n_cells = spec, spec.size.n_cells
+        self._neighbours = [(cell, near) for cell in range(n_cells) for near in spec.size.neighbours[cell]]
+        self._sets = lexicographic_cell_sets(n_cells, spec.n_tiles)
+        self._by_mask = np.argsort(self._sets)
+        self._sorted = self._sets[self._by_mask]
+        cells = np.arange(n_cells, dtype=np.uint8)[:, None]
+        self.free = self._sets >> cells & 1 == 0
+        lowest = np.where(self.free, cells, np.uint8(UNREACHED))
+        for _ in range(n_cells if spec.cost == "additive" else 0):  # a path visits each cell at most once
+            for cell, near in self._neighbours:
+                np.minimum(lowest[cell], lowest[near], out=lowest[cell], where=self.free[cell])
+        is_first = lowest == cells
+        self.first_block = np.concatenate([[0], np.cumsum(is_first.sum(axis=0))])
+        numbers = np.cumsum(is_first, axis=0, dtype=np.uint8) - np.uint8(1)
+        regions = np.take_along_axis(numbers, np.where(self.free, lowest, np.uint8(0)), axis=0)
+        self.block = regions + self.first_block[:-1].astype(np.int32)
+        self._ranks_after = cache(self._find_ranks_after)
+
+    def goal(self) -> tuple[int, int]:
+        """Return the block of the goal, and the rank of its arrangement."""
+        spec = self._spec
+        entry = PatternIndex(spec.size, spec.n_tiles).rank([[spec.goal.index(tile) for tile in spec.pattern.tiles]])[0]
+        cell_set, rank = divmod(int(entry), spec.n_orders)
+        return int(self.block[spec.goal.index(BLANK), cell_set]), rank
+
+    def moves(self, first: int, last: int) -> Iterator[tuple[Any, Any, Any]]:
+        """Yield moves from the blocks of cell sets `first` to `last`-1.
+
+        Each time, these are different blocks; the blocks that a tile's move from one cell to another, or the blank's,
+        leads to; and the rank that each arrangement has there, None if it stays.
+        """
+        n_tiles, slab = self._spec.n_tiles, slice(first, last)
+        for cell, near in self._neighbours:
+            # Something moves from `cell` to the free cell `near`: a tile, or nothing, if every move counts.
+            moves = self.free[near, slab] & (~self.free[cell, slab] | (self._spec.cost == "every-move"))
+            before = np.flatnonzero(moves) + first
+            masks, is_free = self._sets[before], self.free[cell, before]
+            masks_after = np.where(is_free, masks, masks ^ (1 << cell | 1 << near))
+            after = self._by_mask[np.searchsorted(self._sorted, masks_after)]
+            old = np.bitwise_count(masks & ((1 << cell) - 1)).astype(np.int64)
+            new = np.bitwise_count(masks_after & ((1 << near) - 1))
+            jumps = np.where(is_free | (old == new), -1, old * n_tiles + new)
+            for jump in np.unique(jumps).tolist():
+                of = jumps == jump
+                ranks = None if jump < 0 else self._ranks_after(*divmod(jump, n_tiles))
+                yield self.block[near, before[of]], self.block[cell, after[of]], ranks
+
+    def _find_ranks_after(self, old: int, new: int) -> Any:
+        """Return the rank of each arrangement after the label at position `old` moves to `new`."""
+        n_tiles = self._spec.n_tiles
+        orders, digits = lexicographic_arrangements(n_tiles).astype(np.int64), n_tiles ** np.arange(n_tiles)[::-1]
+        columns = np.insert(np.delete(np.arange(n_tiles), old), new, old)
+        return np.searchsorted(orders @ digits, orders[:, columns] @ digits).astype(np.uint32)
+
+
 def prove_table(
     spec: TableSpec,
     table: Bytes,
@@ -87,134 +157,88 @@ def prove_table(
     distances of the search fail their proof, a fault of the program or of the machine's memory. KeyboardInterrupt
     passes through within a fraction of a second.
     """
-    start_s = time.perf_counter()
-    progress("listing the moves", 0.0)
-    space = state_space(spec.size, spec.n_tiles, spec.cost)
+    if table.size != spec.n_bytes:
+        raise TableFileDamagedError(
+            f"the table of pattern {spec.pattern} has {table.size} bytes where a {spec.size} board needs "
+            f"{spec.n_bytes}; rebuild it with pdb build"
+        )
+    start = time.perf_counter()
     found = zero_aware_distances(
         spec,
         n_threads=n_threads,
         progress=lambda _depth, n_reached, n_states: progress("searching the distances", n_reached / n_states),
     )
-    distances = found.table.reshape(-1, spec.n_orders)
-    with thread_pool(n_threads, thread_name_prefix="deep-check") as executor:
-        pool = _WorkerPool(executor, n_threads, progress)
-        try:
-            goal_state = space.state_of(spec.goal, spec.pattern.tiles)
-            n_reached, max_distance = prove_distances(space, goal_state, distances, pool)
-            _compare(space, spec, distances, table, pool)
-        except BaseException:
-            executor.shutdown(wait=False, cancel_futures=True)
-            raise
-    return Proof(
-        n_states=space.n_states,
-        n_blocks=space.n_blocks,
-        n_reached=n_reached,
-        n_transitions=len(space.moves.targets) * space.n_orders,
-        max_distance=max_distance,
-        n_entries=space.n_states if spec.encoding == "bits" else table.size,
-        seconds=time.perf_counter() - start_s,
-    )
-
-
-def required_bytes(spec: TableSpec) -> int:
-    """Estimate the memory that `prove_table` needs beside the table."""
-    n_blocks, n_cells = spec.n_blocks, spec.size.n_cells
-    # The moves take the most while they are listed, before the search. The allocator keeps about half of that.
-    listing = 4 * spec.n_sets * n_cells + 24 * n_blocks + 50 * spec.n_transitions
-    moves = spec.n_sets * (n_cells + 8) + 8 * n_blocks + 6 * spec.n_transitions
-    search = n_blocks * (spec.n_orders + row_bytes(spec.n_tiles)) + layout_bytes(spec)
-    n_jumps = len(jump_positions(spec.n_tiles, spec.size.width))
-    permutations = (n_jumps + 40) * spec.n_orders * permutation_type(spec.n_orders).itemsize
-    return permutations + max(listing, listing // 2 + moves + search)
-
-
-# After the search: prove, compare.
-
-
-@dataclass(frozen=True)
-class _WorkerPool:
-    """Threads that check slabs, while the calling thread waits, reports and can be interrupted."""
-
-    executor: ThreadPoolExecutor
-    n_threads: int
-    progress: Progress
-
-    def results(
-        self, job: Callable[[int, int], Result], n_items: int, space: StateSpace, stage: str
-    ) -> Iterator[Result]:
-        """Yield `job(start, stop)` for slabs of 0 .. n_items, in their order. Report the progress of a stage."""
-        # At least a few slabs for each thread.
-        step = max(1, min(_SLAB_STATES // space.n_orders, -(-n_items // (4 * self.n_threads))))
-        starts = range(0, n_items, step)
-        futures = [self.executor.submit(job, start, min(start + step, n_items)) for start in starts]
-        for start, future in zip(starts, futures, strict=True):
-            yield future.result()
-            self.progress(stage, min(start + step, n_items) / n_items)
-
-
-def prove_distances(
-    space: StateSpace, goal_state: tuple[int, int], distances: Bytes, pool: _WorkerPool
-) -> tuple[int, int]:
-    """Check the conditions of the proof for uint8[n_blocks, k!]. Return the reached states and the largest distance.
-
-    Raises `WrongAnswerError`.
-    """
-    n_zeros = n_reached = max_distance = 0
-    fault = None
-
-    def prove(start: int, stop: int) -> tuple[int, Int64s]:
-        has_lower, gathered = np.empty((2, space.n_orders), dtype=np.uint8)
-        counts = np.zeros(3, dtype=np.int64)
-        return prove_blocks(start, stop, distances, space.moves, has_lower, gathered, counts), counts
-
-    for bad_block, counts in pool.results(prove, space.n_blocks, space, "proving the distances"):
-        if bad_block >= 0:
-            fault = f"block {bad_block} does not agree with its neighbours"
-            break
-        n_zeros += int(counts[0])
-        n_reached += int(counts[1])
-        max_distance = max(max_distance, int(counts[2]))
-    if fault is None and (n_zeros != 1 or distances[goal_state] != 0):
-        fault = "the goal is not the only state at distance 0"
-    if fault is not None:
-        raise WrongAnswerError(
-            f"the distances of the search fail their own proof: {fault}; the table may be sound, "
-            "run the check again and report it if it fails again"
-        )
-    return n_reached, max_distance
-
-
-def _compare(space: StateSpace, spec: TableSpec, distances: Bytes, table: Bytes, pool: _WorkerPool) -> None:
-    """Raise `TableFileDamagedError` at the first byte of a table that the distances do not give.
-
-    In bytes these are the minima over the blank regions. In bits they are bit 1 of each distance, 0 for unreached
-    states.
-    """
-    is_bits = spec.encoding == "bits"
-    n_rows, n_row = (space.n_blocks, block_bytes(space.n_tiles)) if is_bits else (space.n_sets, space.n_orders)
-    if table.size != n_rows * n_row:
+    distances, space = found.table.reshape(-1, spec.n_orders), _Space(spec)
+    n_per_slab = max(1, min(_SLAB_STATES * spec.n_sets // spec.n_states, -(-spec.n_sets // (4 * n_threads))))
+    starts = range(0, spec.n_sets, n_per_slab)
+    sums, max_distance, wrong = np.zeros(3, dtype=np.int64), 0, None
+    with thread_pool(n_threads, thread_name_prefix="deep-check") as pool:
+        slabs = pool.map(lambda first: _check(space, spec, distances, table, first, first + n_per_slab), starts)
+        for first, (counts, largest, wrong_byte) in zip(starts, slabs, strict=True):
+            sums += counts
+            max_distance, wrong = max(max_distance, largest), wrong or wrong_byte
+            progress("proving the table", min(1, (first + n_per_slab) / spec.n_sets))
+    n_zeros, n_reached, n_transitions = sums.tolist()
+    if n_zeros != 1 or distances[space.goal()] != 0:
+        raise _unproved("the goal is not the only state at distance 0")
+    if wrong is not None:
+        at, right = wrong
         raise TableFileDamagedError(
-            f"the table of pattern {spec.pattern} has {table.size} bytes where a {spec.size} board needs "
-            f"{n_rows * n_row}; rebuild it with pdb build"
+            f"byte {at} of the table of pattern {spec.pattern} is {table[at]} where {right} is right; rebuild it "
+            "with pdb build"
         )
+    return Proof(
+        spec.n_states, spec.n_blocks, n_reached, n_transitions, max_distance, spec.n_entries,
+        time.perf_counter() - start,
+    )  # fmt: skip
 
-    def compare(start: int, stop: int) -> tuple[int, int] | None:
-        if is_bits:
-            rows = distances[start:stop]
-            right = np.packbits(rows & (rows != UNREACHED) * np.uint8(2), axis=1, bitorder="little")
-        else:
-            right = np.full((stop - start, n_row), UNREACHED, dtype=np.uint8)
-            take_minimum(start, stop, space.first_block, distances, right)
-        wrong = np.flatnonzero(right.reshape(-1) != table[start * n_row : stop * n_row])
-        return (start * n_row + int(wrong[0]), int(right.reshape(-1)[wrong[0]])) if len(wrong) else None
 
-    for wrong in pool.results(compare, n_rows, space, "comparing the table"):
-        if wrong is not None:
-            at, right = wrong
-            raise TableFileDamagedError(
-                f"byte {at} of the table of pattern {spec.pattern} is {table[at]} where {right} is right; rebuild it "
-                "with pdb build"
-            )
+def _check(
+    space: _Space, spec: TableSpec, distances: Bytes, table: Bytes, first: int, last: int
+) -> tuple[tuple[int, int, int], int, tuple[int, int] | None]:
+    """Prove the distances of cell sets `first` to `last`-1, and compare the table with them.
+
+    Return their numbers of zeros, reached states and transitions; the largest distance; and the first wrong byte of the
+    table with its right value, None if there is none. Raises `WrongAnswerError`.
+    """
+    last = min(last, spec.n_sets)
+    block, end = space.first_block[[first, last]]
+    rows = distances[block:end]
+    has_lower, n_transitions = np.zeros(rows.shape, dtype=bool), 0
+    reached = rows != UNREACHED
+    for before, after, ranks in space.moves(first, last):
+        here, there = distances[before], distances[after] if ranks is None else distances[after[:, None], ranks]
+        step = there - here  # modulo 256
+        is_lower = step == np.uint8(255)
+        is_right = is_lower | (step == 1)
+        if not is_right.all() or not reached.all():
+            is_unreached = (here == UNREACHED) | (there == UNREACHED)
+            is_right = np.where(is_unreached, here == there, is_right)
+            if not is_right.all():
+                raise _unproved(f"block {before[~is_right.all(axis=1)][0]} does not agree with its neighbours")
+        has_lower[before - block] |= is_lower
+        n_transitions += here.size
+    alone = reached & ~has_lower & (rows != 0)
+    if alone.any():
+        raise _unproved(f"no neighbour of a state in block {block + alone.any(axis=1).argmax()} is nearer to the goal")
+    if spec.encoding == "bits":
+        right = np.packbits(rows & reached * np.uint8(2), axis=1, bitorder="little")
+        offset = block * right.shape[1]
+    else:
+        right = np.minimum.reduceat(rows, space.first_block[first:last] - block, axis=0)
+        offset = first * spec.n_orders
+    right = right.reshape(-1)
+    differs = np.flatnonzero(right != table[offset : offset + right.size])
+    wrong = (int(offset + differs[0]), int(right[differs[0]])) if differs.size else None
+    counts = int((rows == 0).sum()), int(reached.sum()), n_transitions
+    return counts, int(rows[reached].max(initial=0)), wrong
+
+
+def _unproved(fault: str) -> WrongAnswerError:
+    return WrongAnswerError(
+        f"the distances of the search fail their own proof: {fault}; the table may be sound, run the check again and "
+        "report it if it fails again"
+    )
 
 
 def prove_use(pattern: Pattern, table: TableSpec, cell_map: tuple[int, ...]) -> None:

@@ -53,6 +53,11 @@ class PatternPlan:
         return self.spec.n_bytes if self.use is None else 0
 
     @property
+    def worker_bytes(self) -> int:
+        """Memory of a process that searches this pattern without a temporary file."""
+        return self.memory_bytes + PROCESS_BYTES
+
+    @property
     def held_bytes(self) -> int:
         """Most bytes that the search holds in memory."""
         return self.memory_bytes - self.spilled_bytes
@@ -80,8 +85,6 @@ class BuildPlan(ShortRepr):
         None if it is unknown.
     available_disk
         Free disk, and the space of an unfinished build of the same file.
-    checkpoint_bytes
-        Disk that checkpoints take beside `disk_bytes`, in a build long enough to write any.
     overlaps_writing
         Whether each table is written while the next pattern is searched; otherwise before, to free its memory.
     """
@@ -94,7 +97,6 @@ class BuildPlan(ShortRepr):
     disk_bytes: int
     available_memory: int | None
     available_disk: int
-    checkpoint_bytes: int
     overlaps_writing: bool = True
 
     @property
@@ -170,7 +172,6 @@ def plan_build(
     )
     memory = available_memory()
     patterns, overlaps_writing = _fit(patterns, memory)
-    searched = [entry for entry in patterns if entry.use is None]
     return BuildPlan(
         database,
         out,
@@ -183,7 +184,6 @@ def plan_build(
         + sum(-(-entry.n_bytes // PAGE_BYTES) * PAGE_BYTES for entry in patterns),
         memory,
         available_disk(out.absolute().parent) + held_table_bytes(out),
-        2 * max(_checkpoint_bytes(entry.spec) for entry in searched),
         overlaps_writing,
     )
 
@@ -235,7 +235,7 @@ def _fit(patterns: tuple[PatternPlan, ...], memory: int | None) -> tuple[tuple[P
         return patterns, True
 
     def spilled(entry: PatternPlan) -> int:
-        return min(max(0, entry.memory_bytes + PROCESS_BYTES - wanted), _bits_bytes(entry.spec))
+        return min(max(0, entry.worker_bytes - wanted), _bits_bytes(entry.spec))
 
     return tuple(replace(entry, spilled_bytes=spilled(entry)) for entry in patterns), False
 
@@ -254,30 +254,22 @@ def _peak(patterns: tuple[PatternPlan, ...], overlaps_writing: bool) -> int:
 
 def _search_bytes(spec: TableSpec) -> int:
     """Return the memory of a search."""
-    return _checkpoint_bytes(spec) + layout_bytes(spec)
+    # The rows of the level and of the bits; or those of the level, of what is seen, and the table.
+    rows = spec.n_blocks + (spec.n_blocks if spec.encoding == "bits" else spec.n_sets)
+    table = 0 if spec.encoding == "bits" else spec.n_bytes
+    return rows * row_bytes(spec.n_tiles) + table + 4 * spec.n_blocks + layout_bytes(spec)
 
 
-def layout_bytes(spec: TableSpec, transition_bytes: int | None = None) -> int:
-    """Return the memory of the layout of a search: all but its rows and its table.
-
-    `transition_bytes` is the memory of its transitions, by default of those of all blocks.
-    """
+def layout_bytes(spec: TableSpec) -> int:
+    """Return the memory of the layout of a search: all but its rows and its table."""
     n_jumps = len(jump_positions(spec.n_tiles, spec.size.width))
     return (
         n_jumps * row_bytes(spec.n_tiles) * 12  # where jumps take words
         + spec.n_orders * (16 * spec.n_tiles + 64)  # their making
         + spec.n_sets * (32 + spec.size.n_cells) + spec.n_blocks * 28  # blocks
-        + (6 * spec.n_transitions if transition_bytes is None else transition_bytes)
+        + 6 * spec.n_transitions
         + (_LARGE_BOARD_BYTES if spec.size.n_cells > _LARGE_BOARD_CELLS else 0)
     )  # fmt: skip
-
-
-def _checkpoint_bytes(spec: TableSpec) -> int:
-    """Return the bytes of the arrays of a search."""
-    # The rows of the level and of the bits; or those of the level, of what is seen, and the table.
-    rows = spec.n_blocks + (spec.n_blocks if spec.encoding == "bits" else spec.n_sets)
-    table = 0 if spec.encoding == "bits" else spec.n_bytes
-    return rows * row_bytes(spec.n_tiles) + table + 4 * spec.n_blocks
 
 
 def _largest_pattern_that_fits(plan: BuildPlan, available: int) -> int:

@@ -5,7 +5,6 @@ The report holds all that depends on the clock, the machine or the versions. The
 
 import json
 import platform
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -18,7 +17,7 @@ import numpy as np
 from pdb_build.partial_folder import PartialFolder, report_path
 from pdb_build.plan import BuildPlan
 from pdb_build.search import PatternTable
-from pdb_core.durable_files import put_in_place, writing_errors
+from pdb_core.durable_files import writing_errors
 from pdb_core.errors import OutputError, TableFileError, TableFileForeignError
 from pdb_core.messages import ShortRepr
 from pdb_core.schema import FORMAT_VERSION, Header, read_header
@@ -40,11 +39,9 @@ class BuildResult(ShortRepr):
     searches
         One for each pattern, without its table; 0 seconds if the pattern uses the table of another.
     seconds
-        Time of all runs.
+        Time of the run that finished the file.
     peak_memory_bytes
         Peak memory of this process.
-    n_runs
-        1, and one more for each time that the build continued from a checkpoint.
     """
 
     plan: BuildPlan
@@ -52,7 +49,6 @@ class BuildResult(ShortRepr):
     searches: tuple[PatternTable, ...]
     seconds: float
     peak_memory_bytes: int
-    n_runs: int = 1
 
     @property
     def path(self) -> Path:
@@ -101,24 +97,16 @@ def _is_report(path: Path) -> bool:
     return isinstance(content, dict) and "header_sha256" in content
 
 
-def write_report(
-    result: BuildResult, folder: PartialFolder, *, built_by: Sequence[dict[str, Any]] | None = None
-) -> None:
-    """Write the report of a build, whole or not at all. `built_by` has the workers of a cluster that built each table.
-
-    Raises `DiskFullError`, `OutputError`.
-    """
+def write_report(result: BuildResult, folder: PartialFolder) -> None:
+    """Write the report of a build, whole or not at all. Raises `DiskFullError`, `OutputError`."""
     content = _content(result)
     tables = content.pop("tables")
-    for table, builders in zip(tables, built_by or (), strict=False):
-        table["built_by"] = builders
     # A line for each key, and one for each table.
     rows = [f"  {json.dumps(key)}: {json.dumps(value)}" for key, value in content.items()]
     listed = ",\n".join(f"    {json.dumps(table)}" for table in tables)
     text = ",\n".join([*rows, f'  "tables": [\n{listed}\n  ]'])
     with writing_errors(result.report):
-        folder.report.write_text(f"{{\n{text}\n}}\n", encoding="utf-8")
-        put_in_place(folder.report, result.report)
+        folder.write(f"{{\n{text}\n}}\n".encode(), result.report)
 
 
 def _content(result: BuildResult) -> dict[str, Any]:
@@ -135,7 +123,6 @@ def _content(result: BuildResult) -> dict[str, Any]:
         "header_sha256": result.header.digest(),
         "finished": datetime.now(UTC).isoformat(timespec="seconds"),
         "seconds": round(result.seconds, 3),
-        "runs": result.n_runs,
         "peak_memory_bytes": result.peak_memory_bytes,
         "planned_memory_bytes": plan.memory_bytes,
         "threads": plan.n_threads,

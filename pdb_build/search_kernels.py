@@ -53,7 +53,7 @@ class WordJumps(NamedTuple):
 
 
 class LevelRows(NamedTuple):
-    """Rows of the states of the last levels. A search has one for each block, and further ones of other shards.
+    """Rows of the states of the last levels, one for each block.
 
     bits      uint64[n_rows, r]        a bit for each arrangement, in words
     words     uint8|uint16[n_rows, w]  the same memory, word by word

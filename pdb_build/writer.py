@@ -1,27 +1,35 @@
-"""Writer of a table file: under another name, synced, read back, then renamed. Readers see the whole file or none.
+"""Writer of a table file: under another name, synced, then renamed. Readers see the whole file or none.
 
 HDF5 makes its structures, all bytes outside the user block and the tables, in memory, and Python writes them. A write
 that fails inside the HDF5 library crashes the process (docs/design/table-file.md).
+
+After each table, the *checkpoint*, a line of JSON with its SHA-256, records the finished tables and the options of the
+build, so that a later run continues with the next one.
 """
 
 import hashlib
+import json
 import os
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+import tempfile
+import time
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from threading import Event
+from typing import BinaryIO
 
 import h5py
 import numpy as np
 
 from pdb_build.partial_folder import PartialFolder
 from pdb_build.plan import BuildPlan
+from pdb_build.report import BuildResult, write_report
 from pdb_build.search import NO_ENTRIES, PatternTable
-from pdb_build.sparse_file import SparseFile
-from pdb_core.durable_files import put_in_place, write_and_sync, writing_errors
-from pdb_core.errors import OutputError
+from pdb_core.durable_files import bytes_of, digest_of, put_in_place, read_signed_line, signed_line, writing_errors
+from pdb_core.errors import CheckpointMismatchError, OutputError
+from pdb_core.messages import shorten
+from pdb_core.resources import peak_memory
 from pdb_core.schema import (
+    FORMAT_VERSION,
     HISTOGRAM_DATASET,
     PAGE_BYTES,
     TABLE_DATASET,
@@ -32,97 +40,163 @@ from pdb_core.schema import (
     user_block_bytes,
 )
 
+Say = Callable[[str], None]
+
+# A new number when a search gives other bytes, or the checkpoint holds something else.
+BUILDER_VERSION = 1
+_MOST_CHECKPOINT_BYTES = 1 << 24
+# Attributes of a `PatternTable` in the checkpoint.
+_KEPT = ("histogram", "states_per_depth", "seconds", "sha256")
+
 
 class TableFileWriter:
-    """Writer of the table file in the folder of a build. `close` gives the file its name.
+    """Writer of the table file in the folder of a build. `finish` gives the file its name.
 
     Tables may come in any order and from any thread, one at a time; the bytes of the file depend on neither.
 
     written  tables that are in the file, without entries, by the index of their pattern; at first those that an earlier
-             run wrote into the file in the folder
+             run wrote into the file in the folder, if `fresh` does not remove them
 
-    Raises `DiskFullError` and `OutputError`.
+    Raises `DiskFullError`, `OutputError`, and `CheckpointMismatchError` if the folder has tables of another build.
     """
 
-    def __init__(
-        self, folder: PartialFolder, plan: BuildPlan, written: Mapping[int, PatternTable] | None = None
-    ) -> None:
-        self.path = folder.out
-        self.written = dict(written or {})
-        self._temporary, self._plan = folder.table, plan
-        self.offsets = _structures(plan)[1]
-        self._cancelled = Event()
+    def __init__(self, folder: PartialFolder, plan: BuildPlan, say: Say, *, fresh: bool) -> None:
+        self._folder, self._plan, self._say = folder, plan, say
+        with _memory_file() as content:
+            self._offsets = _write_structures(content, plan)
+        self.written: dict[int, PatternTable] = {}
+        self._start = time.monotonic()
+        if not fresh:
+            self._continue()
         if not self.written:
-            with writing_errors(self.path):
-                # Not removed: a checkpoint without a table file is that of a finished build.
-                self._temporary.open("wb").close()
+            folder.clear()
+            with writing_errors(folder.out):
+                folder.table.open("wb").close()
 
     @property
-    def searches(self) -> tuple[PatternTable, ...]:
-        """Search of each pattern, without entries. Patterns that use the table of another took 0 seconds."""
-        return tuple(
+    def missing(self) -> list[int]:
+        """Indices of the patterns whose tables are still to be searched and written."""
+        return [index for index in self._offsets if index not in self.written]
+
+    def _continue(self) -> None:
+        """Find the tables of an earlier run, and report them. Raises `OutputError`, `CheckpointMismatchError`."""
+        folder = self._folder
+        try:
+            with folder.checkpoint.open("rb") as checkpoint, folder.table.open("rb") as file:
+                text = read_signed_line(checkpoint, _MOST_CHECKPOINT_BYTES)
+                content = {"tables": {}} if text is None else json.loads(text)
+                if text is not None:
+                    self._check_identity(content.get("build", {}))
+                for index, fields in content["tables"].items():
+                    spec, offset = self._plan.patterns[int(index)].spec, self._offsets[int(index)]
+                    if digest_of(file.fileno(), offset, spec.n_bytes) == fields["sha256"]:
+                        histogram, states, *others = (fields[name] for name in _KEPT)
+                        self.written[int(index)] = PatternTable(
+                            spec, NO_ENTRIES, tuple(histogram), tuple(states), *others
+                        )
+        except FileNotFoundError:  # with a checkpoint alone, the file got its name, and only the folder was left
+            return
+        except OSError as error:
+            # The fault may be over soon: nothing is removed.
+            raise OutputError(
+                f"the tables in {folder.path} cannot be read: {error.strerror}; try again, or start over (--fresh)"
+            ) from error
+        if self.written:
+            self._say(f"{folder.out} continues: {self._n_kept()}")
+        else:
+            self._say(f"{folder.out} starts over: nothing in {folder.path} is whole")
+
+    def _identity(self) -> dict[str, str]:
+        """Return what two runs must have in common for one to continue the other. The keys appear in messages."""
+        spec = self._plan.spec
+        return {
+            "size": str(spec.size),
+            "partition": str(spec.partition),
+            "name of the partition": spec.partition.name,
+            "goal": " ".join(map(str, spec.goal)),
+            "encoding": spec.encoding,
+            "cost": spec.cost,
+            "version of the table file": str(FORMAT_VERSION),
+            "version of the builder": str(BUILDER_VERSION),
+        }
+
+    def _check_identity(self, kept: dict[str, str]) -> None:
+        """Raise `CheckpointMismatchError` if a checkpoint is of another build."""
+        differences = [
+            f"its {key} is {shorten(str(kept.get(key, 'unknown')))}, not {shorten(value)}"
+            for key, value in self._identity().items()
+            if kept.get(key) != value
+        ]
+        if differences:
+            raise CheckpointMismatchError(
+                f"{self._folder.path} has a checkpoint of another build: {'; '.join(differences)}. Give the same "
+                "options to continue it, or start over (--fresh), which removes it"
+            )
+
+    def _n_kept(self) -> str:
+        return f"{len(self.written)} of {len(self._offsets)} tables are finished"
+
+    def say_what_is_kept(self) -> None:
+        """Report how to continue a build that ends too early."""
+        if self._folder.keeps_tables:
+            self._say(
+                f"{self._folder.out}: {self._n_kept()} and kept in {self._folder.path.name}; the same build continues, "
+                "or starts over (--fresh)"
+            )
+
+    def write(self, index: int, table: PatternTable) -> None:
+        """Write and sync the table of the pattern at `index`, and record it. Raises `DiskFullError`, `OutputError`."""
+        with writing_errors(self._folder.out):
+            with self._folder.table.open("r+b") as file:
+                file.seek(self._offsets[index])
+                file.write(bytes_of(table.table))
+                file.flush()
+                os.fsync(file.fileno())
+            sha256 = hashlib.sha256(bytes_of(table.table)).hexdigest()
+            # The entries are not kept: they take the memory.
+            self.written[index] = replace(table, table=NO_ENTRIES, sha256=sha256)
+            tables = {of: {name: getattr(found, name) for name in _KEPT} for of, found in self.written.items()}
+            content = json.dumps({"build": self._identity(), "tables": tables})
+            self._folder.write(signed_line(content.encode()), self._folder.checkpoint)
+        self._folder.keeps_tables = True
+
+    def finish(self) -> BuildResult:
+        """Write the header, sync, give the file its name, and write the report.
+
+        Raises `DiskFullError`, `OutputError`.
+        """
+        plan, folder = self._plan, self._folder
+        # Patterns that use the table of another took 0 seconds.
+        searches = tuple(
             self.written[index]
             if entry.use is None
             else replace(self.written[entry.use.index], spec=entry.spec, seconds=0.0)
-            for index, entry in enumerate(self._plan.patterns)
+            for index, entry in enumerate(plan.patterns)
         )
-
-    def write(self, index: int, table: PatternTable) -> None:
-        """Write and sync the table of the pattern at `index`, or a part of it if `cancel` is called meanwhile.
-
-        Raises `DiskFullError` and `OutputError`.
-        """
-        with self.opened() as descriptor:
-            sha256 = write_and_sync(descriptor, (table.table,), self.offsets[index], cancelled=self._cancelled.is_set)
-        if sha256 is not None:
-            self.add(index, table, sha256)
-
-    @contextmanager
-    def opened(self) -> Iterator[int]:
-        """Open the file in the folder for writing. Errors name the file that it will be."""
-        with writing_errors(self.path), self._temporary.open("r+b", buffering=0) as file:
-            yield file.fileno()
-
-    def add(self, index: int, table: PatternTable, sha256: str) -> None:
-        """Record a table that was written and synced at its offset. Its entries are not kept: they take the memory."""
-        self.written[index] = replace(table, table=NO_ENTRIES, offset=self.offsets[index], sha256=sha256)
-
-    def cancel(self) -> None:
-        """Let a `write` in another thread end soon, because the file is not wanted any more."""
-        self._cancelled.set()
-
-    def close(self) -> Header:
-        """Write the header, sync, read every table back, and give the file its name.
-
-        Raises `DiskFullError`, and `OutputError`, also if the file reads back different bytes than were written.
-        """
         entries = tuple(
-            PatternHeader(table.spec, table.offset, table.histogram, table.sha256, entry.use)
-            for table, entry in zip(self.searches, self._plan.patterns, strict=True)
-        )
-        with writing_errors(self.path):
-            header = _write_header(self._temporary, self._plan, Header(self._plan.spec, entries, 0, ""))
-            self._read_back()
-            put_in_place(self._temporary, self.path)
-        return header
-
-    def _read_back(self) -> None:
-        with self._temporary.open("rb") as file:
-            if not all(table.is_in(file.fileno()) for table in self.written.values()):
-                raise OutputError(
-                    f"{self.path} reads back different bytes than were written: the disk or the memory is faulty; "
-                    "build it in another place"
-                )
+            PatternHeader(
+                table.spec, self._offsets[index if entry.use is None else entry.use.index], table.histogram,
+                table.sha256, entry.use,
+            )
+            for index, (table, entry) in enumerate(zip(searches, plan.patterns, strict=True))
+        )  # fmt: skip
+        with writing_errors(folder.out):
+            header = _write_header(folder.table, plan, Header(plan.spec, entries, 0, ""))
+            put_in_place(folder.table, folder.out)
+        result = BuildResult(plan, header, searches, time.monotonic() - self._start, peak_memory())
+        folder.clear()  # the checkpoint is not needed, even if the report cannot be written
+        write_report(result, folder)
+        return result
 
 
 def _write_header(path: Path, plan: BuildPlan, header: Header) -> Header:
     """Write all bytes of a file outside its tables. Return the header with its fields `file_bytes` and
     `structure_sha256`. Raises `OSError`.
     """
-    content, _offsets = _structures(plan, header)
-    header = replace(header, file_bytes=content.seek(0, os.SEEK_END))
     digest = hashlib.sha256()
-    with path.open("r+b") as file:
+    with _memory_file() as content, path.open("r+b") as file:
+        _write_structures(content, plan, header)
+        header = replace(header, file_bytes=content.seek(0, os.SEEK_END))
         for start, stop in header.structure_extents():
             content.seek(start)
             structures = content.read(stop - start)
@@ -136,12 +210,22 @@ def _write_header(path: Path, plan: BuildPlan, header: Header) -> Header:
     return header
 
 
-def _structures(plan: BuildPlan, header: Header | None = None) -> tuple[SparseFile, dict[int, int]]:
-    """Return what HDF5 writes for `header`, tables left out, and the offset of each table, by its pattern.
+def _memory_file() -> BinaryIO:
+    """Return an empty file in memory, of which only pages that are written take memory.
+
+    On systems other than Linux, it is in the folder for temporary files.
+    """
+    if hasattr(os, "memfd_create"):
+        return os.fdopen(os.memfd_create("structures"), "w+b")
+    return tempfile.TemporaryFile()
+
+
+def _write_structures(content: BinaryIO, plan: BuildPlan, header: Header | None = None) -> dict[int, int]:
+    """Let HDF5 write into an empty file, without the tables. Return the offset of each table, by its pattern.
 
     Tables are the first objects, so their offsets do not depend on the header.
     """
-    content, offsets = SparseFile(), {}
+    offsets = {}
     with h5py.File(
         content,
         "w",
@@ -160,7 +244,7 @@ def _structures(plan: BuildPlan, header: Header | None = None) -> tuple[SparseFi
                 file[pattern_group(index)].create_dataset(HISTOGRAM_DATASET, data=histogram)
             for group, attributes in hdf5_attributes(header).items():
                 file[group].attrs.update(attributes)
-    return content, offsets
+    return offsets
 
 
 def _create_table(group: h5py.Group, n_bytes: int) -> int:

@@ -6,13 +6,13 @@ import contextlib
 import functools
 import hashlib
 import logging
+import math
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
-from weakref import WeakKeyDictionary
 
 from distributed import Client, KilledWorker, Security
 from distributed.comm import CommClosedError, connect
@@ -20,6 +20,7 @@ from tornado.ioloop import IOLoop
 
 import pdb_core
 from pdb_core.errors import ClusterError, PdbError
+from pdb_core.resources import available_memory
 
 # Seconds for a scheduler to answer, and for a client to say goodbye; interval at which workers are looked for.
 _CONNECT_S = 8
@@ -29,6 +30,9 @@ _POLL_S = 0.2
 ANSWER_S = 15.0
 # States of workers that start no more tasks.
 _ENDING = ("closing_gracefully", "closing", "closed", "failed")
+# Share of a worker's memory limit that a search may take; memory of a system that does not report it.
+_LIMIT_SHARE = 0.6
+_UNKNOWN_BYTES = 1 << 62
 # Packages whose code runs on workers.
 _PACKAGES = ("pdb_core", "pdb_query", "pdb_build", "solver", "pdb_cluster")
 
@@ -38,7 +42,7 @@ def connected(scheduler: str, say: Callable[[str], None]) -> Iterator[Client]:
     """Connect to the cluster of `scheduler`, and wait for its first worker. At the end, all tasks are cancelled.
 
     `say` is called with sentences for the user. Raises `ClusterError` if the scheduler does not answer, or ends
-    meanwhile, or all workers run other versions.
+    meanwhile.
     """
     # Errors are reported in one sentence instead.
     logged = logging.root.manager.disable
@@ -49,7 +53,6 @@ def connected(scheduler: str, say: Callable[[str], None]) -> Iterator[Client]:
                 say(f"waiting for workers ... (dask worker {client.scheduler.address} starts some)")
             while not _present(client):
                 time.sleep(_POLL_S)
-            check_workers(client, say)
             yield client
     finally:
         logging.disable(logged)
@@ -104,25 +107,6 @@ def _check_scheduler(address: str) -> None:
     asyncio.run_coroutine_threadsafe(check(), event_loop().asyncio_loop).result()  # type: ignore[attr-defined]
 
 
-def check_workers(client: Any, say: Callable[[str], None] = lambda _: None) -> dict[str, int]:
-    """Return the threads of each worker of this version, after the first answer; {} if there are no workers.
-
-    `say` is called with a sentence for each worker that does not answer. Raises `ClusterError` if all workers have
-    other versions.
-    """
-
-    def say_if_late(text: str) -> None:
-        if text not in right.refused:  # those are reported later
-            say(text)
-
-    right = RightWorkers(client, say_if_late)
-    while not (threads := right.threads()) and right.is_waiting:
-        time.sleep(_POLL_S)
-    if right.refused and not threads:
-        raise ClusterError(right.refused[0])
-    return threads
-
-
 class _Process(NamedTuple):
     """Process of a worker. Another one may start at the address of one that has ended, but has its own folder."""
 
@@ -143,34 +127,14 @@ def _present(client: Any) -> dict[_Process, int]:
     }
 
 
-@dataclass
-class _Worker:
-    """Answer of a worker.
+class Worker(NamedTuple):
+    """Worker that gets tasks.
 
-    late_at  when an answer is late
-    asked    the answer that has not come
-    why_not  why it gets no tasks; empty if it gets some, None if that is not known
+    `memory_bytes` is its share of the memory of its machine when it was asked, within its own limit.
     """
 
-    late_at: float
-    asked: "concurrent.futures.Future[Any] | None" = None
-    why_not: str | None = None
-
-
-@dataclass
-class _Known:
-    """Workers of a client, and their answers.
-
-    trusted     addresses of workers that got tasks
-    has_waited  whether a call has waited for the first answers
-    """
-
-    workers: dict[_Process, _Worker] = field(default_factory=dict)
-    trusted: set[str] = field(default_factory=set)
-    has_waited: bool = False
-
-
-_known: "WeakKeyDictionary[Any, _Known]" = WeakKeyDictionary()
+    n_threads: int
+    memory_bytes: int
 
 
 class RightWorkers:
@@ -179,74 +143,87 @@ class RightWorkers:
     def __init__(self, client: Any, say: Callable[[str], None]) -> None:
         """`client` is a `distributed.Client`. `say` is called with a sentence for each worker that is left out."""
         self._client, self._say = client, say
-        self._known = _known.setdefault(client, _Known())
-        self._said: set[tuple[_Process, str]] = set()
+        # The answer of each worker, and when it is late; then the memory of a right worker, or None.
+        self._asked: dict[_Process, tuple[concurrent.futures.Future[Any], float]] = {}
+        self._known: dict[_Process, int | None] = {}
+        self._trusted: set[str] = set()
+        self._has_waited = False
 
-    @property
-    def is_waiting(self) -> bool:
-        """Whether an answer of a worker is still to come."""
-        return any(worker.asked for worker in self._known.workers.values())
+    def present(self) -> dict[str, Worker]:
+        """Return the workers that run this version, by their addresses.
 
-    @property
-    def refused(self) -> list[str]:
-        """Why workers are refused."""
-        return [worker.why_not for worker in self._known.workers.values() if worker.why_not]
+        The first call waits some seconds for the answers of all workers; later ones do not wait.
 
-    def threads(self) -> dict[str, int]:
-        """Return the threads of each worker that runs this version, by its address.
-
-        The first call for a client waits some seconds for the answers of all workers; later ones do not wait.
-
-        Raises `ClusterError`, also if a worker of another version has come to the address of one of this version: it
-        may have run tasks.
+        Raises `ClusterError`, also if all workers run other versions at the first call, or if a worker of another
+        version has come to the address of one of this version: it may have run tasks.
         """
-        known, present = self._known, _present(self._client)
-        late_at = time.monotonic() + ANSWER_S
-        known.workers = {process: known.workers.get(process, _Worker(late_at)) for process in present}
-        for process, worker in known.workers.items():
-            if worker.why_not is None and worker.asked is None:
-                worker.asked = ask(self._client, _own_sources, process.address)
-        if present and not known.has_waited:
-            concurrent.futures.wait([worker.asked for worker in known.workers.values() if worker.asked], ANSWER_S)
-            known.has_waited = True
-        for process, worker in known.workers.items():
-            if worker.asked and worker.asked.done():
-                worker.why_not, worker.asked = self._judged(process, worker.asked), None
-            why = worker.why_not
-            if why is None and time.monotonic() >= worker.late_at:
-                why = f"the worker at {process.address} does not answer; it gets no tasks until it does"
-            if why and (process, why) not in self._said:
-                self._said.add((process, why))
-                self._say(why)
-        return {
-            process.address: n_threads for process, n_threads in present.items() if known.workers[process].why_not == ""
+        present, now = _present(self._client), time.monotonic()
+        self._asked = {process: asked for process, asked in self._asked.items() if process in present}
+        for process in present.keys() - self._known.keys() - self._asked.keys():
+            self._asked[process] = ask(self._client, _report, process.address), now + ANSWER_S
+        is_first = bool(present) and not self._has_waited
+        if is_first:
+            concurrent.futures.wait([answer for answer, _ in self._asked.values()], ANSWER_S)
+            self._has_waited = True
+        refused: list[str] = []
+        n_on = Counter(_machine(process) for process in present)
+        for process, (answer, late_at) in list(self._asked.items()):
+            if answer.done():
+                del self._asked[process]
+                report: Any = None if answer.cancelled() else answer.exception() or answer.result()
+                if report is None or isinstance(report, OSError):  # it has just ended, or is asked again
+                    continue
+                why = self._why_not(process, report)
+                refused += [why] if why else []
+                self._known[process] = None if why else min(report[1] // n_on[_machine(process)], report[2])
+            elif time.monotonic() >= late_at:
+                self._asked[process] = answer, math.inf
+                self._say(f"the worker at {process.address} does not answer; it gets no tasks until it does")
+        right = {
+            process.address: Worker(n_threads, memory)
+            for process, n_threads in present.items()
+            if (memory := self._known.get(process)) is not None
         }
+        if is_first and refused and not right and not self._asked:
+            raise ClusterError(refused[0])
+        for why in refused:
+            self._say(why)
+        return right
 
-    def _judged(self, process: _Process, answer: "concurrent.futures.Future[Any]") -> str | None:
-        """Return why a worker gets no tasks: `_Worker.why_not`. Raises as `threads`."""
-        version = None if answer.cancelled() else answer.exception() or answer.result()
-        if version is None or isinstance(version, OSError):  # it has just ended, or is asked again
-            return None
-        if version == program_sources():
-            self._known.trusted.add(process.address)
+    def _why_not(self, process: _Process, report: Any) -> str:
+        """Return why a worker gets no tasks, empty if it gets some. Raises as `present`."""
+        sources = report[0] if isinstance(report, tuple) else report
+        if sources == program_sources():
+            self._trusted.add(process.address)
             return ""
-        if isinstance(version, tuple):
-            what = f"runs tile-pdb {_shown(version)}, this command {_shown(program_sources())}"
+        if isinstance(sources, tuple):
+            what = f"runs tile-pdb {_shown(sources)}, this command {_shown(program_sources())}"
         else:  # Dask may return one error as another
-            what = f"has no tile-pdb of this version ({version})"
-        if process.address in self._known.trusted:
+            what = f"has no tile-pdb of this version ({sources})"
+        if process.address in self._trusted:
             raise ClusterError(
                 f"the new worker at {process.address} {what}; install the same version on both, and start again"
             )
         return f"the worker at {process.address} {what}, so it gets no tasks; install the same version on both"
 
 
-def _own_sources() -> tuple[str, str] | str:
-    """Return `program_sources`, or why they cannot be read. Runs on a worker."""
+def _machine(process: _Process) -> str:
+    return process.address.rpartition(":")[0]
+
+
+def _report(dask_worker: Any) -> tuple[tuple[str, str] | str, int, int]:
+    """Return `program_sources`, or why they cannot be read; the available memory of the machine; and that of the worker
+    within its limit. Runs on a worker.
+    """
     try:
-        return program_sources()
+        sources: tuple[str, str] | str = program_sources()
     except OSError as error:
-        return str(error)
+        sources = str(error)
+    known, limit = available_memory(), dask_worker.memory_manager.memory_limit
+    available = _UNKNOWN_BYTES if known is None else known
+    # Dask pauses a worker above 80 % of its limit.
+    left = int(_LIMIT_SHARE * limit) - dask_worker.monitor.get_process_memory() if limit else available
+    return sources, available, max(0, left)
 
 
 @functools.cache

@@ -7,7 +7,7 @@ the part of `pdb_core` that touches the system.
 import errno
 import hashlib
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, BinaryIO
@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
 DIGEST_DIGITS = 64
 _READ_BYTES = 16 * 1024 * 1024
-# Written and synced at a time: a fraction of a second, after which a cancelled write ends.
-_WRITE_BYTES = 64 * 1024 * 1024
 _OTHER_OUT = "choose another place"
 # Errors of file systems without locks.
 _NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP)
@@ -60,8 +58,7 @@ def written_safely(path: Path, advice: str = _OTHER_OUT, *, is_text: bool = True
         try:
             with opened as file:
                 yield file
-            sync(temporary)
-            temporary.replace(path)  # its folder is not synced: it may be one that cannot be read
+            put_in_place(temporary, path)
         except BaseException:
             with suppress(OSError):
                 temporary.unlink(missing_ok=True)
@@ -69,10 +66,14 @@ def written_safely(path: Path, advice: str = _OTHER_OUT, *, is_text: bool = True
 
 
 def put_in_place(temporary: Path, path: Path) -> None:
-    """Sync a complete file, give it its name, in place of another file, and sync the name. Raises `OSError`."""
+    """Sync a complete file, give it its name, in place of another file, and sync the name. Raises `OSError`.
+
+    A folder that this user cannot read is not synced.
+    """
     sync(temporary)
     temporary.replace(path)
-    sync(path.absolute().parent)
+    with suppress(PermissionError):
+        sync(path.absolute().parent)
 
 
 def check_output(path: Path, advice: str = _OTHER_OUT) -> None:
@@ -127,30 +128,6 @@ def lock_file(path: Path) -> int | None:
 def bytes_of(array: "npt.NDArray[Any]") -> memoryview:
     """Return the bytes of a contiguous array, which is not copied."""
     return array.reshape(-1).view("u1").data
-
-
-def write_and_sync(
-    descriptor: int,
-    arrays: "Sequence[npt.NDArray[Any]]",
-    offset: int = 0,
-    *,
-    cancelled: Callable[[], bool] = lambda: False,
-) -> str | None:
-    """Write contiguous arrays one after another from `offset` on, and sync them.
-
-    Return the SHA-256 of all bytes, or None if it was cancelled meanwhile. Raises `OSError`.
-    """
-    digest = hashlib.sha256()
-    for view in map(bytes_of, arrays):
-        for start in range(0, len(view), _WRITE_BYTES):
-            if cancelled():
-                return None
-            piece = view[start : start + _WRITE_BYTES]
-            write_all(descriptor, piece, offset)
-            os.fsync(descriptor)
-            digest.update(piece)
-            offset += len(piece)
-    return digest.hexdigest()
 
 
 def write_all(descriptor: int, view: memoryview, offset: int) -> None:

@@ -123,20 +123,19 @@ def pattern_blocks(size: BoardSize, n_tiles: int, cost: Cost = DEFAULT_COST) -> 
     return Blocks(size, n_tiles, *arrays, cost)
 
 
-def block_transitions(blocks: Blocks, first_set: int, last_set: int) -> Transitions:
-    """Return the transitions into the blocks of cell sets `first_set` to `last_set`-1."""
+def block_transitions(blocks: Blocks) -> Transitions:
+    """Return the transitions into all blocks."""
     size, n_tiles = blocks.size, blocks.n_tiles
     ranks = cell_set_ranks(size.n_cells, n_tiles)
     neighbour_masks = np.array([sum(1 << cell for cell in near) for near in size.neighbours], dtype=np.int64)
     jump_ids = np.full((n_tiles, n_tiles), NO_JUMP, dtype=np.int16)
     for jump, pair in enumerate(jump_positions(n_tiles, size.width)):
         jump_ids[pair] = jump
-    n_blocks = int(blocks.first_block[last_set] - blocks.first_block[first_set])
-    first = np.zeros(n_blocks + 1, np.int64)
+    first = np.zeros(blocks.n_blocks + 1, np.int64)
     for count_only in (True, False):
         n_transitions = int(first[-1])  # 0 before they are counted
         found = Transitions(first, np.empty(n_transitions, np.int32), np.empty(n_transitions, np.int16))
-        fill_transitions(blocks.arrays, ranks, neighbour_masks, jump_ids, found, count_only, first_set, last_set)
+        fill_transitions(blocks.arrays, ranks, neighbour_masks, jump_ids, found, count_only)
     return found
 
 

@@ -32,9 +32,9 @@ class BlockArrays(NamedTuple):
 
 
 class Transitions(NamedTuple):
-    """Transitions into the blocks of some consecutive cell sets, equal for all goals and tiles."""
+    """Transitions into all blocks, equal for all goals and tiles."""
 
-    first: Int64s  # [n_blocks + 1] running counts of the transitions into these blocks
+    first: Int64s  # [n_blocks + 1] running counts of the transitions into the blocks
     sources: Int32s  # [n_transitions] the block a transition comes from
     jumps: Int16s  # [n_transitions] index into `layout.jump_positions`, or -1: ranks stay
 
@@ -97,9 +97,9 @@ def find_block(cell_set: int, blank: int, ranks: CellSetRanks, blocks: BlockArra
 @kernel
 def fill_transitions(
     blocks: BlockArrays, ranks: CellSetRanks, neighbour_masks: Any, jump_ids: Any, found: Transitions,
-    count_only: bool, first_set: int, last_set: int,
+    count_only: bool,
 ) -> None:  # fmt: skip
-    """List in `found` the transitions into each block of cell sets `first_set` to `last_set`-1.
+    """List in `found` the transitions into each block.
 
     Before the move, the tile on `cell` was on `origin`, a neighbour in the blank region. Or, if every move counts, the
     blank was on a free cell outside its region. With `count_only`, only the running counts are filled. `jump_ids`
@@ -107,11 +107,10 @@ def fill_transitions(
     """
     n_transitions = 0
     first_block, regions = blocks.first_block, blocks.regions
-    own = first_block[first_set]
-    for s in range(first_set, last_set):
+    for s in range(blocks.cell_sets.shape[0]):
         cell_set = blocks.cell_sets[s]
         for block in range(first_block[s], first_block[s + 1]):
-            found.first[block - own] = n_transitions
+            found.first[block] = n_transitions
             region = regions[block]
             outside = ~(cell_set | region)
             while region != 0:
@@ -137,4 +136,4 @@ def fill_transitions(
                     position_after = popcount(cell_set & ((1 << cell) - 1))
                     found.jumps[n_transitions] = jump_ids[position_before, position_after]
                     n_transitions += 1
-    found.first[first_block[last_set] - own] = n_transitions
+    found.first[regions.shape[0]] = n_transitions

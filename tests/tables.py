@@ -83,10 +83,15 @@ def interrupt_at(n_calls: int) -> Callable[[BuildProgress], None]:
     return show
 
 
-def stopped(plan: BuildPlan, n_calls: int = 6) -> Path:
-    """Return the folder of a build that was stopped, with a checkpoint."""
+def stopped(plan: BuildPlan, n_tables: int = 1) -> Path:
+    """Return the folder of a build that was stopped after some tables, with a checkpoint."""
+
+    def show(progress: BuildProgress) -> None:
+        if progress.pattern_index == n_tables:
+            raise KeyboardInterrupt
+
     with pytest.raises(KeyboardInterrupt):
-        build_database(plan, progress=interrupt_at(n_calls), checkpoint_every_s=0)
+        build_database(plan, progress=show)
     return plan.out.with_name(f"{plan.out.name}.partial")
 
 

@@ -61,7 +61,7 @@ class Command(NamedTuple):
 
 def _finished_build(folder: Path) -> str:
     has_checkpoint = (folder / "t.h5.partial" / "checkpoint").exists()
-    return "t.h5 continues from" if has_checkpoint and not (folder / "t.h5").exists() else ""
+    return "t.h5 continues: " if has_checkpoint and not (folder / "t.h5").exists() else ""
 
 
 def _finished_boards(journal: str, n_each: int, told: str, folder: Path) -> str:
@@ -101,8 +101,7 @@ def _commands(table: Path) -> tuple[Command, ...]:
         "--out", "answers", "--log", "log",
     )  # fmt: skip
     label = ("label", "--db", str(table), "--random", "150", "--chunk", str(_CHUNK), "--out", "l.npz")
-    # About a checkpoint each second: at 0, writing them takes ten times as long as the build.
-    build = ("build", "78", "--checkpoint-every", "0.05", "--out", "t.h5")
+    build = ("build", "78", "--out", "t.h5")
     solved = partial(_finished_boards, "log", 1, "{} finished board")
     labelled = partial(_finished_boards, "l.npz.partial", _CHUNK, "l.npz continues after {} boards")
     return (

@@ -12,12 +12,11 @@ from random import Random
 
 import pytest
 
-from pdb_build import BuildPlan, build_database, check_plan, search, writer
+from pdb_build import BuildPlan, build_database, check_plan
 from pdb_core.encoding import ENCODINGS, Cost, Encoding
 from pdb_core.errors import DiskFullError, MemoryLimitError, OutputError
 from pdb_core.schema import pattern_group
 from pdb_core.version import version_text
-from pdb_query import open_database
 from tests import failing, marked_rows
 from tests.command_line import BOARD, pdb, started_pdb
 from tests.solving import golden_rows
@@ -151,29 +150,6 @@ def test_older_and_damaged_tables_are_replaced(plan: BuildPlan, change: Callable
     change(path)
     build_database(plan)
     assert path.read_bytes() == expected
-
-
-@pytest.mark.tiny
-def test_short_writes_are_continued(plan: BuildPlan, monkeypatch: pytest.MonkeyPatch) -> None:
-    real: Callable[..., int] = os.pwrite
-    monkeypatch.setattr(writer.os, "pwrite", lambda fd, data, offset: real(fd, data[:100], offset))
-    with open_database(build_database(plan).path) as database:
-        database.verify()
-
-
-@pytest.mark.tiny
-def test_tables_are_read_back_and_compared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    real, pread = search.digest_of, os.pread
-
-    def misread(descriptor: int, offset: int, n_bytes: int) -> str:
-        with monkeypatch.context() as during:
-            during.setattr(os, "pread", lambda fd, n, offset: bytes(len(pread(fd, n, offset))))
-            return real(descriptor, offset, n_bytes)
-
-    monkeypatch.setattr(search, "digest_of", misread)
-    with pytest.raises(OutputError, match="different bytes than were written"):
-        build_database(small_plan(tmp_path / "a.h5"))
-    assert not list(tmp_path.iterdir())
 
 
 # 4 partitions with 48 patterns, each of three tiles or fewer.

@@ -10,7 +10,6 @@ import pytest
 
 from pdb_build import deep_check, search_pattern
 from pdb_build.deep_check import Proof, prove_table, required_bytes
-from pdb_build.deep_check_space import state_space
 from pdb_core.encoding import UNREACHED, Cost, Encoding
 from pdb_core.errors import TableFileDamagedError, WrongAnswerError
 from pdb_core.table_spec import TableSpec
@@ -84,8 +83,8 @@ def test_complete_5x2_puzzle_has_its_published_size_and_diameter() -> None:
 @pytest.mark.parametrize(
     ("size", "tiles", "encoding", "cost", "distances", "excess"),
     [
-        # Blocks, and bytes of a block: k!. The rows of the search take an eighth of that; the moves, and what was freed
-        # after they were listed, count most for few tiles.
+        # Blocks, and bytes of a block: k!. The rows of the search take an eighth of that; its layout counts most for
+        # few tiles.
         ("4x4", "1 2 3 4 5 6 7 8", "bytes", "additive", 35_347 * 40_320, 1.15),
         ("5x5", "1 2 3 4 5 6", "bytes", "additive", 251_400 * 720, 1.9),
         ("4x4", "1 2 3 4 5 6 7", "bits", "every-move", 102_960 * 5_040, 1.2),
@@ -104,10 +103,10 @@ def test_progress_rises_to_the_end_of_every_stage_and_can_be_interrupted() -> No
     spec = spec_of("3x3", "blank-last", "1 2")
     table = search_pattern(spec, n_threads=2).table
     prove(spec, table, progress=lambda stage, fraction: seen.setdefault(stage, []).append(fraction))
-    assert [stage.split()[0] for stage in seen] == ["listing", "searching", "proving", "comparing"]
+    assert [stage.split()[0] for stage in seen] == ["searching", "proving"]
     for stage, fractions in seen.items():
         assert fractions == sorted(fractions)
-        assert fractions[-1] == (0 if stage == "listing the moves" else 1)
+        assert fractions[-1] == 1
 
         def interrupt(at: str, _fraction: float, stage: str = stage) -> None:
             if at == stage:
@@ -127,8 +126,7 @@ class Spoiled:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, *given: str) -> None:
         self.spec = spec_of(*given)
-        tiles = self.spec.pattern.tiles
-        self.goal_state = state_space(self.spec.size, len(tiles), self.spec.cost).state_of(self.spec.goal, tiles)
+        self.goal_state = deep_check._Space(self.spec).goal()
         self._table = search_pattern(self.spec, n_threads=2).table
         self.distances = deep_check.zero_aware_distances(self.spec, n_threads=2, progress=lambda *_: None).table
         self.distances = self.distances.reshape(-1, self.spec.n_orders)

@@ -6,13 +6,14 @@ import time
 from concurrent.futures import Future
 from contextlib import nullcontext
 from pathlib import Path
+from typing import Any
 
 import pytest
 from distributed import Client
 
 from pdb_cluster import build_on_cluster, connect
+from pdb_cluster.boards import ClusterProgress
 from pdb_cluster.connect import RightWorkers, connected
-from pdb_cluster.solve.boards import ClusterProgress
 from pdb_core.errors import ClusterError
 from pdb_core.puzzle import Board
 from solver import Iteration
@@ -50,7 +51,9 @@ def test_command_waits_for_workers_and_ends_if_all_are_refused(small_table: str)
         with worker_without_package(scheduler.address):
             told = process.stderr.read()
         assert process.wait() == 1
-    assert re.fullmatch(r"pdb: the worker at tcp://.* has no tile-pdb of this version .*; install the same .*\n", told)
+    found, *rest = told.splitlines()
+    assert found.startswith("pdb: 1 thread on tcp://")
+    assert re.fullmatch(r"pdb: the worker at tcp://.* has no tile-pdb of this version .*; install the .*", *rest)
 
 
 @pytest.mark.parametrize("is_first", [True, False])
@@ -58,9 +61,10 @@ def test_worker_that_does_not_answer_is_reported_and_waited_for_once(
     client: Client, monkeypatch: pytest.MonkeyPatch, is_first: bool
 ) -> None:
     said: list[str] = []
+    right = RightWorkers(client, said.append)
     client.run(connect.program_sources)  # loads the packages, which may take longer than an answer may below
     if not is_first:
-        assert len(RightWorkers(client, said.append).threads()) == N_WORKERS
+        assert len(right.present()) == N_WORKERS
     with worker_process(client.scheduler.address) as process:
         client.wait_for_workers(N_WORKERS + 1, timeout=WAIT_S)
         process.send_signal(signal.SIGSTOP)
@@ -68,24 +72,13 @@ def test_worker_that_does_not_answer_is_reported_and_waited_for_once(
         seconds: list[float] = []
         while not said or len(seconds) < 3:
             begin = time.monotonic()
-            assert len(connect.check_workers(client, said.append)) == N_WORKERS
+            assert len(right.present()) == N_WORKERS
             seconds.append(time.monotonic() - begin)
         assert sum(each > 2 for each in seconds) == is_first, seconds
         process.send_signal(signal.SIGCONT)
-        wait_until(lambda: len(RightWorkers(client, said.append).threads()) == N_WORKERS + 1)
+        wait_until(lambda: len(right.present()) == N_WORKERS + 1)
+    assert len(said) == 1
     assert re.fullmatch("the worker at tcp://.* does not answer; it gets no tasks until it does", said[0])
-
-
-def test_workers_that_are_slow_to_answer_are_waited_for(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    def slow() -> tuple[str, str]:
-        time.sleep(3)
-        return sources
-
-    said, sources = list[str](), connect.program_sources()
-    monkeypatch.setattr(connect, "ANSWER_S", 0.5)
-    monkeypatch.setattr(connect, "_own_sources", slow)
-    assert 0 < len(connect.check_workers(client, said.append)) <= N_WORKERS
-    assert len(said) == N_WORKERS
 
 
 @pytest.mark.parametrize("is_same", [True, False])
@@ -93,17 +86,33 @@ def test_other_process_at_the_address_of_a_worker_is_asked(
     client: Client, monkeypatch: pytest.MonkeyPatch, is_same: bool
 ) -> None:
     right = RightWorkers(client, print)
-    threads = right.threads()
-    answer: Future[tuple[str, str]] = Future()
+    workers = right.present()
+    answer: Future[tuple[tuple[str, str], int, int]] = Future()
     replaced = {process._replace(folder="other"): 1 for process in connect._present(client)}
     monkeypatch.setattr(connect, "_present", lambda _client: replaced)
     monkeypatch.setattr(connect, "ask", lambda *_: answer)
-    assert not right.threads()
-    answer.set_result(connect.program_sources() if is_same else ("0.1.0", "0"))
+    assert not right.present()
+    answer.set_result((connect.program_sources() if is_same else ("0.1.0", "0"), 10**12, 10**12))
     with (
         nullcontext() if is_same else pytest.raises(ClusterError, match=r"the new worker at tcp.* runs tile-pdb 0.1.0")
     ):
-        assert right.threads() == threads
+        assert right.present().keys() == workers.keys()
+
+
+def test_memory_of_a_worker_is_its_share_of_the_machine_and_of_its_limit(client: Client) -> None:
+    def offered(dask_worker: Any) -> Any:
+        """Runs on a worker."""
+        manager = dask_worker.memory_manager
+        limit, manager.memory_limit = manager.memory_limit, 10**10
+        try:
+            return connect._report(dask_worker)[1:]
+        finally:
+            manager.memory_limit = limit
+
+    shares = sorted(worker.memory_bytes for worker in RightWorkers(client, print).present().values())
+    for available, limited in client.run(offered).values():
+        assert 0.3 * available < shares[0] <= shares[-1] < 0.7 * available
+        assert 0.5 * 10**10 < limited < 0.6 * 10**10
 
 
 def test_build_without_workers_is_refused(tmp_path: Path) -> None:

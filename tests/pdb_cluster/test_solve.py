@@ -18,10 +18,9 @@ import numpy as np
 import pytest
 from distributed import Client, Scheduler
 
-from pdb_cluster import connect
-from pdb_cluster.solve import boards as solve_boards, split_board, tasks as solve_tasks, worker
-from pdb_cluster.solve.boards import ClusterAnswers, ClusterProgress
-from pdb_cluster.solve.worker import solver_for, tables_of
+from pdb_cluster import boards as solve_boards, connect, split_board, tasks as solve_tasks, worker
+from pdb_cluster.boards import ClusterAnswers, ClusterProgress
+from pdb_cluster.worker import solver_for, tables_of
 from pdb_core.errors import ClusterError, GoalError, InputError
 from pdb_core.puzzle import Board, Tiles, blank_first, format_board
 from pdb_query import Database
@@ -198,26 +197,22 @@ def test_worker_without_the_package_gets_no_tasks(client: Client, database: Data
             assert len(solved(client, BOARDS * 20, database)) == 100
 
 
-def test_refused_workers_get_no_tasks_if_there_are_no_others(
+def test_tasks_wait_for_right_workers_unless_all_are_refused_at_the_start(
     client: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(connect, "_own_sources", lambda: ("0.2.0", "0"))
-    tasks, path = solve_tasks.Tasks(client), tmp_path / "run"
-    with pytest.warns(RuntimeWarning, match="so it gets no tasks; install the same version"):
-        sent = tasks.submit(Path.touch, [path], lambda *_: None)
+    path = tmp_path / "run"
+    tasks = solve_tasks.Tasks(client)
+    right, tasks._right = tasks._right, Mock(present=dict)
+    tasks.submit(Path.touch, [path], lambda *_: None)
     time.sleep(1.5)
     assert not tasks.handle_results()
     assert not path.exists()
-    tasks.cancel(sent)
-    # They are sent when a right worker comes.
-    monkeypatch.undo()
-    connect._known.clear()
-    late = solve_tasks.Tasks(client)
-    right, late._right = late._right, Mock(threads=dict)
-    late.submit(Path.touch, [path], lambda *_: None)
-    late._right, late._counted_at = right, 0.0
-    wait_until(late.handle_results)
+    tasks._right, tasks._counted_at = right, 0.0
+    wait_until(tasks.handle_results)
     assert path.exists()
+    monkeypatch.setattr(connect, "_report", lambda: (("0.2.0", "0"), 0, 0))
+    with pytest.raises(ClusterError, match=r"runs tile-pdb 0\.2\.0 .* so it gets no tasks; install the same version"):
+        solve_tasks.Tasks(client).n_present()
 
 
 def die(*_arguments: Any, **_options: Any) -> None:

@@ -5,18 +5,18 @@ tests/project/test_platforms.py runs all of the tool without what only POSIX has
 
 import errno
 import fcntl
+import hashlib
 import os
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
 import pytest
 
 from pdb_build.partial_folder import PartialFolder
 from pdb_core import system
-from pdb_core.durable_files import digest_of, lock_file, read_all, write_and_sync
+from pdb_core.durable_files import bytes_of, digest_of, lock_file, read_all, write_all
 from pdb_core.errors import OutputError
 from solver.answers.journal import Journal
 from tests import failing
@@ -41,42 +41,18 @@ def test_threads_read_at_their_own_offsets_on_windows(tmp_path: Path, monkeypatc
 def test_array_is_written_and_read_in_parts_with_its_digest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(system, "_MOST_BYTES", 1000)
     array = np.arange(1000, dtype=np.uint64).reshape(10, 100)
-    buffer = bytearray(array.nbytes)
+    buffer, sha256 = bytearray(array.nbytes), hashlib.sha256(array).hexdigest()
     with (tmp_path / "array").open("w+b") as file:
-        sha256 = write_and_sync(file.fileno(), (array[:3], array[3:]), 40)
+        write_all(file.fileno(), bytes_of(array), 40)
         assert digest_of(file.fileno(), 40, array.nbytes) == sha256
         assert digest_of(file.fileno(), 40, array.nbytes + 1) == sha256  # of the bytes that are there
         read_all(file.fileno(), memoryview(buffer), 40)
         assert buffer == array.tobytes()
-        assert write_and_sync(file.fileno(), (array,), cancelled=lambda: True) is None
         with pytest.raises(OSError, match="Input/output error"):
             read_all(file.fileno(), memoryview(buffer), 41)
 
 
 # Locks and folders
-
-
-@pytest.mark.parametrize("moment", ["before", "after"])
-def test_lock_of_a_removed_folder_is_taken_in_a_new_one(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, moment: str
-) -> None:
-    """The holder removes the folder before or after this process opens the lock."""
-    real, calls = os.open, []
-
-    def open_late(path: Path, *args: int) -> int:
-        calls.append(path)
-        if len(calls) == 1 and moment == "before":
-            path.parent.rmdir()
-        descriptor = real(path, *args)
-        if len(calls) == 1 and moment == "after":
-            path.unlink()
-        return descriptor
-
-    monkeypatch.setattr(os, "open", open_late)
-    with PartialFolder(tmp_path / "a.h5") as folder:
-        assert len(calls) == 2
-        assert (folder.path / "lock").exists()
-    assert not list(tmp_path.iterdir())
 
 
 def test_lock_through_a_link_to_a_missing_folder_is_refused(tmp_path: Path) -> None:
@@ -93,21 +69,6 @@ def test_file_system_without_locks_is_used_without(tmp_path: Path, monkeypatch: 
     monkeypatch.setattr(fcntl, "flock", failing(errno.ENOLCK))
     for _ in range(2):
         assert lock_file(tmp_path / "lock") is not None
-
-
-def test_lock_of_a_build_is_closed_before_it_is_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Windows does not remove an open file."""
-    monkeypatch.setattr(system, "REMOVES_OPEN_FILES", False)
-    real_unlink = Path.unlink
-
-    def unlink(path: Path, **options: Any) -> None:
-        assert str(path) not in [os.path.realpath(entry.path) for entry in os.scandir("/proc/self/fd")]
-        real_unlink(path, **options)
-
-    monkeypatch.setattr(Path, "unlink", unlink)
-    with PartialFolder(tmp_path / "a.h5"):
-        pass
-    assert not list(tmp_path.iterdir())
 
 
 # Other facts of Windows and macOS

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pdb_cluster.solve.worker import WorkerTables, search_boards
+from pdb_cluster.worker import WorkerTables, search_boards
 from pdb_core.errors import ClusterError, TableFileDamagedError
 from pdb_core.puzzle import blank_last
 from pdb_query import Database, open_database

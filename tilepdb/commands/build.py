@@ -70,15 +70,6 @@ class RunOptions:
         bool,
         Option("--dry-run", help="Print the memory and the disk space that the build needs, and build nothing."),
     ] = False
-    checkpoint_every: Annotated[
-        float,
-        Option(
-            min=0,
-            metavar="SECONDS",
-            help="Time between checkpoints of a long build in FILE.partial. After an interruption, the same command "
-            "continues from the last one.",
-        ),
-    ] = 60.0
     fresh: FreshOption = False
     force: Annotated[
         bool,
@@ -86,40 +77,24 @@ class RunOptions:
     ] = False
 
 
-@option_group
-class BuildClusterOptions(ClusterOptions):
-    """Cluster."""
-
-    shards: Annotated[
-        int | None,
-        Option(
-            min=1,
-            max=4096,
-            help="On a cluster: divide the search of each pattern into N shards, on all workers that have the "
-            "memory. The default is one worker per pattern, and shards if no worker has enough memory.",
-        ),
-    ] = None
-
-
 def build(
     partitions: PartitionsArgument,
     file: FileOptions,
     run: RunOptions,
-    cluster: BuildClusterOptions,
+    cluster: ClusterOptions,
     output: FormatOption = "text",
 ) -> None:
     """Build pattern databases.
 
     Search all patterns of a partition, and write a table file, data/PARTITION.h5, and a report beside it. Another size,
-    goal, cost or encoding than the default is in the name of the file, too.
+    goal, cost or encoding than the default is in the name of the file, too. After an interruption, the same command
+    continues with the tables that are finished, in FILE.partial.
     """
     if file.out is not None and len(partitions) > 1:
         raise InputError(
             f"--out names one file for {len(partitions)} partitions; leave it out, or build them one by one"
         )
     cluster.check(run.threads)
-    if cluster.shards is not None and cluster.scheduler is None:
-        raise InputError("--shards needs a cluster; give --scheduler, too")
     prepare("the builder of tables")
     from pdb_build import build_database, check_plan
     from pdb_build.report import check_replaced
@@ -138,13 +113,13 @@ def build(
             check_replaced(plan.out)
     with contextlib.ExitStack() as stack:
         check: Callable[[BuildPlan], None] = check_plan
-        builder: Callable[..., BuildResult] = partial(build_database, checkpoint_every_s=run.checkpoint_every)
+        builder: Callable[..., BuildResult] = build_database
         if cluster.scheduler is not None:
             from pdb_cluster import build_on_cluster
 
-            on_cluster: Any = {"client": stack.enter_context(cluster.connect()), "n_shards": cluster.shards}
-            check = partial(_check_cluster_plan, says_how=run.dry_run, **on_cluster)
-            builder = partial(build_on_cluster, **on_cluster)
+            client = stack.enter_context(cluster.connect())
+            check = partial(_check_cluster_plan, client=client, says_how=run.dry_run)
+            builder = partial(build_on_cluster, client=client)
         for plan in plans:
             check(plan)
         # A file that is replaced gives its room to the new one.
@@ -162,16 +137,16 @@ def build(
         write_records(map(_result_record, results), output, columns=columns, text=_result_text)
 
 
-def _check_cluster_plan(plan: "BuildPlan", *, client: "Client", n_shards: int | None, says_how: bool) -> None:
+def _check_cluster_plan(plan: "BuildPlan", *, client: "Client", says_how: bool) -> None:
     """Check that the workers have the memory. Report how each pattern would be built if `says_how`."""
     from pdb_cluster import check_cluster_plan
 
-    for task in check_cluster_plan(plan, client, n_shards=n_shards):
+    for index, workers in check_cluster_plan(plan, client).items():
         if says_how:
-            how = f"in {plural(task.n_shards, 'shard')} on" if task.n_shards > 1 else "by one of"
+            entry = plan.patterns[index]
             message(
-                f"{plan.out}: pattern {plan.patterns[task.index].pattern} {how} "
-                f"{plural(len(task.workers), 'worker')}, {format_bytes(task.memory_bytes)} of memory each"
+                f"{plan.out}: pattern {entry.pattern} by one of {plural(len(workers), 'worker')}, "
+                f"{format_bytes(entry.worker_bytes)} of memory each"
             )
 
 
@@ -191,7 +166,6 @@ def _plan_record(plan: "BuildPlan") -> dict[str, Any]:
         "memory_available_bytes": plan.available_memory,
         "disk_bytes": plan.disk_bytes,
         "temporary_disk_bytes": plan.spilled_bytes,
-        "checkpoint_bytes": plan.checkpoint_bytes,
         "disk_available_bytes": plan.available_disk,
         "threads": plan.n_threads,
     }
@@ -217,7 +191,6 @@ def _plan_text(record: Record) -> Iterator[str]:
     if record["temporary_disk_bytes"]:
         more = size["temporary_disk_bytes"]
         yield f"  bits that do not fit into the memory, in a temporary file: up to {more} of disk more"
-    yield f"  checkpoints, in a build of over a minute: up to {size['checkpoint_bytes']} of disk more"
 
 
 def _result_record(result: "BuildResult") -> dict[str, Any]:

@@ -7,7 +7,7 @@ from tilepdb.commands.output import message, plural
 from tilepdb.progress import ProgressLine
 
 if TYPE_CHECKING:
-    from pdb_cluster.solve.boards import ClusterProgress
+    from pdb_cluster.boards import ClusterProgress
     from solver import Checkpoint, Iteration
     from solver.answers.requests import Request
 

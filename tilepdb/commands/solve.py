@@ -129,7 +129,7 @@ def _answer_boards(
         display: ClusterDisplay | SearchDisplay
         source: AnswerSource
         if cluster.scheduler is not None:
-            from pdb_cluster.solve.boards import ClusterAnswers
+            from pdb_cluster.boards import ClusterAnswers
 
             display = ClusterDisplay()
             source = ClusterAnswers(

@@ -259,7 +259,7 @@ def _prove(database: "Database", index: int, threads: int | None, line: Progress
             f"{format_bytes(available)} are available; verify it on a larger machine, or without --deep"
         )
     if needed > _LONG_PROOF_BYTES:
-        message(f"proving the table of pattern {pattern}, this takes about 10 s per billion states ...")
+        message(f"proving the table of pattern {pattern}, this takes about 30 s per billion states ...")
     proof = prove_table(
         specs[index],
         database.table(index),

@@ -72,19 +72,19 @@ def test_fresh_removes_a_checkpoint_and_starts_over(tmp_path: Path) -> None:
     path = tmp_path / "a.h5"
     command = ["build", SMALL, "--size", "3x3", "--out", str(path)]
     stopped(small_plan(path))
-    assert "a.h5 continues from" in pdb(*command).stderr
+    assert "a.h5 continues: 1 of 3 tables" in pdb(*command).stderr
     path.unlink()
     stopped(small_plan(path))
-    refused(pdb(*command, "--goal", "blank-first"), 2, "its goal is 1 2 3 .* or start over .fresh")
+    refused(pdb(*command, "--goal", "blank-first"), 2, "its goal is 1 2 3 .* or start over .--fresh")
     for options in (("--goal", "blank-first"), ()):
         assert pdb(*command, *options, "--fresh", code=0).stderr == ""
         assert read_table_header(path).spec.goal[0] == (0 if options else 1)
         stopped(small_plan(path))
 
 
-def test_signal_keeps_what_a_build_has_done(tmp_path: Path) -> None:
-    with start("build", "663", "--checkpoint-every", "0", cwd=tmp_path) as process:
-        while not (tmp_path / "data" / "663.h5.partial" / "checkpoint").exists():
+def test_signal_keeps_the_tables_that_are_finished(tmp_path: Path) -> None:
+    with start("build", "9,13/1,2,3,4,5,6,7/8,10,11,12,14,15", "--out", "a.h5", cwd=tmp_path) as process:
+        while not (tmp_path / "a.h5.partial" / "checkpoint").exists():
             assert process.poll() is None
             time.sleep(0.01)
         began = time.perf_counter()
@@ -93,6 +93,6 @@ def test_signal_keeps_what_a_build_has_done(tmp_path: Path) -> None:
     # 1 s is promised; on a busy machine all takes longer.
     assert time.perf_counter() - began < 5.0
     assert process.returncode == -signal.SIGTERM
-    assert "663.h5 is kept up to" in err
+    assert "a.h5: 1 of 3 tables are finished and kept in a.h5.partial" in err
     assert err.splitlines()[-1] == "pdb: terminated"
-    assert not (tmp_path / "data" / "663.h5").exists()
+    assert not (tmp_path / "a.h5").exists()

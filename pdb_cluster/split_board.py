@@ -15,8 +15,8 @@ A threshold begins when the one before has ended. Meanwhile, the workers have ta
 import time
 from collections.abc import Sequence
 
-from pdb_cluster.solve.tasks import Task, Tasks
-from pdb_cluster.solve.worker import WorkerTables, search_paths
+from pdb_cluster.tasks import Task, Tasks
+from pdb_cluster.worker import WorkerTables, search_paths
 from pdb_core.puzzle import Tiles
 from solver.engine.result import SearchResult
 from solver.progress import Iteration, Limits

@@ -63,11 +63,11 @@ class Tasks:
     def n_present(self) -> int:
         """Return the threads of the workers about a second ago."""
         if time.monotonic() > self._counted_at + _WORKERS_S:
-            threads = self._right.threads()
-            self._n_threads = sum(threads.values())
+            workers = self._right.present()
+            self._n_threads = sum(worker.n_threads for worker in workers.values())
             self._counted_at = time.monotonic()
-            if threads:
-                self._workers = frozenset(threads)
+            if workers:
+                self._workers = frozenset(workers)
                 self._send_again()
         return self._n_threads
 

@@ -17,9 +17,9 @@ from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from pdb_cluster.solve.split_board import MOST_NODES, SplitBoard
-from pdb_cluster.solve.tasks import Task, Tasks
-from pdb_cluster.solve.worker import WorkerTables, search_boards, tables_of
+from pdb_cluster.split_board import MOST_NODES, SplitBoard
+from pdb_cluster.tasks import Task, Tasks
+from pdb_cluster.worker import WorkerTables, search_boards, tables_of
 from pdb_core.board_size import BoardSize
 from pdb_core.errors import UnsolvableError
 from pdb_core.puzzle import Board, Tiles

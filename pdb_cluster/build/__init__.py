@@ -1,1 +1,0 @@
-"""Builds of databases on a Dask cluster. Start reading in `patterns`."""

@@ -1,1 +1,0 @@
-"""Solves of boards on a Dask cluster. Start reading in `boards`."""
