@@ -204,23 +204,20 @@ def _check(
     last = min(last, spec.n_sets)
     block, end = space.first_block[[first, last]]
     rows = distances[block:end]
-    has_lower, n_transitions = np.zeros(rows.shape, dtype=bool), 0
-    reached = rows != UNREACHED
+    reached, has_lower = rows != UNREACHED, rows == 0
+    is_bad, n_transitions = np.zeros(len(rows), dtype=bool), 0
     for before, after, ranks in space.moves(first, last):
         here, there = distances[before], distances[after] if ranks is None else distances[after[:, None], ranks]
         step = there - here  # modulo 256
         is_lower = step == np.uint8(255)
-        is_right = is_lower | (step == 1)
-        if not is_right.all() or not reached.all():
-            is_unreached = (here == UNREACHED) | (there == UNREACHED)
-            is_right = np.where(is_unreached, here == there, is_right)
-            if not is_right.all():
-                raise _unproved(f"block {before[~is_right.all(axis=1)][0]} does not agree with its neighbours")
+        is_unreached = (here == UNREACHED) | (there == UNREACHED)
+        is_right = np.where(is_unreached, here == there, is_lower | (step == 1))
+        is_bad[before - block] |= ~is_right.all(axis=1)
         has_lower[before - block] |= is_lower
         n_transitions += here.size
-    alone = reached & ~has_lower & (rows != 0)
-    if alone.any():
-        raise _unproved(f"no neighbour of a state in block {block + alone.any(axis=1).argmax()} is nearer to the goal")
+    is_bad |= (reached & ~has_lower).any(axis=1)
+    if is_bad.any():
+        raise _unproved(f"block {block + is_bad.argmax()} does not agree with its neighbours")
     if spec.encoding == "bits":
         right = np.packbits(rows & reached * np.uint8(2), axis=1, bitorder="little")
         offset = block * right.shape[1]

@@ -84,9 +84,9 @@ class TableFileWriter:
         try:
             with folder.checkpoint.open("rb") as checkpoint, folder.table.open("rb") as file:
                 text = read_signed_line(checkpoint, _MOST_CHECKPOINT_BYTES)
-                content = {"tables": {}} if text is None else json.loads(text)
+                content = json.loads(text or '{"tables": {}}')
                 if text is not None:
-                    self._check_identity(content.get("build", {}))
+                    self._check_identity(content["build"])
                 for index, fields in content["tables"].items():
                     spec, offset = self._plan.patterns[int(index)].spec, self._offsets[int(index)]
                     if digest_of(file.fileno(), offset, spec.n_bytes) == fields["sha256"]:

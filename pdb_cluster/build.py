@@ -4,31 +4,23 @@ The file has the bytes of a local build. If the search of a pattern is lost with
 one. Finished tables are kept as in a local build, which may continue this one, and the other way round.
 """
 
-import asyncio
-import concurrent.futures
-import contextlib
+import functools
 import time
-from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Any
-
-from distributed import KilledWorker
 
 from pdb_build.build import BuildProgress, unfinished_file
 from pdb_build.plan import BuildPlan, check_disk
 from pdb_build.report import BuildResult
 from pdb_build.search import PatternTable, search_pattern
 from pdb_build.writer import TableFileWriter
-from pdb_cluster.connect import RightWorkers, Worker, failure, while_reachable
+from pdb_cluster.connect import RightWorkers, Worker
+from pdb_cluster.tasks import Task, Tasks
 from pdb_core.errors import ClusterError, MemoryLimitError
 from pdb_core.messages import format_bytes
 
-_ATTEMPTS = 5
-# Interval at which workers that came or ended are noticed.
-_POLL_S = 0.5
-# Time for lost workers to be replaced, if the others have too little memory for a pattern.
-_REPLACEMENT_S = 30.0
+# Interval at which results and workers are looked for.
+_POLL_S = 0.05
 
 Show = Callable[[BuildProgress], None]
 Say = Callable[[str], None]
@@ -60,7 +52,16 @@ def check_cluster_plan(plan: BuildPlan, client: Any) -> dict[int, list[str]]:
     workers = RightWorkers(client, lambda _: None).present()
     if not workers:
         raise ClusterError("the cluster has no workers; start some with dask worker, and build again")
-    return {index: _fitting(plan, index, workers) for index in _by_size(plan)}
+    fitting = {index: _fitting(plan, index, workers) for index in _by_size(plan)}
+    for index, addresses in fitting.items():
+        if not addresses:
+            entry, most = plan.patterns[index], max(worker.memory_bytes for worker in workers.values())
+            raise MemoryLimitError(
+                f"pattern {entry.pattern} needs {format_bytes(entry.worker_bytes)} of memory on one worker, "
+                f"{format_bytes(most)} are available on the largest; start larger workers, or build on one machine, "
+                "which may keep bits in a file"
+            )
+    return fitting
 
 
 def build_on_cluster(
@@ -103,7 +104,7 @@ def build_on_cluster(
     check_cluster_plan(plan, client)
     say = say or (lambda _: None)
     with unfinished_file(plan, say, fresh=fresh, force=force) as writer:
-        _Build(plan, client, writer, progress or (lambda _: None), say).run()
+        _Build(plan, Tasks(client, say), writer, progress or (lambda _: None), say).run()
         return writer.finish()
 
 
@@ -114,119 +115,62 @@ def _by_size(plan: BuildPlan) -> list[int]:
 
 
 def _fitting(plan: BuildPlan, index: int, workers: dict[str, Worker]) -> list[str]:
-    """Return the workers that have enough memory for a pattern. Raises `MemoryLimitError` if there are none."""
-    entry = plan.patterns[index]
-    fitting = [address for address, worker in workers.items() if worker.memory_bytes >= entry.worker_bytes]
-    if not fitting:
-        most = max(worker.memory_bytes for worker in workers.values())
-        raise MemoryLimitError(
-            f"pattern {entry.pattern} needs {format_bytes(entry.worker_bytes)} of memory on one worker, "
-            f"{format_bytes(most)} are available on the largest; start larger workers, or build on one machine, which "
-            "may keep bits in a file"
-        )
-    return fitting
+    """Return the workers that have enough memory for a pattern."""
+    needed = plan.patterns[index].worker_bytes
+    return [address for address, worker in workers.items() if worker.memory_bytes >= needed]
 
 
-@dataclass(frozen=True)
-class _Search:
-    """Search of a pattern on a worker. `table` is done when the result has arrived."""
-
-    index: int
-    address: str
-    future: Any
-    table: "concurrent.futures.Future[PatternTable]"
-
-
-@dataclass
 class _Build:
     """Searches of the patterns of a plan whose tables are missing. A worker searches one pattern at a time."""
 
-    plan: BuildPlan
-    client: Any
-    writer: TableFileWriter
-    show: Show
-    say: Say
-    running: list[_Search] = field(default_factory=list)
-    n_lost: Counter[int] = field(default_factory=Counter)
+    def __init__(self, plan: BuildPlan, tasks: Tasks, writer: TableFileWriter, show: Show, say: Say) -> None:
+        self._plan, self._tasks, self._writer, self._show, self._say = plan, tasks, writer, show, say
+        self._queue = [index for index in _by_size(plan) if index in writer.missing]
+        self._busy: set[str] = set()
 
     def run(self) -> None:
-        """Search and write all patterns."""
-        right, has_workers = RightWorkers(self.client, self.say), True
-        missing = self.writer.missing
-        self._queue = [index for index in _by_size(self.plan) if index in missing]
-        self._idle_since = time.monotonic()
+        """Search and write all patterns. Raises `ClusterError`, and what a search and the writer raise."""
+        waits = False
         try:
-            while self._queue or self.running:
-                workers = right.present()
-                if bool(workers) != has_workers:
-                    has_workers = not has_workers
-                    self.say("workers came, continuing" if workers else "all workers are gone; waiting for workers ...")
-                for search in list(self.running):
-                    self._continue(search, is_gone=search.address not in workers)
-                self._start(workers)
-                waiting = [search.table for search in self.running] or [concurrent.futures.Future()]
-                concurrent.futures.wait(waiting, _POLL_S, concurrent.futures.FIRST_COMPLETED)
+            while self._queue or self._busy:
+                self._start()
+                if waits == bool(self._busy):
+                    waits = not waits
+                    entry = self._plan.patterns[self._queue[0]] if waits else None
+                    self._say(
+                        f"waiting for a worker that has {format_bytes(entry.worker_bytes)} of memory ..."
+                        if entry
+                        else "workers came, continuing"
+                    )
+                if not self._tasks.handle_results():
+                    time.sleep(_POLL_S)
         finally:
-            for search in self.running:
-                self._drop(search)
+            self._tasks.cancel_all()
 
-    def _start(self, workers: dict[str, Worker]) -> None:
-        """Start as many searches as idle workers have memory for. Raises `MemoryLimitError`."""
-        if self.running or not workers:
-            self._idle_since = time.monotonic()
-        idle = {address: workers[address] for address in workers.keys() - {search.address for search in self.running}}
-        for index in list(self._queue) if idle else []:
-            try:
-                address = next(iter(_fitting(self.plan, index, idle)))
-            except MemoryLimitError:
-                if self.running or time.monotonic() < self._idle_since + _REPLACEMENT_S:
-                    continue
-                raise
-            self._queue.remove(index)
-            spec, n_threads = self.plan.patterns[index].spec, idle.pop(address).n_threads
-            with while_reachable(self.client):
-                future = self.client.submit(
-                    search_pattern, spec, n_threads=n_threads, workers=[address], allow_other_workers=False, pure=False
+    def _start(self) -> None:
+        """Start as many searches as idle workers have memory for."""
+        workers = self._tasks.present()
+        for index in list(self._queue):
+            idle = {address: worker for address, worker in workers.items() if address not in self._busy}
+            for address in _fitting(self._plan, index, idle)[:1]:
+                self._queue.remove(index)
+                self._busy.add(address)
+                self._tasks.submit(
+                    search_pattern,
+                    [self._plan.patterns[index].spec],
+                    functools.partial(self._take, index),
+                    worker=address,
+                    n_threads=workers[address].n_threads,
                 )
-            # Not `future.result()`, which would wait for ever if the worker is gone.
-            gathering = self.client.gather(future, asynchronous=True)
-            table = asyncio.run_coroutine_threadsafe(gathering, self.client.loop.asyncio_loop)
-            self.running.append(_Search(index, address, future, table))
-            if not idle:
-                return
 
-    def _continue(self, search: _Search, *, is_gone: bool) -> None:
+    def _take(self, index: int, task: Task, table: PatternTable | None) -> None:
         """Write the table of a search that is finished. Begin a search again if its worker is gone."""
-        index, entry = search.index, self.plan.patterns[search.index]
-        if not is_gone and not search.table.done():
+        entry = self._plan.patterns[index]
+        self._busy.remove(task.worker)
+        if table is None:
+            self._say(f"the worker at {task.worker} is gone; the search of pattern {entry.pattern} begins again")
+            self._queue.insert(0, index)
             return
-        self.running.remove(search)
-        table = None
-        if not is_gone:
-            try:
-                with while_reachable(self.client):
-                    table = search.table.result()
-            except KilledWorker:
-                pass
-            except Exception as error:
-                raise failure(f"the search of pattern {entry.pattern} failed on a worker", error) from error
-        self._drop(search)
-        if table is not None:
-            self.writer.write(index, table)
-            n_states = entry.spec.n_states
-            self.show(BuildProgress(index, entry.pattern, len(table.states_per_depth) - 1, n_states, n_states))
-            return
-        self.say(f"the worker at {search.address} is gone; the search of pattern {entry.pattern} begins again")
-        self._queue.insert(0, index)
-        self.n_lost[index] += 1
-        if self.n_lost[index] == _ATTEMPTS:
-            raise ClusterError(
-                f"workers were lost {_ATTEMPTS} times during the search of pattern {entry.pattern}; see their logs; "
-                "most often they ran out of memory: start larger workers"
-            )
-
-    def _drop(self, search: _Search) -> None:
-        """Let a worker drop the result of a search, also if the scheduler is gone."""
-        search.table.cancel()
-        with contextlib.suppress(Exception):
-            self.client.cancel([search.future], force=True)
+        self._writer.write(index, table)
+        n_states = entry.spec.n_states
+        self._show(BuildProgress(index, entry.pattern, len(table.states_per_depth) - 1, n_states, n_states))

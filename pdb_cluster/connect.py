@@ -6,7 +6,6 @@ import contextlib
 import functools
 import hashlib
 import logging
-import math
 import threading
 import time
 from collections import Counter
@@ -26,8 +25,6 @@ from pdb_core.resources import available_memory
 _CONNECT_S = 8
 _CLOSE_S = 5
 _POLL_S = 0.2
-# Seconds for a worker to answer, which may have to load its packages first.
-ANSWER_S = 15.0
 # States of workers that start no more tasks.
 _ENDING = ("closing_gracefully", "closing", "closed", "failed")
 # Share of a worker's memory limit that a search may take; memory of a system that does not report it.
@@ -143,58 +140,47 @@ class RightWorkers:
     def __init__(self, client: Any, say: Callable[[str], None]) -> None:
         """`client` is a `distributed.Client`. `say` is called with a sentence for each worker that is left out."""
         self._client, self._say = client, say
-        # The answer of each worker, and when it is late; then the memory of a right worker, or None.
-        self._asked: dict[_Process, tuple[concurrent.futures.Future[Any], float]] = {}
+        # The memory of each worker that has answered; None if it is left out.
         self._known: dict[_Process, int | None] = {}
         self._trusted: set[str] = set()
-        self._has_waited = False
 
     def present(self) -> dict[str, Worker]:
-        """Return the workers that run this version, by their addresses.
-
-        The first call waits some seconds for the answers of all workers; later ones do not wait.
+        """Return the workers that run this version, by their addresses. Waits for the answers of new workers.
 
         Raises `ClusterError`, also if all workers run other versions at the first call, or if a worker of another
         version has come to the address of one of this version: it may have run tasks.
         """
-        present, now = _present(self._client), time.monotonic()
-        self._asked = {process: asked for process, asked in self._asked.items() if process in present}
-        for process in present.keys() - self._known.keys() - self._asked.keys():
-            self._asked[process] = ask(self._client, _report, process.address), now + ANSWER_S
-        is_first = bool(present) and not self._has_waited
-        if is_first:
-            concurrent.futures.wait([answer for answer, _ in self._asked.values()], ANSWER_S)
-            self._has_waited = True
-        refused: list[str] = []
+        present = _present(self._client)
+        new = present.keys() - self._known.keys()
+        with while_reachable(self._client):
+            addresses = [process.address for process in new]
+            reports = self._client.run(_report, workers=addresses, on_error="return") if new else {}
         n_on = Counter(_machine(process) for process in present)
-        for process, (answer, late_at) in list(self._asked.items()):
-            if answer.done():
-                del self._asked[process]
-                report: Any = None if answer.cancelled() else answer.exception() or answer.result()
-                if report is None or isinstance(report, OSError):  # it has just ended, or is asked again
-                    continue
-                why = self._why_not(process, report)
-                refused += [why] if why else []
-                self._known[process] = None if why else min(report[1] // n_on[_machine(process)], report[2])
-            elif time.monotonic() >= late_at:
-                self._asked[process] = answer, math.inf
-                self._say(f"the worker at {process.address} does not answer; it gets no tasks until it does")
-        right = {
+        refused: list[str] = []
+        for process in new:
+            report = reports.get(process.address)
+            if report is None or isinstance(report, OSError):  # it has just ended, or is asked again
+                continue
+            if why_not := self._why_not(process, report):
+                refused.append(why_not)
+                self._known[process] = None
+            else:
+                self._trusted.add(process.address)
+                self._known[process] = min(report[1] // n_on[_machine(process)], report[2])
+        if refused and not self._trusted:
+            raise ClusterError(refused[0])
+        for why_not in refused:
+            self._say(why_not)
+        return {
             process.address: Worker(n_threads, memory)
             for process, n_threads in present.items()
             if (memory := self._known.get(process)) is not None
         }
-        if is_first and refused and not right and not self._asked:
-            raise ClusterError(refused[0])
-        for why in refused:
-            self._say(why)
-        return right
 
     def _why_not(self, process: _Process, report: Any) -> str:
         """Return why a worker gets no tasks, empty if it gets some. Raises as `present`."""
         sources = report[0] if isinstance(report, tuple) else report
         if sources == program_sources():
-            self._trusted.add(process.address)
             return ""
         if isinstance(sources, tuple):
             what = f"runs tile-pdb {_shown(sources)}, this command {_shown(program_sources())}"
@@ -211,19 +197,16 @@ def _machine(process: _Process) -> str:
     return process.address.rpartition(":")[0]
 
 
-def _report(dask_worker: Any) -> tuple[tuple[str, str] | str, int, int]:
-    """Return `program_sources`, or why they cannot be read; the available memory of the machine; and that of the worker
-    within its limit. Runs on a worker.
+def _report(dask_worker: Any) -> tuple[tuple[str, str], int, int]:
+    """Return `program_sources`, the available memory of the machine, and that of the worker within its limit.
+
+    Runs on a worker.
     """
-    try:
-        sources: tuple[str, str] | str = program_sources()
-    except OSError as error:
-        sources = str(error)
     known, limit = available_memory(), dask_worker.memory_manager.memory_limit
     available = _UNKNOWN_BYTES if known is None else known
     # Dask pauses a worker above 80 % of its limit.
     left = int(_LIMIT_SHARE * limit) - dask_worker.monitor.get_process_memory() if limit else available
-    return sources, available, max(0, left)
+    return program_sources(), available, max(0, left)
 
 
 @functools.cache
@@ -240,49 +223,40 @@ def _shown(version: tuple[str, str]) -> str:
     return f"{version[0]} (sources {version[1][:8]})"
 
 
-def ask(client: Any, function: Callable[..., Any], address: str) -> "concurrent.futures.Future[Any]":
-    """Run a function on a worker, beside its tasks.
-
-    The result may never come. It is that of the function, the error that it raised, or None or an `OSError` if the
-    worker has ended.
-    """
-
-    async def answer() -> Any:
-        return (await client.run(function, workers=[address], on_error="return")).get(address)
-
-    return asyncio.run_coroutine_threadsafe(answer(), client.loop.asyncio_loop)
-
-
 @contextlib.contextmanager
 def while_reachable(client: Any) -> Iterator[None]:
     """Raise `ClusterError` if the scheduler is lost. For calls of a client and their results only."""
     try:
         yield
     except (OSError, asyncio.CancelledError, concurrent.futures.CancelledError) as error:
-        raise scheduler_lost() from error
+        raise _scheduler_lost() from error
     except Exception as error:
         if client.status == "running":
             raise
-        raise scheduler_lost() from error
+        raise _scheduler_lost() from error
 
 
-def scheduler_lost() -> ClusterError:
+def _scheduler_lost() -> ClusterError:
     """Return the error to raise when the scheduler has gone or has dropped the tasks."""
     return ClusterError("the scheduler dropped the tasks or cannot be reached any more; start the command again")
 
 
-def failure(what: str, error: BaseException) -> PdbError:
-    """Return the error to raise when `what` failed on a worker with `error`. An error of the project stays as it is."""
+def failure(error: BaseException) -> PdbError:
+    """Return the error to raise when a task failed on a worker with `error`. An error of the project stays as it is."""
     if isinstance(error, PdbError):
         return error
     if isinstance(error, KilledWorker):
-        return workers_died(what)
+        return workers_died()
     if isinstance(error, MemoryError):
-        return ClusterError(f"{what}: a worker ran out of memory; start more or larger workers")
+        return ClusterError("a task failed on the cluster: a worker ran out of memory; start more or larger workers")
     why = "".join(f": {line}" for line in str(error).splitlines()[:1])
-    return ClusterError(f"{what} ({type(error).__name__}{why}); the logs of the workers may say more")
+    return ClusterError(
+        f"a task failed on the cluster ({type(error).__name__}{why}); the logs of the workers may say more"
+    )
 
 
-def workers_died(what: str) -> ClusterError:
-    """Return the error to raise when `what` failed because it killed its workers."""
-    return ClusterError(f"{what}: several workers died, most often because they ran out of memory; see their logs")
+def workers_died() -> ClusterError:
+    """Return the error to raise when a task failed because it killed its workers."""
+    return ClusterError(
+        "a task failed on the cluster: several workers died, most often because they ran out of memory; see their logs"
+    )

@@ -5,7 +5,6 @@ from collections.abc import Iterator
 import pytest
 from distributed import Client, Scheduler
 
-from pdb_cluster import connect
 from pdb_query import Database
 from solver import Solver
 from tests.pdb_cluster.two_workers import N_WORKERS, WAIT_S, started_cluster
@@ -29,12 +28,6 @@ def cluster(large: Database) -> Iterator[Scheduler]:
     Solver(large).solve(solvable_boards(S4, 1, 3)[0])
     with started_cluster(N_WORKERS) as scheduler:
         yield scheduler
-
-
-@pytest.fixture(autouse=True)
-def patient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """On a loaded machine, a worker may load its packages for longer than users have to wait for it."""
-    monkeypatch.setattr(connect, "ANSWER_S", WAIT_S)
 
 
 @pytest.fixture

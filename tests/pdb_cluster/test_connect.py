@@ -1,9 +1,6 @@
 """Clients that connect to clusters, and what is refused."""
 
 import re
-import signal
-import time
-from concurrent.futures import Future
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
@@ -18,13 +15,9 @@ from pdb_core.errors import ClusterError
 from pdb_core.puzzle import Board
 from solver import Iteration
 from solver.answers.requests import Request
-from tests import wait_until
 from tests.command_line import BOARD, start
 from tests.pdb_cluster.two_workers import (
-    N_WORKERS,
-    WAIT_S,
     started_cluster,
-    worker_process,
     worker_without_package,
 )
 from tests.tables import small_plan
@@ -56,43 +49,16 @@ def test_command_waits_for_workers_and_ends_if_all_are_refused(small_table: str)
     assert re.fullmatch(r"pdb: the worker at tcp://.* has no tile-pdb of this version .*; install the .*", *rest)
 
 
-@pytest.mark.parametrize("is_first", [True, False])
-def test_worker_that_does_not_answer_is_reported_and_waited_for_once(
-    client: Client, monkeypatch: pytest.MonkeyPatch, is_first: bool
-) -> None:
-    said: list[str] = []
-    right = RightWorkers(client, said.append)
-    client.run(connect.program_sources)  # loads the packages, which may take longer than an answer may below
-    if not is_first:
-        assert len(right.present()) == N_WORKERS
-    with worker_process(client.scheduler.address) as process:
-        client.wait_for_workers(N_WORKERS + 1, timeout=WAIT_S)
-        process.send_signal(signal.SIGSTOP)
-        monkeypatch.setattr(connect, "ANSWER_S", 3.0)
-        seconds: list[float] = []
-        while not said or len(seconds) < 3:
-            begin = time.monotonic()
-            assert len(right.present()) == N_WORKERS
-            seconds.append(time.monotonic() - begin)
-        assert sum(each > 2 for each in seconds) == is_first, seconds
-        process.send_signal(signal.SIGCONT)
-        wait_until(lambda: len(right.present()) == N_WORKERS + 1)
-    assert len(said) == 1
-    assert re.fullmatch("the worker at tcp://.* does not answer; it gets no tasks until it does", said[0])
-
-
 @pytest.mark.parametrize("is_same", [True, False])
 def test_other_process_at_the_address_of_a_worker_is_asked(
     client: Client, monkeypatch: pytest.MonkeyPatch, is_same: bool
 ) -> None:
     right = RightWorkers(client, print)
     workers = right.present()
-    answer: Future[tuple[tuple[str, str], int, int]] = Future()
     replaced = {process._replace(folder="other"): 1 for process in connect._present(client)}
     monkeypatch.setattr(connect, "_present", lambda _client: replaced)
-    monkeypatch.setattr(connect, "ask", lambda *_: answer)
-    assert not right.present()
-    answer.set_result((connect.program_sources() if is_same else ("0.1.0", "0"), 10**12, 10**12))
+    sources = connect.program_sources() if is_same else ("0.1.0", "0")
+    monkeypatch.setattr(connect, "_report", lambda: (sources, 10**12, 10**12))
     with (
         nullcontext() if is_same else pytest.raises(ClusterError, match=r"the new worker at tcp.* runs tile-pdb 0.1.0")
     ):
