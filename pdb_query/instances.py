@@ -19,7 +19,6 @@ from pdb_core.board_text import TILE_WORD, split_lines
 from pdb_core.errors import BoardError, InputError, InstanceError
 from pdb_core.messages import as_typed, did_you_mean, shorten
 from pdb_core.puzzle import NAMED_GOALS, Board, boards_of_text, parse_goal
-from pdb_query.board_pickle import SUFFIXES, read_board_pickle
 
 # In a wheel the sets are beside this file; in a checkout they are in data/instances.
 _PLACES = (Path(__file__).parent / "instance_sets", Path(__file__).parent.parent / "data" / "instances")
@@ -99,8 +98,8 @@ def read_instances(
 ) -> Iterator[Instance]:
     """Yield the boards of a named set, of a file, or of standard input (`-`), one by one as they are read.
 
-    A file is CSV, objects in JSON, text as `pdb_core.board_text` reads it, or a test file of DeepCubeA (.pkl).
-    docs/files.md describes the forms.
+    A file is CSV, objects in JSON, or text as `pdb_core.board_text` reads it. docs/files.md describes
+    the forms.
 
     Parameters
     ----------
@@ -171,15 +170,9 @@ def _read_file(
     shown = as_typed(source)
     try:
         with path.open("rb") as file:
-            if path.suffix in (".npz", ".parquet"):
+            if path.suffix in (".npz", ".parquet", ".pkl", ".pickle"):
                 raise InstanceError(f"{shown} is no text; of datasets, boards are read only from .csv")
-            if path.suffix in SUFFIXES:
-                for number, tiles in enumerate(read_board_pickle(file, shown), start=1):
-                    with located(f"{shown} board {number}"):
-                        board = Board(tiles, size)
-                    yield Instance(str(number), board, "blank-last")
-            else:
-                yield from _parse(_lines(file, shown), size, tile_number)
+            yield from _parse(_lines(file, shown), size, tile_number)
     except FileNotFoundError:
         sets = instance_sets()
         raise InstanceError(

@@ -29,6 +29,8 @@ random400-24puzzle | 400 | 74 | 123
 worst-for-78 | 10 | 70 | 78
 turned-24puzzle | 1 | 156 | 156
 random1000 | 1000 | 34 | 67
+deepcubea-15puzzle | 500 | 36 | 69
+deepcubea-24puzzle | 496 | 64 | 110
 deepcubea-35puzzle | 100 | 96 | 152
 deepcubea-48puzzle | 100 | 164 | 321
 """

@@ -2,6 +2,7 @@
 
 import contextlib
 import io
+import pickle
 import re
 import shlex
 import sys
@@ -222,6 +223,13 @@ NOT_RUN_PAGES = {
 }
 
 
+class NPuzzleState:
+    """Board in a pickle of DeepCubeA."""
+
+    def __init__(self, tiles: list[int]) -> None:
+        self.tiles = tiles
+
+
 def name_of(path: Path) -> str:
     return path.relative_to(ROOT).as_posix()
 
@@ -274,6 +282,8 @@ def test_page_runs_as_written(
 ) -> None:
     """Run each page in an empty folder; those of `PASTED` block by block, without files and names of other blocks."""
     monkeypatch.chdir(tmp_path)
+    states = [NPuzzleState([1, 2, 3, 4, 5, 6, 7, 0, 8])]
+    Path("data_0.pkl").write_bytes(pickle.dumps({"states": states, "solutions": [["L"]]}))
     reader = Reader(start)
     for block in blocks(PAGES[page]):
         if page in PASTED:

@@ -88,7 +88,7 @@ def label(
     """Write a dataset of boards and their exact distances.
 
     The dataset also has the optimal moves. It is for training and evaluation. Boards are random, or come from the
-    command line, from files (also of DeepCubeA) or from sets. All boards have one size and one goal. The same command
+    command line, from files or from sets. All boards have one size and one goal. The same command
     continues after Ctrl-C or a crash. docs/how-to/numpy.md describes the columns.
     """
     prepare("the search for tables")

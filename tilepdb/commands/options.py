@@ -136,7 +136,7 @@ def file_or_board(argument: str) -> Path | str:
     """Return an argument that names a file as its path, and one that is a board as it is."""
     # A word with a letter and a short ending, such as boards.txt; or the name of a file that is not all digits.
     names_file = (
-        argument.endswith((".dat", ".pkl", ".pickle"))
+        argument.endswith(".dat")
         or re.fullmatch(r"\S*[A-Za-z]\S*\.\w{1,7}", argument[-300:])
         or (not re.fullmatch(r"[\d\s,/]*", argument) and is_file(argument))
     )

@@ -44,7 +44,7 @@ def solve(
     """Find optimal solutions of boards with pattern databases.
 
     Without --db, the standard tables of the board's size are used, which are built at the first use. An argument that
-    ends in .dat or .pkl, or names a file, is a file of boards. Without boards, the command reads them from standard
+    ends in .dat, or names a file, is a file of boards. Without boards, the command reads them from standard
     input; at a terminal, it solves the 17 hardest boards of the 15-puzzle (hardest80).
     """
     if cluster.scheduler is None and cluster.worker_db is not None:
