@@ -351,11 +351,6 @@ class _CompilationListener(event.Listener):
 _listener = _CompilationListener()
 
 
-def is_compiling() -> bool:
-    """Return whether a thread of this process compiles a kernel."""
-    return _listener.n_nested > 0
-
-
 def seconds_compiling() -> float:
     """Return the seconds in which this process has compiled kernels."""
     return _listener.seconds

@@ -6,21 +6,25 @@ every move counts, and `pdb_build` searches them (docs/design/studies.md).
 """
 
 from collections.abc import Callable
-from itertools import islice
 
 import numpy as np
 
-from pdb_build.search import zero_aware_distances
+from pdb_build.search import PatternTable, zero_aware_distances
 from pdb_core.board_size import BoardSize
+from pdb_core.errors import InputError
 from pdb_core.pattern import Pattern
-from pdb_core.puzzle import Tiles, is_solvable
+from pdb_core.puzzle import Boards, Tiles
 from pdb_core.ranking import PatternIndex
 from pdb_core.table_spec import TableSpec
+from pdb_core.types import Bytes, Int64s
+from pdb_query.lookup_kernels import check_boards
 
 # Called from the main thread after each level: (depth, boards reached).
 Progress = Callable[[int, int], None]
 
 MAX_CELLS = 12
+# 2x5 and 3x3 are the largest sizes whose boards are all kept in memory: 1.8 million boards.
+MAX_LISTED_CELLS = 10
 # Memory of a complete search for each board: a byte and a bit, with some room.
 BYTES_A_BOARD = 1.25
 # Cells without a tile of the pattern.
@@ -30,28 +34,53 @@ _N_FREE = 3
 def search_completely(
     size: BoardSize, goal: Tiles, *, n_threads: int, max_antipodes: int, progress: Progress
 ) -> tuple[tuple[int, ...], tuple[Tiles, ...]]:
-    """Return the number of boards at each distance, and the first `max_antipodes` boards at the largest one.
+    """Return the number of boards at each distance, and the first `max_antipodes` boards at the largest one, sorted.
 
     For boards of at most `MAX_CELLS` cells. The result does not depend on `n_threads`.
     """
+    found = _search(size, goal, n_threads, progress)
+    counts = found.states_per_depth
+    farthest = np.flatnonzero(found.table == len(counts) - 1)[:max_antipodes]
+    return counts, tuple(sorted(map(tuple, _boards(found.spec, farthest).tolist())))
+
+
+def all_boards(size: BoardSize, goal: Tiles) -> tuple[Boards, Bytes]:
+    """Return the solvable boards, nearest first, uint8[m, n_cells], and their distances, uint8[m]; m is n_cells! / 2.
+
+    Raises `InputError` for boards of more than 10 cells.
+    """
+    if size.n_cells > MAX_LISTED_CELLS:
+        raise InputError(
+            f"{size} boards are too many to evaluate each; the largest sizes have {MAX_LISTED_CELLS} cells"
+        )
+    found = _search(size, goal, 1, lambda _depth, _n_reached: None)
+    states = np.argsort(found.table, kind="stable")
+    return _boards(found.spec, states), found.table[states]
+
+
+def _search(size: BoardSize, goal: Tiles, n_threads: int, progress: Progress) -> PatternTable:
     pattern = Pattern(tuple(range(1, size.n_cells - _N_FREE + 1)))
-    spec = TableSpec(size, goal, pattern, "bits", "every-move")
-    found = zero_aware_distances(
-        spec, n_threads=n_threads, progress=lambda depth, n_reached, _n_states: progress(depth, n_reached)
+    return zero_aware_distances(
+        TableSpec(size, goal, pattern, "bits", "every-move"),
+        n_threads=n_threads,
+        progress=lambda depth, n_reached, _n_states: progress(depth, n_reached),
     )
-    farthest = (
-        _board(spec, block, rank)
-        for block, distances in enumerate(found.table.reshape(-1, spec.n_orders))
-        for rank in np.flatnonzero(distances == len(found.states_per_depth) - 1).tolist()
-    )
-    return found.states_per_depth, tuple(islice(farthest, max_antipodes))
 
 
-def _board(spec: TableSpec, block: int, rank: int) -> Tiles:
-    """Return the board of a state: the block and the rank of the arrangement."""
-    cell_set, region = divmod(block, _N_FREE)
-    (cells,) = PatternIndex(spec.size, spec.n_tiles).unrank([cell_set * spec.n_orders + rank]).tolist()
-    free = [cell for cell in range(spec.size.n_cells) if cell not in cells]
-    blank = free.pop(region)
-    boards = (tuple(np.argsort([blank, *cells, *rest]).tolist()) for rest in (free, free[::-1]))
-    return next(board for board in boards if is_solvable(board, spec.goal, spec.size))
+def _boards(spec: TableSpec, states: Int64s) -> Boards:
+    """Return the boards of states, which are indices of a zero-aware table: uint8[m, n_cells]."""
+    size, rows = spec.size, np.arange(len(states))
+    blocks, ranks = np.divmod(states, spec.n_orders)
+    cell_sets, regions = np.divmod(blocks, _N_FREE)
+    cells = PatternIndex(size, spec.n_tiles).unrank(cell_sets * spec.n_orders + ranks).astype(np.int64)
+    boards = np.zeros((len(states), size.n_cells), dtype=np.uint8)
+    np.put_along_axis(boards, cells, np.arange(1, spec.n_tiles + 1, dtype=np.uint8), axis=1)
+    free = np.argsort(boards != 0, axis=1, kind="stable")[:, :_N_FREE]
+    first, second = free[np.arange(_N_FREE) != regions[:, None]].reshape(-1, 2).T
+    boards[rows, first], boards[rows, second] = spec.n_tiles + 1, spec.n_tiles + 2
+    verdicts = np.empty(len(states), dtype=np.int8)
+    dark_cells = sum(1 << cell for cell in range(size.n_cells) if size.is_dark(cell))
+    check_boards(boards, np.argsort(spec.goal), dark_cells, verdicts)
+    wrong = np.flatnonzero(verdicts == 0)
+    boards[wrong, first[wrong]], boards[wrong, second[wrong]] = spec.n_tiles + 2, spec.n_tiles + 1
+    return boards

@@ -17,7 +17,7 @@ from pdb_core.types import Int64s
 from pdb_query import Database
 from pdb_query.database import as_databases
 from pdb_study import plots
-from pdb_study.layer_search import MAX_CELLS, all_boards
+from pdb_study.complete_search import MAX_LISTED_CELLS, all_boards
 from solver import Solver
 from solver.heuristics import HEURISTICS, Heuristics, heuristic_tables
 from solver.heuristics.heuristic import Heuristic, given_heuristics, heuristic_name
@@ -219,7 +219,7 @@ def study_heuristics(
     check_table_size(size, what="heuristics and optimal solutions", instead="choose a smaller size")
     checked = as_goal(goal, size)
     distances: Int64s | None = None
-    is_whole = size.n_cells <= MAX_CELLS
+    is_whole = size.n_cells <= MAX_LISTED_CELLS
     if is_whole:
         boards, of_boards = all_boards(size, checked)
         distances = of_boards.astype(np.int64)

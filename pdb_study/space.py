@@ -1,31 +1,18 @@
-"""Number of boards at each distance from the goal. Read this first.
-
-`complete_search` searches whole spaces of up to 12 cells in seconds. `layer_search` searches larger spaces, or up to a
-depth, with 8 bytes per board, or a byte per tile for more than 16 cells.
-"""
+"""Number of boards at each distance from the goal, for boards of up to 12 cells. Read this first."""
 
 import math
 import time
-import warnings
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from pdb_core.arguments import as_bytes, as_count, as_function, as_threads
-from pdb_core.board_size import BoardSize, SizeLike, as_size, check_table_size
+from pdb_core.arguments import as_count, as_function, as_threads
+from pdb_core.board_size import BoardSize, SizeLike, as_size
+from pdb_core.errors import InputError, MemoryLimitError
 from pdb_core.messages import ShortRepr, format_bytes
 from pdb_core.puzzle import BoardLike, Tiles, as_goal
 from pdb_core.resources import available_memory
 from pdb_study import plots
 from pdb_study.complete_search import BYTES_A_BOARD, MAX_CELLS, Progress, search_completely
-from pdb_study.layer_search import Layer, first_boards, layers
-
-# Each board takes at least this much memory.
-_KEY_BYTES = 8
-# Limit if the available memory is unknown.
-_UNKNOWN_BYTES = 1 << 62
-# Two layers of a search have at least one board of this many in memory; for 4x4 they have one of seven.
-_BOARDS_PER_KEPT_ONE = 50
 
 
 @dataclass(frozen=True, repr=False)
@@ -36,10 +23,8 @@ class StateSpace(ShortRepr):
     ----------
     counts
         The number of boards at each distance from 0 on.
-    out_of_memory
-        Whether the search ended at the memory limit.
     antipodes
-        The first boards at the largest distance, sorted; empty if the search is not complete.
+        The first boards at the largest distance, sorted.
     seconds
         The time of the search.
     """
@@ -47,7 +32,6 @@ class StateSpace(ShortRepr):
     size: BoardSize
     goal: Tiles
     counts: tuple[int, ...]
-    out_of_memory: bool
     antipodes: tuple[Tiles, ...]
     seconds: float
 
@@ -70,45 +54,32 @@ class StateSpace(ShortRepr):
         axes.grid(axis="y", alpha=0.3)
         axes.set_axisbelow(True)
         axes.spines[["top", "right"]].set_visible(False)
-        title = f"Boards of the {self.size} puzzle up to {self.depth} moves from the goal"
-        if self.is_complete:
-            axes.axvline(self.mean, color="#c44e52", linestyle="--")
-            farthest = f"{self.counts[-1]:,} board" + ("" if self.counts[-1] == 1 else "s")
-            title = (
-                f"All {self.n_boards:,} boards of the {self.size} puzzle: mean distance {self.mean:.2f}, "
-                f"largest {self.depth} ({farthest})"
-            )
+        axes.axvline(self.mean, color="#c44e52", linestyle="--")
+        farthest = f"{self.counts[-1]:,} board" + ("" if self.counts[-1] == 1 else "s")
+        title = (
+            f"All {self.n_boards:,} boards of the {self.size} puzzle: mean distance {self.mean:.2f}, "
+            f"largest {self.max_depth} ({farthest})"
+        )
         axes.set(
             xlabel="distance from the goal (moves)", ylabel="boards", xlim=(-0.8, len(self.counts) - 0.2), title=title
         )
 
     @property
-    def n_reached(self) -> int:
-        return sum(self.counts)
-
-    @property
-    def is_complete(self) -> bool:
-        """Return whether all boards were reached."""
-        return self.n_reached == self.n_boards
-
-    @property
-    def depth(self) -> int:
-        """Return the largest distance reached: the maximum depth of the space if the search is complete."""
+    def max_depth(self) -> int:
+        """Return the maximum depth of the space: the largest distance of a board."""
         return len(self.counts) - 1
 
     @property
     def mean(self) -> float:
-        """Return the mean distance of the boards reached."""
-        return sum(distance * n for distance, n in enumerate(self.counts)) / self.n_reached
+        """Return the mean distance of the boards."""
+        return sum(distance * n for distance, n in enumerate(self.counts)) / self.n_boards
 
 
 def explore_space(
     size: SizeLike,
     goal: BoardLike = "blank-last",
     *,
-    max_depth: int | None = None,
     n_threads: int | None = None,
-    memory_limit_bytes: int | None = None,
     max_antipodes: int = 20,
     progress: Progress | None = None,
 ) -> StateSpace:
@@ -118,11 +89,6 @@ def explore_space(
     ----------
     n_threads
         By default all cores.
-    max_depth
-        Largest distance to search. By default all boards are searched.
-    memory_limit_bytes
-        If the boards need more memory, the search ends early, and `out_of_memory` is True; if that is certain, a
-        warning says so before the search. By default 90 % of the free memory.
     max_antipodes
         Most boards in `antipodes`.
     progress
@@ -133,7 +99,9 @@ def explore_space(
     GoalError
         If the goal is not a board of this size.
     InputError
-        For boards larger than 6x6, and invalid arguments.
+        For boards of more than 12 cells, and invalid arguments.
+    MemoryLimitError
+        If the boards need more than the available memory.
 
     Examples
     --------
@@ -142,57 +110,18 @@ def explore_space(
     """
     start = time.perf_counter()
     size, n_threads = as_size(size), as_threads(n_threads)
-    given_limit = as_bytes(memory_limit_bytes, "memory_limit_bytes")
-    limit = default_memory_limit() if given_limit is None else given_limit
     as_count(max_antipodes, "max_antipodes")
     progress = as_function(progress, "progress")
-    if max_depth is not None:
-        as_count(max_depth, "max_depth")
-    check_table_size(
-        size,
-        what="counts by distance",
-        instead=f"all boards are counted up to {MAX_CELLS} cells, such as 3x4, and beyond that those up to a depth",
-    )
+    if size.n_cells > MAX_CELLS:
+        raise InputError(f"the boards of {size} are too many to count; the largest sizes have {MAX_CELLS} cells")
     goal = as_goal(goal, size)
-    out_of_memory, n_boards = False, math.factorial(size.n_cells) // 2
-    if max_depth is None and size.n_cells <= MAX_CELLS and n_boards * BYTES_A_BOARD <= limit:
-        counts, antipodes = search_completely(
-            size, goal, n_threads=n_threads, max_antipodes=max_antipodes, progress=progress
+    needed, available = int(math.factorial(size.n_cells) / 2 * BYTES_A_BOARD), available_memory()
+    if available is not None and needed > available:
+        raise MemoryLimitError(
+            f"the boards of {size} take {format_bytes(needed)} of memory, and {format_bytes(available)} are available; "
+            "choose a smaller size"
         )
-    else:
-        if max_depth is None and n_boards // _BOARDS_PER_KEPT_ONE * _KEY_BYTES > limit:
-            warnings.warn(
-                f"the {n_boards:,} boards of {size} do not fit into {format_bytes(limit)} of memory; those up to the "
-                "depth at which it is full are counted",
-                RuntimeWarning,
-                stacklevel=2,
-            )
-        counts, farthest, out_of_memory = _search_layers(
-            layers(size, goal, n_threads=n_threads, memory_limit_bytes=limit), max_depth, progress
-        )
-        is_complete = sum(counts) == n_boards
-        antipodes = first_boards(farthest, size, max_antipodes) if is_complete else ()
-        out_of_memory &= not is_complete
-    return StateSpace(size, goal, counts, out_of_memory, tuple(sorted(antipodes)), time.perf_counter() - start)
-
-
-def default_memory_limit() -> int:
-    """Return 90 % of the free memory: the interpreter and other programs take some."""
-    return (available_memory() or _UNKNOWN_BYTES) * 9 // 10
-
-
-def _search_layers(
-    found: Iterator[Layer], max_depth: int | None, progress: Progress
-) -> tuple[tuple[int, ...], Layer, bool]:
-    """Return the counts, the last layer, and whether the search ran out of memory."""
-    counts: list[int] = []
-    layer: Layer = {}
-    try:
-        for layer in found:
-            counts.append(sum(map(len, layer.values())))
-            progress(len(counts) - 1, sum(counts))
-            if max_depth is not None and len(counts) > max_depth:
-                break
-    except MemoryError:
-        return tuple(counts), layer, True
-    return tuple(counts), layer, False
+    counts, antipodes = search_completely(
+        size, goal, n_threads=n_threads, max_antipodes=max_antipodes, progress=progress
+    )
+    return StateSpace(size, goal, counts, antipodes, time.perf_counter() - start)

@@ -19,8 +19,8 @@ from pdb_core.puzzle import BoardLike, Boards, as_goal, random_boards
 from pdb_core.types import N_MOVES, Floats, Int64s
 from pdb_query import Database
 from pdb_query.database import as_databases
+from pdb_study.complete_search import MAX_LISTED_CELLS, all_boards
 from pdb_study.heuristics import heuristic_labels, heuristic_values
-from pdb_study.layer_search import MAX_CELLS, all_boards
 from solver.board_arrays import blank_moved, neighbours_by_move
 from solver.engine.worker_pool import in_parallel
 from solver.heuristics import Heuristics
@@ -116,7 +116,7 @@ def study_strength(
     checked, b = as_goal(goal, size), branching_factor(size)
     labels = heuristic_labels(given, opened)
     sources = [((heuristic,), ()) for heuristic in given] + [((), (database,)) for database in opened]
-    if size.n_cells <= MAX_CELLS:
+    if size.n_cells <= MAX_LISTED_CELLS:
         boards, _ = all_boards(size, checked)
         etas = (b ** -heuristic_values(boards, size, checked, given, opened)).mean(axis=0)
         rows = [Strength(name, float(eta), 0.0, float(len(boards))) for name, eta in zip(labels, etas, strict=True)]

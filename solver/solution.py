@@ -9,10 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from pdb_core.board_size import BoardSize
-from pdb_core.drawing import HasPartition, pattern_colours
 from pdb_core.errors import UnsolvableError, WrongAnswerError
 from pdb_core.messages import ShortRepr, shorten
-from pdb_core.player import Player, player_html
 from pdb_core.puzzle import Board, Tiles, format_board, is_solvable, why_unsolvable
 from pdb_core.types import BLANK, Int64s
 from solver.moves import directions, play, tiles_on_path
@@ -113,13 +111,6 @@ class Solution:
         ((5, 8), 'DR', 'UL')
         """
         return None if self.moves is None else directions(self.board, self.moves, of, self.board.size)
-
-    def player(self, database: HasPartition | None = None) -> "Player":
-        """Return a player for a notebook, with a colour for each pattern of a `Database` if one is given."""
-        return Player(player_html(self.board, self.moves or (), pattern_colours(len(self.board), database), repr(self)))
-
-    def _repr_html_(self) -> str:
-        return self.player().html
 
     def checked(self, bounds: Sequence[int]) -> "Solution":
         """Return the solution, without its proof if a heuristic, h of each of its boards, exceeds the moves left."""

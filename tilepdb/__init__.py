@@ -41,13 +41,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-# Before the first import of ours: a file of a user, such as solver.py, may have the name of a package.
-for _package in ("pdb_core", "pdb_query", "pdb_build", "solver", "pdb_study", "pdb_service", "pdb_cluster"):
-    _spec = importlib.util.find_spec(_package)
-    if _spec is not None and _spec.origin != _package.join(__file__.rsplit("tilepdb", 1)):
-        raise ImportError(f"{_spec.origin} hides the package {_package} of tile-pdb; rename it, or move it elsewhere")
-
-from pdb_core import errors  # noqa: E402
+from pdb_core import errors
 
 # For type checkers: an alias re-exports a name.
 if TYPE_CHECKING:

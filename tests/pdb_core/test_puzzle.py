@@ -31,7 +31,6 @@ from pdb_core.puzzle import (
     why_unsolvable,
 )
 from pdb_core.ranking import PatternIndex
-from pdb_study.space import explore_space
 from solver.graph_search.graph_search import GraphSolver
 from tests import rows
 from tests.fuzzing import boards
@@ -235,7 +234,6 @@ def test_tables_and_searches_of_large_boards_are_refused() -> None:
         lambda: parse_partition("auto", size),
         lambda: PatternIndex(size, 2),
         lambda: GraphSolver(size),
-        lambda: explore_space(size),
     ):
         with pytest.raises(InputError, match="go to boards of 6x6, this board is 7x6"):
             refusal()

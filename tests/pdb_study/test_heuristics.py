@@ -8,8 +8,8 @@ import pytest
 
 from pdb_core.board_size import BoardSize
 from pdb_core.puzzle import Board, blank_first
+from pdb_study.complete_search import all_boards
 from pdb_study.heuristics import heuristic_values, study_values
-from pdb_study.layer_search import all_boards
 from tests.command_line import pdb, records, refused
 from tests.naive.boards_and_tables import naive_distances, naive_manhattan
 from tests.naive.heuristics import naive_misplaced

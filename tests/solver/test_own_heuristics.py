@@ -13,8 +13,8 @@ from pdb_core.errors import InputError
 from pdb_core.jit import JIT_DISABLED
 from pdb_core.puzzle import Tiles, blank_first, blank_last, snail
 from pdb_study.compare import compare
+from pdb_study.complete_search import all_boards
 from pdb_study.heuristics import study_heuristics
-from pdb_study.layer_search import all_boards
 from solver import GraphSolver, HeuristicSolver, Limits, a_star, h, ida_star
 from solver.board_arrays import manhattan_distances
 from solver.heuristics import heuristic_tables

@@ -8,7 +8,7 @@ from types import FunctionType
 import pytest
 
 import tilepdb
-from tests import PACKAGES, ROOT
+from tests import ROOT
 from tests.command_line import python
 
 PROGRAM = Path(__file__).with_name("user_program.py")
@@ -21,25 +21,6 @@ def test_import_is_fast_and_loads_neither_numba_nor_extras() -> None:
         f"\nassert not {unwanted} & set(sys.modules)\ntilepdb.Board\nassert 'numba' not in sys.modules\nprint(seconds)"
     )
     assert min(float(python(code).stdout) for _ in range(3)) < 0.5
-
-
-def test_file_that_hides_a_package_is_named(tmp_path: Path) -> None:
-    program = """
-import importlib, pathlib, sys
-for package in sys.argv[1:]:
-    hiding = pathlib.Path(f"{package}.py")
-    hiding.touch()
-    importlib.invalidate_caches()
-    try:
-        import tilepdb
-    except ImportError as error:
-        print(error)
-    hiding.unlink()
-"""
-    packages = sorted({*PACKAGES} - {"tilepdb"})
-    told = python(program, *packages, cwd=tmp_path, env=os.environ | {"PYTHONPATH": str(ROOT)}).stdout.splitlines()
-    start = "{0}/{1}.py hides the package {1} of tile-pdb; rename it"
-    assert [line.partition(",")[0] for line in told] == [start.format(tmp_path, package) for package in packages]
 
 
 def test_names_are_listed_and_others_are_missing() -> None:

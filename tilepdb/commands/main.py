@@ -92,7 +92,7 @@ STUDIES = (
             "pdb study strength 4x4 --heuristic manhattan --db data/663.h5",
         ),
     ),
-    (space, ("pdb study space 3x3", "pdb study space 4x4 --depth 20 --plot 4x4.svg")),
+    (space, ("pdb study space 3x3", "pdb study space 3x4 --plot 3x4.svg")),
     (
         compare,
         (

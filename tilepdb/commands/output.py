@@ -1,16 +1,12 @@
 """Output of the commands: results on stdout in one of four formats, and messages on stderr."""
 
-import atexit
 import csv
-import functools
 import json
 import os
-import signal
+import re
 import sys
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
-from threading import Thread
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TextIO
 
 from pdb_core import system
@@ -18,8 +14,6 @@ from pdb_core.errors import PdbError, writing_error
 from pdb_core.messages import one_line
 
 if TYPE_CHECKING:
-    import socket
-
     from solver.answers.requests import Request
 
 Record = Mapping[str, Any]
@@ -86,6 +80,26 @@ def bar_chart(counts: Sequence[int], width: int) -> list[str]:
     return [f"  {i:>3} {n:>{width},} {'#' * round(50 * n / largest)}".rstrip() for i, n in enumerate(counts)]
 
 
+def table(columns: Sequence[tuple[str, str]], rows: Iterable[Sequence[Any]]) -> Iterator[str]:
+    """Yield the header of a table, and a line for each row as soon as it is there.
+
+    `columns` has the name and the format of each column, which begins with its width, such as `8.3f`, or `<20` for text
+    at the left. Cells are numbers, text, or None for nothing.
+    """
+    sides = [(form[0], int(re.findall(r"\d+", form)[0])) for _, form in columns]
+
+    def line(cells: Sequence[Any]) -> str:
+        shown = (
+            format(cell, form) if isinstance(cell, int | float)
+            else str(cell or "").ljust(width) if side == "<" else str(cell or "").rjust(width)
+            for cell, (_, form), (side, width) in zip(cells, columns, sides, strict=False)
+        )  # fmt: skip
+        return " ".join(shown).rstrip()
+
+    yield line([name for name, _ in columns])
+    yield from map(line, rows)
+
+
 def board_record(request: "Request") -> dict[str, Any]:
     """Return the first fields of the record of a board."""
     return {
@@ -121,6 +135,15 @@ def write_records(
             write_result("".join(f"{one_line(line)}\n" for line in text(record)))
 
 
+def write_study(lines: Iterable[str], records: Iterable[Record], output: str, columns: Sequence[str]) -> None:
+    """Write the lines of a study as text, each as soon as it is there, or its records in another format."""
+    if output == "text":
+        for line in lines:
+            print_line(line)
+    else:
+        write_records(records, output, columns=columns, text=lambda _record: ())
+
+
 class _Results:
     """Stdout, as `csv` writes to it."""
 
@@ -144,13 +167,9 @@ def prepare(what: str = "kernels") -> None:
     """Set up messages before kernels are imported. `what` is what will be compiled on a new machine."""
     from pdb_core import jit
 
-    signals = _signals()
-
     def announce() -> None:
         once = ", once" if jit.keeps_compiled_kernels() else ""
         message(f"compiling {what}{once}; about 10 s on an idle machine ...")
-        with suppress(RuntimeError):  # the system starts no more threads
-            Thread(target=_tell_of_late_end, args=(signals, sys.stderr), daemon=True).start()
 
     jit.announce_compilation(announce)
 
@@ -160,25 +179,3 @@ def clock() -> float:
     from pdb_core.jit import seconds_compiling
 
     return time.perf_counter() - seconds_compiling()
-
-
-@functools.cache
-def _signals() -> "socket.socket":
-    """Return a socket from which handled signals can be read at once, also while a compiler runs."""
-    import socket
-
-    reading, writing = socket.socketpair()
-    writing.setblocking(False)
-    atexit.register(reading.close)
-    signal.set_wakeup_fd(writing.detach(), warn_on_full_buffer=False)
-    return reading
-
-
-def _tell_of_late_end(signals: "socket.socket", stderr: TextIO) -> None:
-    """Say it if a signal has to wait: Python handles one when LLVM returns, after up to 20 s."""
-    from pdb_core import jit
-
-    while signals.recv(1):
-        if jit.is_compiling():
-            with suppress(OSError):
-                print("pdb: the command ends after the compilation", file=stderr, flush=True)

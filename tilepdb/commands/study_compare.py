@@ -1,6 +1,6 @@
 """`pdb study compare`: heuristics and search algorithms on the same boards."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 from itertools import chain, repeat, starmap
 from typing import TYPE_CHECKING, Annotated, Any
@@ -29,7 +29,7 @@ from tilepdb.commands.options import (
     WeightOption,
     option_group,
 )
-from tilepdb.commands.output import Record, message, plural, prepare, print_line, write_records
+from tilepdb.commands.output import Record, message, plural, prepare, table, write_study
 from tilepdb.commands.plots import PlotOption, write_plot
 from tilepdb.progress import ProgressLine
 
@@ -47,10 +47,10 @@ _COLUMNS = (
 _LENGTH_COLUMNS = ("heuristic", "algorithm", "length", "boards", "mean_generated", "effective_branching_factor")
 _DEFAULT_HEURISTICS = ("manhattan", "linear-conflict", DATABASES)
 _DEFAULT_BOARDS = 20
-_HEADER = (
-    f"{'heuristic':<28} {'algorithm':<18} {'solved':>11} {'mean h':>8} {'length':>8} {'mean nodes':>15} {'+-':>12} "
-    f"{'mean s':>11} {'nodes/s':>13}"
-)
+_TABLE = (
+    ("heuristic", "<28"), ("algorithm", "<18"), ("solved", "11"), ("mean h", "8.3f"), ("length", "8.3f"),
+    ("mean nodes", "15,.0f"), ("+-", "12,.0f"), ("mean s", "11.6f"), ("nodes/s", "13,"),
+)  # fmt: skip
 
 
 @option_group
@@ -134,8 +134,6 @@ def compare(
         instances = _boards(sample, databases)
         for size in {instance.size for instance in instances} if databases.given else ():
             databases.given[0].check_size(size)
-        if output == "text" and not by_length:
-            print_line(_HEADER)
 
         def results(method: Method, tables_of: OpenDatabases) -> "Iterator[Result]":
             search_limits = Limits(limits.time_limit, limits.max_nodes)
@@ -158,10 +156,9 @@ def compare(
 
         found = starmap(compared_row, _rows(methods, databases))
         if by_length:
-            tables_text: Any = [list(found)] if output == "text" else chain.from_iterable(map(_length_records, found))
-            write_records(tables_text, output, columns=_LENGTH_COLUMNS, text=_length_table)
+            write_study(_length_table(found), chain.from_iterable(map(_length_records, found)), output, _LENGTH_COLUMNS)
         else:
-            write_records(map(_record, found), output, columns=_COLUMNS, text=_text)
+            write_study(table(_TABLE, map(_cells, found)), map(_record, found), output, _COLUMNS)
     comparison = Comparison(tuple(rows))
     n_drawn = len(comparison.whole_rows)
     if plot is not None and n_drawn < len(rows):
@@ -248,30 +245,32 @@ def _length_records(row: "ComparisonRow") -> Iterator[Record]:
         yield {"heuristic": row.heuristic, "algorithm": row.algorithm, **_record(means)}
 
 
-def _length_table(rows: "list[ComparisonRow]") -> Iterator[str]:
+def _length_table(found: "Iterable[ComparisonRow]") -> Iterator[str]:
     """Yield the lines of a table with a row for each length, and two columns for each search."""
+    rows = list(found)
     names = [f"{row.heuristic or '-'}, {row.algorithm}".rjust(25) for row in rows]
     yield " " * 14 + "".join(f"  {name}" for name in names)
-    yield "length  boards" + "".join(f"  {'mean nodes':>{len(name) - 8}}      b*" for name in names)
+    columns = [("length", "6"), ("boards", "7,")]
+    for name in names:
+        columns += [("mean nodes", f"{len(name) - 7},.0f"), ("b*", "7.3f")]
     by_length = [{means.length: means for means in row.by_length} for row in rows]
-    for length in sorted(set().union(*by_length)):
+
+    def cells(length: int) -> list[Any]:
         here = [means.get(length) for means in by_length]
-        cells = (
-            " " * len(name) if of is None
-            else f"{of.mean_generated:>{len(name) - 8},.0f} {of.effective_branching_factor or 0:7.3f}"
-            for name, of in zip(names, here, strict=True)
-        )  # fmt: skip
-        line = f"{length:6} {max(of.n_boards for of in here if of):7,}" + "".join(f"  {cell}" for cell in cells)
-        yield line.rstrip()
+        found: list[Any] = [length, max(of.n_boards for of in here if of)]
+        for of in here:
+            found += [of.mean_generated, of.effective_branching_factor or 0.0] if of else [None, None]
+        return found
+
+    yield from table(columns, map(cells, sorted(set().union(*by_length))))
 
 
-def _text(row: Record) -> Iterator[str]:
-    start = f"{row['heuristic'] or '-':<28} {row['algorithm']:<18} {row['solved']:>5}/{row['boards']:<5}"
-    if row["solved"] == 0:
-        yield f"{start} none {'of them can be' if row['unsolvable'] == row['boards'] else 'within the limits'}"
-        return
-    error = "" if row["mean_generated_error"] is None else f"{round(row['mean_generated_error']):,}"
-    yield (
-        f"{start} {row['mean_h']:8.3f} {row['mean_length']:8.3f} {round(row['mean_generated']):>15,} "
-        f"{error:>12} {row['mean_seconds']:11.6f} {row['nodes_per_second'] or 0:>13,}"
-    )
+def _cells(row: "ComparisonRow") -> tuple[Any, ...]:
+    """Return a row of the table of all lengths."""
+    start = (row.heuristic or "-", row.algorithm, f"{row.n_solved:>5}/{row.n_boards:<5}")
+    if not row.n_solved:
+        return *start, f"none {'of them can be' if row.n_unsolvable == row.n_boards else 'within the limits'}"
+    return (
+        *start, row.mean_h, row.mean_length, row.mean_generated, row.mean_generated_error, row.mean_seconds,
+        row.nodes_per_second or 0,
+    )  # fmt: skip

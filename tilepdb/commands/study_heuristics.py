@@ -12,7 +12,7 @@ from tilepdb.commands import completion
 from tilepdb.commands.method import DATABASES
 from tilepdb.commands.opened_tables import OpenDatabases
 from tilepdb.commands.options import FormatOption, GoalOption, SeedOption, SizeArgument, TableOptions, ThreadsOption
-from tilepdb.commands.output import message, prepare, write_records
+from tilepdb.commands.output import message, prepare, table, write_study
 from tilepdb.commands.plots import PlotOption, write_plot
 from tilepdb.progress import ProgressLine
 
@@ -76,8 +76,7 @@ def heuristics(
                 f"solving boards to know their distances: {done:,} of {total:,}", done / total
             ),
         )
-    records: Any = [study] if output == "text" else _records(study)
-    write_records(records, output, columns=_COLUMNS, text=_text)
+    write_study(_text(study), _records(study), output, _COLUMNS)
     if study.rows:
         write_plot(plot, study.draw, width=8 if len(study.names) <= 4 else 10)
     elif plot is not None:
@@ -114,21 +113,23 @@ def _text(study: "HeuristicStudy") -> Iterator[str]:
     for start in range(0, len(study.names), _ABREAST):
         shown = slice(start, start + _ABREAST)
         yield ""
-        yield f"{'distance':>8} {'boards':>11}  " + "  ".join(name.rjust(23) for name in study.names[shown])
-        for row in study.all_rows:
-            cells = (
-                f"{s.mean:8.3f} {s.standard_deviation:6.3f} {s.minimum:3} {s.maximum:3}" for s in row.spreads[shown]
+        columns = [("distance", "8"), ("boards", "11,"), *((name, "24") for name in study.names[shown])]
+        rows: list[tuple[Any, ...]] = [
+            (
+                row.distance_text,
+                row.n_boards,
+                *(f"{s.mean:8.3f} {s.standard_deviation:6.3f} {s.minimum:3} {s.maximum:3}" for s in row.spreads[shown]),
             )
-            yield f"{row.distance_text:>8} {row.n_boards:>11,}  " + "  ".join(cell.rjust(23) for cell in cells)
-        errors = [study.standard_error(spread, study.n_boards) for spread in study.overall[shown]]
+            for row in study.all_rows
+        ]
         if study.is_sample:
-            yield f"{'+-':>8} {'':>11}  " + "  ".join(f"{error or 0.0:8.3f}".ljust(23) for error in errors).rstrip()
+            errors = [study.standard_error(spread, study.n_boards) for spread in study.overall[shown]]
+            rows.append(("+-", None, *(f"{error or 0.0:8.3f}".ljust(23) for error in errors)))
+        yield from table(columns, rows)
     if len(study.names) > 1:
         yield ""
         yield "boards on which the heuristic of the row is larger than that of the column:"
         width = len(str(len(study.names)))
         labels = [f"{number:{width}} {name}" for number, name in enumerate(study.names, start=1)]
-        first = max(map(len, labels))
-        yield " " * first + "".join(f"{number:>10}" for number in range(1, len(labels) + 1))
-        for label, numbers in zip(labels, study.exceeds, strict=True):
-            yield label.ljust(first) + "".join(f"{n:>10,}" for n in numbers)
+        columns = [("", f"<{max(map(len, labels))}"), *((str(i), "9,") for i in range(1, len(labels) + 1))]
+        yield from table(columns, ((label, *n) for label, n in zip(labels, study.exceeds, strict=True)))

@@ -5,9 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Option
 
-from pdb_core.errors import LimitReachedError
-from pdb_core.messages import format_bytes
-from tilepdb.commands.options import FormatOption, GoalOption, SizeArgument, ThreadsOption, parse_bytes
+from tilepdb.commands.options import FormatOption, GoalOption, SizeArgument, ThreadsOption
 from tilepdb.commands.output import Record, bar_chart, message, plural, prepare, write_records
 from tilepdb.commands.plots import PlotOption, write_plot
 from tilepdb.progress import ProgressLine
@@ -19,34 +17,23 @@ if TYPE_CHECKING:
 def space(
     size: SizeArgument,
     goal: GoalOption = "blank-last",
-    depth: Annotated[
-        int | None, Option(min=0, metavar="D", help="Largest distance to count. The default is no limit.")
-    ] = None,
     antipodes: Annotated[int, Option(min=0, max=1_000_000, help="Number of boards at the maximum depth to list.")] = 20,
     threads: ThreadsOption = None,
-    memory_limit: Annotated[
-        str | None,
-        Option(metavar="SIZE", help="Memory for boards, such as 8G. The default is 90 % of the free memory."),
-    ] = None,
     plot: PlotOption = None,
     output: FormatOption = "text",
 ) -> None:
     """Count the boards at each distance from the goal.
 
-    Boards of up to 12 cells are searched completely, larger ones as far as memory allows. With --format csv, each
-    distance is a line.
+    Boards have up to 12 cells. With --format csv, each distance is a line.
     """
     prepare("breadth-first search")
-    from pdb_study.space import default_memory_limit, explore_space
+    from pdb_study.space import explore_space
 
-    limit_bytes = default_memory_limit() if memory_limit is None else parse_bytes(memory_limit)
     with ProgressLine(message) as line:
         found = explore_space(
             size,
             goal,
-            max_depth=depth,
             n_threads=threads,
-            memory_limit_bytes=limit_bytes,
             max_antipodes=antipodes,
             progress=lambda depth, n_reached: line.show(f"depth {depth}: {n_reached:,} boards"),
         )
@@ -55,12 +42,6 @@ def space(
     records = by_distance if output == "csv" else [record]
     write_records(records, output, columns=("size", "goal", "distance", "boards"), text=_text)
     write_plot(plot, found.draw)
-    if found.out_of_memory:
-        raise LimitReachedError(
-            f"{size}: all boards up to depth {found.depth} are counted; depth {found.depth + 1} takes more "
-            f"than the memory limit of {format_bytes(limit_bytes)}; raise it with --memory-limit, or give --depth "
-            f"{found.depth}"
-        )
 
 
 def _record(found: "StateSpace") -> dict[str, Any]:
@@ -70,11 +51,8 @@ def _record(found: "StateSpace") -> dict[str, Any]:
         "size": str(found.size),
         "goal": format_board(found.goal, found.size),
         "boards": found.n_boards,
-        "complete": found.is_complete,
-        "depth": found.depth,
-        "max_depth": found.depth if found.is_complete else None,
-        "mean": found.mean if found.is_complete else None,
-        "reached": found.n_reached,
+        "max_depth": found.max_depth,
+        "mean": found.mean,
         "counts": list(found.counts),
         "antipodes": [format_board(board, found.size) for board in found.antipodes],
         "seconds": found.seconds,
@@ -84,9 +62,6 @@ def _record(found: "StateSpace") -> dict[str, Any]:
 def _text(record: Record) -> Iterator[str]:
     yield f"{record['size']}, goal {record['goal']}: {record['boards']:,} boards"
     yield from bar_chart(record["counts"], len(f"{max(record['counts']):,}"))
-    if not record["complete"]:
-        yield f"{plural(record['reached'], 'board')} up to depth {record['depth']}, {record['seconds']:.2f} s"
-        return
     yield f"maximum depth {record['max_depth']}, mean {record['mean']:.3f}, {record['seconds']:.2f} s"
     n_farthest, n_listed = record["counts"][-1], len(record["antipodes"])
     listed = "" if n_listed == n_farthest else f", {n_listed:,} of them" if n_listed else ", not listed"

@@ -7,7 +7,7 @@ from typer import Option
 
 from tilepdb.commands.opened_tables import OpenDatabases
 from tilepdb.commands.options import FormatOption, GoalOption, SeedOption, SizeArgument, TableOptions, ThreadsOption
-from tilepdb.commands.output import message, prepare, write_records
+from tilepdb.commands.output import message, prepare, table, write_study
 from tilepdb.commands.study_heuristics import HeuristicsOption, studied_names
 from tilepdb.progress import ProgressLine
 
@@ -59,8 +59,7 @@ def strength(
             n_threads=threads,
             progress=lambda done, total: line.show(f"{done:,} of {total:,} chains", done / total),
         )
-    records: Any = [study] if output == "text" else _records(study)
-    write_records(records, output, columns=_COLUMNS, text=_text)
+    write_study(_text(study), _records(study), output, _COLUMNS)
     few = [row.name for row in study.rows if row.standard_error and row.n_effective < _FEW_EFFECTIVE]
     if few:
         message(f"few chains decide eta of {', '.join(few)}: its error is larger than shown; give more --steps")
@@ -80,7 +79,6 @@ def _records(study: "StrengthStudy") -> Iterator[dict[str, Any]]:
 def _text(study: "StrengthStudy") -> Iterator[str]:
     yield f"boards of {study.size}, branching factor {study.branching_factor:.4f}; the smaller eta, the stronger"
     width = max(len(row.name) for row in study.rows)
-    yield f"{'heuristic':<{width}}        eta       +-"
-    for row in study.rows:
-        error = f"{row.standard_error:.1e}" if row.standard_error else "exact"
-        yield f"{row.name:<{width}}  {row.eta:.3e}  {error:>7}"
+    errors = (f"{row.standard_error:.1e}" if row.standard_error else "exact" for row in study.rows)
+    rows = ((row.name, row.eta, error) for row, error in zip(study.rows, errors, strict=True))
+    yield from table([("heuristic", f"<{width}"), ("eta", "10.3e"), ("+-", "8")], rows)

@@ -85,8 +85,7 @@ def test_signal_in_a_compilation_ends_the_command_after_it(tmp_path: Path) -> No
         process.send_signal(signal.SIGTERM)
         out, said = process.communicate()
     lines += said.splitlines(keepends=True)
-    assert [re.sub(" .*", "", line[5:-1]) for line in lines] == ["compiling", "the", "terminated"], lines
-    assert lines[1] == "pdb: the command ends after the compilation\n"
+    assert [re.sub(" .*", "", line[5:-1]) for line in lines] == ["compiling", "terminated"], lines
     assert (process.returncode, out) == (-signal.SIGTERM, "")
 
 

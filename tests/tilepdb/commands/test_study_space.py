@@ -10,4 +10,3 @@ def test_plot_is_drawn_the_same_each_time(tmp_path: Path) -> None:
     for plot in plots:
         pdb("study", "space", "3x2", "--plot", str(plot), code=0)
     assert plots[0].read_bytes() == plots[1].read_bytes()
-    pdb("study", "space", "4x4", "--depth", "5", "--plot", str(tmp_path / "c.png"), code=0)
