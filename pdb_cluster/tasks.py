@@ -101,7 +101,7 @@ class Tasks:
 
     def _send(self, tasks: Sequence[Task]) -> None:
         """Send tasks that differ in one argument."""
-        if not self._workers:
+        if not (self._workers and tasks):
             self._unsent += tasks
             return
         workers = frozenset([tasks[0].worker]) if tasks[0].worker else self._workers
