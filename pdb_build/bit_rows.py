@@ -43,53 +43,42 @@ class BitRows:
         self.slabs = [slab for in_turn in zip_longest(*slabs) for slab in in_turn if slab is not None]
         *starts, n_rows = np.cumsum([0, *map(len, self.slabs)]).tolist()
         self._starts = {int(slab[0]): start for slab, start in zip(self.slabs, starts, strict=True)}
-        self._n_held = n_rows
+        self._n_held: int = n_rows
         if spill is not None:
             least = n_rows - spill.n_bytes // (n_row * 8)
             self._n_held = next(start for start in (*starts, n_rows) if start >= least)
         self._held = np.zeros((self._n_held, n_row), dtype=np.uint64)
         if spill is not None and self._n_held < n_rows:
-            self._file = _RowFile(spill.folder, n_rows - self._n_held, n_row)
+            self._folder = spill.folder
+            with writing_errors(self._folder):
+                self._file = tempfile.TemporaryFile(dir=self._folder, buffering=0)  # noqa: SIM115
+                weakref.finalize(self, self._file.close)
+                # Reserve the disk now, so that it cannot be full in the middle of the search.
+                system.reserve(self._file.fileno(), (n_rows - self._n_held) * n_row * 8)
 
     def read(self, slab: Int64s) -> UInt64s:
         """Return the rows of a slab, uint64[len(slab), n_row]. Raises `OutputError`."""
         start = self._starts[int(slab[0])]
         if start < self._n_held:
             return self._held[start : start + len(slab)]
-        return self._file.read(start - self._n_held, len(slab))
+        rows = np.empty((len(slab), self._held.shape[1]), dtype=np.uint64)
+        offset = self._offset(slab)
+        system.read_ahead(self._file.fileno(), offset + _SLABS_AHEAD * rows.nbytes, rows.nbytes)
+        # Reads and writes, unlike accesses to a mapping, raise exceptions on disk errors.
+        with writing_errors(self._folder):
+            read_all(self._file.fileno(), bytes_of(rows), offset)
+        return rows
 
     def write(self, slab: Int64s, rows: UInt64s) -> None:
         """Store the rows that `read` returned for this slab, after a change.
 
         Raises `DiskFullError` and `OutputError`.
         """
-        start = self._starts[int(slab[0])]
-        if start >= self._n_held:
-            self._file.write(start - self._n_held, rows)
+        if self._starts[int(slab[0])] >= self._n_held:
+            with writing_errors(self._folder):
+                write_all(self._file.fileno(), bytes_of(rows), self._offset(slab))
 
-
-class _RowFile:
-    """File of rows, without a name. Reads and writes, unlike accesses to a mapping, raise exceptions on disk errors."""
-
-    def __init__(self, folder: Path, n_rows: int, n_row: int) -> None:
-        with writing_errors(folder):
-            self._file = tempfile.TemporaryFile(dir=folder, buffering=0)  # noqa: SIM115
-            weakref.finalize(self, self._file.close)
-            # Reserve the disk now, so that it cannot be full in the middle of the search.
-            system.reserve(self._file.fileno(), n_rows * n_row * 8)
-        self._folder, self._n_row = folder, n_row
-
-    def read(self, start: int, n_rows: int) -> UInt64s:
-        """Read rows from `start` on."""
-        rows = np.empty((n_rows, self._n_row), dtype=np.uint64)
-        offset = start * self._n_row * 8
-        ahead = offset + _SLABS_AHEAD * rows.nbytes
-        system.read_ahead(self._file.fileno(), ahead, rows.nbytes)
-        with writing_errors(self._folder):
-            read_all(self._file.fileno(), bytes_of(rows), offset)
-        return rows
-
-    def write(self, start: int, rows: UInt64s) -> None:
-        """Write rows from `start` on."""
-        with writing_errors(self._folder):
-            write_all(self._file.fileno(), bytes_of(rows), start * self._n_row * 8)
+    def _offset(self, slab: Int64s) -> int:
+        """Return where the rows of a slab begin in the file."""
+        n_row: int = self._held.shape[1]
+        return (self._starts[int(slab[0])] - self._n_held) * n_row * 8

@@ -8,7 +8,6 @@ import platform
 import threading
 import time
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -54,27 +53,17 @@ _lock = threading.Lock()
 def solver_for(tables: WorkerTables) -> Solver:
     """Return the solver with those tables. A process opens and verifies them once and keeps the last few solvers.
 
-    A file that has changed since then is opened and verified again: its pages may be those of another table.
-
     Raises `ClusterError`, which names the worker, if the tables are not those of the client.
     """
     with _lock:
         try:
-            return _open(tables, tuple(map(_state_of, tables.paths)))
+            return _open(tables)
         except PdbError as error:
             raise ClusterError(f"the worker on {platform.node()} cannot search: {error}") from None
 
 
-def _state_of(path: str) -> tuple[int, ...]:
-    """Return what changes when a file is written or replaced."""
-    with suppress(OSError):
-        status = Path(path).stat()
-        return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
-    return ()
-
-
 @functools.lru_cache(maxsize=4)
-def _open(tables: WorkerTables, _states: tuple[tuple[int, ...], ...]) -> Solver:
+def _open(tables: WorkerTables) -> Solver:
     databases = []
     for path, digest in zip(tables.paths, tables.digests, strict=True):
         database = open_database(Path(path), load=tables.load)
