@@ -91,12 +91,6 @@ class TokenError(InputError):
     http_status = 401
 
 
-class OriginError(InputError):
-    """An HTTP request comes from a web page of another site, which the service does not allow."""
-
-    http_status = 403
-
-
 class OutputError(InputError):
     """A file that cannot be written."""
 

@@ -1,25 +1,56 @@
-"""Python clients of `pdb serve`, with the names of `Database` and `Solver`. They need the extra `client`."""
+"""Python client of `pdb serve`, with the names of `Database` and `Solver`. It needs the extra `client`."""
 
-import os
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import wraps
-from typing import Concatenate, ParamSpec, TypeVar
+from typing import Any, TypeVar
 
 import httpx
 import numpy as np
 import numpy.typing as npt
+from pydantic import ValidationError
 
-from pdb_core.errors import BoardError, UnsolvableError
-from pdb_core.puzzle import BoardLike
+from pdb_core import errors
+from pdb_core.arguments import as_choice, as_count, as_number, check_functions, shown
+from pdb_core.board_size import SizeLike, as_size, parse_size
+from pdb_core.errors import (
+    PROBLEM_TYPE,
+    BoardError,
+    InputError,
+    PdbError,
+    ServiceError,
+    UnknownDatabaseError,
+    UnsolvableError,
+)  # fmt: skip
+from pdb_core.messages import as_typed
+from pdb_core.puzzle import Board, BoardLike, as_goal, format_board
 from pdb_query.board_rows import board_rows, refuse_row
 from pdb_query.probes import Probe
-from pdb_service.answers import CheckAnswer, DatabaseInfo, MovesAnswer, SolveAnswer
-from pdb_service.client_calls import Call, Result, ServiceCalls, SolveReport
-from solver.moves import MovesLike, Notation
+from pdb_service.models import (
+    BINARY,
+    EVENTS,
+    Answer,
+    BoardAnswer,
+    CheckAnswer,
+    DatabaseInfo,
+    DatabasesAnswer,
+    LookupAnswer,
+    MovesAnswer,
+    Problem,
+    SolveAnswer,
+    SolveProgress,
+    clearest_error,
+)  # fmt: skip
+from pdb_service.settings import is_token
+from solver.moves import NOTATIONS, MovesLike, Notation, as_moves
+
+_MAX_SENTENCE = 800
+# Longer times do not fit the clocks of all systems.
+_MOST_S = 1e6
 
 Default = TypeVar("Default")
-Given = ParamSpec("Given")
+Model = TypeVar("Model", bound=Answer)
+SolveReport = Callable[[SolveProgress], None]
 
 
 @dataclass(frozen=True)
@@ -35,11 +66,11 @@ class BatchMaximum:
     h: npt.NDArray[np.int16]
 
 
-class Client(ServiceCalls):
+class Client:
     """Client for one database of a service, with methods of `Database`, and for the service's solver. Thread-safe.
 
     Connections are kept. One that the server has closed between two requests is opened again; if it closes one during
-    a request, that request fails. Use the client as a context manager, or `close` it.
+    a request, that request fails. Use the client as a context manager, or `close` it. A forked process needs its own.
 
     Parameters
     ----------
@@ -52,7 +83,8 @@ class Client(ServiceCalls):
     token : str, optional
         Token of the service, if it needs one. Plain http sends it unencrypted.
     timeout_s : float
-        Seconds to wait for the next bytes of the service; `moves` waits for the seconds of its search too.
+        Seconds to wait for the next bytes of the service. The default is longer than a search of a service with the
+        usual limits may wait and take.
 
     Raises
     ------
@@ -71,16 +103,51 @@ class Client(ServiceCalls):
     ...     client.solve(board, report=print).moves
     """
 
-    def _open(self) -> None:
-        self._connect()
+    def __init__(
+        self,
+        url: str,
+        *,
+        db: str | None = None,
+        size: SizeLike | None = None,
+        token: str | None = None,
+        timeout_s: float = 100.0,
+    ) -> None:
         try:
-            self._choose(self._send(self._databases()))
+            address = httpx.URL(url)
+        except (TypeError, ValueError, httpx.InvalidURL):
+            address = httpx.URL()
+        if address.scheme not in ("http", "https") or not address.host:
+            raise InputError(f"{shown(url)} is not the address of a service; write http://HOST:PORT")
+        if not (token is None or (isinstance(token, str) and is_token(token))):
+            raise InputError("the token has other characters than printable ASCII without whitespace; check it")
+        self.url, self._wanted = str(url).rstrip("/"), (db, None if size is None else str(as_size(size)))
+        self._http = httpx.Client(
+            base_url=address,
+            headers={} if token is None else {"Authorization": f"Bearer {token}"},
+            timeout=as_number(timeout_s, "timeout_s", 0.001, _MOST_S),
+            trust_env=False,
+        )
+        try:
+            self._choose()
         except BaseException:
             self.close()
             raise
 
-    def _connect(self) -> None:
-        self._http, self._process_id = httpx.Client(**self._options), os.getpid()
+    def _choose(self) -> None:
+        """Take the wanted database, and the limits of the service. Raises `UnknownDatabaseError`."""
+        (db, size), answer = self._wanted, self._ask(DatabasesAnswer, "databases")
+        for database in answer.databases:
+            if db in (None, database.id) and size in (None, database.size):
+                self.database, self.size = database, parse_size(database.size)
+                self.goal, limits = Board(database.goal, self.size), answer.limits
+                self._batch_rows = max(1, min(limits.batch_boards_limit, limits.body_bytes_limit // self.size.n_cells))
+                return
+        wanted = ("" if db is None else f" {shown(db)}") + ("" if size is None else f" for {size} boards")
+        listed = ", ".join(f"{database.id} ({database.size})" for database in answer.databases)
+        raise UnknownDatabaseError(f"{self.url} has no database{wanted}; it has {as_typed(listed) or 'none'}")
+
+    def __repr__(self) -> str:
+        return f"<Client {self.database.partition} {self.size} {self.url}>"
 
     def __enter__(self) -> "Client":
         return self
@@ -94,7 +161,7 @@ class Client(ServiceCalls):
 
     def databases(self) -> tuple[DatabaseInfo, ...]:
         """Return all databases of the service, in the order in which it looks for one that serves a board."""
-        return self._send(self._databases()).databases
+        return self._ask(DatabasesAnswer, "databases").databases
 
     def probe(self, board: BoardLike, goal: BoardLike | None = None) -> Probe:
         """Return the lower bound of one board and its parts. A catalogue has `values` for each sum.
@@ -115,7 +182,8 @@ class Client(ServiceCalls):
         GoalError
             If the tables cannot serve `goal`.
         """
-        return self._send(self._lookup(board, goal))
+        answer = self._ask(LookupAnswer, "lookup", self._query(board, goal))
+        return Probe(tuple(at.values for at in answer.sums), tuple(at.h for at in answer.sums), answer.h or 0)
 
     def get(self, board: BoardLike, default: Default, goal: BoardLike | None = None) -> Probe | Default:
         """Return the result of `probe`, or `default` if `probe` raises `BoardError` or `UnsolvableError`."""
@@ -146,12 +214,16 @@ class Client(ServiceCalls):
         GoalError
             If the tables cannot serve `goal`.
         """
-        rows = board_rows(boards, self.size, strict=strict)
-        found = BatchMaximum(np.concatenate([self._send(call) for call in self._batches(rows, goal)]))
-        bad = np.flatnonzero(found.h == -2)
+        rows, answers, query = board_rows(boards, self.size, strict=strict), [], self._names(goal)
+        for start in range(0, max(1, len(rows)), self._batch_rows):  # one without rows checks the goal
+            part = rows[start : start + self._batch_rows].tobytes()
+            with self._asked("lookup", query, content=part, headers={"Content-Type": BINARY}) as response:
+                answers.append(response.read())
+        h = np.frombuffer(b"".join(answers), "<i2")
+        bad = np.flatnonzero(h == -2)
         if strict and len(bad):
             refuse_row(boards, int(bad[0]), self.size)
-        return found
+        return BatchMaximum(h)
 
     def moves(
         self,
@@ -165,7 +237,7 @@ class Client(ServiceCalls):
 
         The service searches for one second by default, and not at all for 0 seconds. Raises the errors of `probe`.
         """
-        return self._send(self._moves(board, goal, time_limit=time_limit, max_nodes=max_nodes))
+        return self._ask(MovesAnswer, "moves", self._query(board, goal, time_limit=time_limit, max_nodes=max_nodes))
 
     def solve(
         self,
@@ -190,7 +262,22 @@ class Client(ServiceCalls):
             Called with a `SolveProgress` several times a second. Any exception that it raises, and Ctrl-C, closes the
             connection: the service then ends the search.
         """
-        return self._send(self._solve(board, goal, time_limit=time_limit, max_nodes=max_nodes, report=report))
+        check_functions(report=report)
+        query = self._query(board, goal, time_limit=time_limit, max_nodes=max_nodes)
+        name = ""
+        # Events also without `report`: between them, a dead server is noticed.
+        with self._asked("solve", query, headers={"Accept": EVENTS}) as response:
+            for line in response.iter_lines():
+                key, _, text = line.partition(": ")
+                if key == "event":
+                    name = text
+                elif key == "data" and name == "result":
+                    return self._parse(SolveAnswer, text)
+                elif key == "data" and name == "problem":
+                    raise self._error_of(text, response.status_code)
+                elif key == "data" and report is not None:
+                    report(self._parse(SolveProgress, text))
+        raise ServiceError(f"{self.url} ended its answer without a result; it may have been stopped: try again")
 
     def check_solution(
         self,
@@ -206,70 +293,79 @@ class Client(ServiceCalls):
         The limits of the service apply too. Raises the errors of `probe`, and `MovesError` if the moves are not written
         in the notation.
         """
-        return self._send(self._check(board, moves, goal, notation=notation, time_limit=time_limit))
+        given = self._query(board, goal, time_limit=time_limit) | {"moves": as_moves(moves)}
+        given["notation"] = as_choice(notation, "notation", NOTATIONS)
+        return self._ask(CheckAnswer, "check", json=given)
 
-    def _send(self, call: Call[Result]) -> Result:
-        if os.getpid() != self._process_id:  # in a forked process: answers on shared connections would cross
-            self._connect()
-        received = bytearray()
-        with self._sending(call) as arguments, self._http.stream(**arguments) as response:
-            for part in response.iter_bytes():
-                received += part
-                if response.is_success:
-                    call.watch(received)
-        return self._result(call, response, bytes(received))
-
-
-def _awaited(
-    make: Callable[..., Call[Result]], described: Callable[Concatenate[Client, Given], Result]
-) -> Callable[Concatenate["AsyncClient", Given], Awaitable[Result]]:
-    """Return the method of `AsyncClient` that sends the call of `make`, with the parameters of `described`."""
-
-    @wraps(described)
-    async def method(self: "AsyncClient", /, *args: Given.args, **named: Given.kwargs) -> Result:
-        if not hasattr(self, "database"):
-            raise RuntimeError("the client is not open; write `async with AsyncClient(...) as client:`")
-        return await self._send(make(self, *args, **named))
-
-    return method
-
-
-class AsyncClient(ServiceCalls):
-    """Client for asyncio, with parameters and errors of `Client`, and its methods `probe`, `moves`, `solve` and
-    `check_solution`.
-
-    Use it as a context manager, which chooses the database. If a task is cancelled, the service ends its search. More
-    searches at a time than its queues hold, 16 by default, may raise `BusyError`.
-
-    Examples
-    --------
-    >>> async with AsyncClient("http://127.0.0.1:8015") as client:  # doctest: +SKIP
-    ...     solutions = await asyncio.gather(*map(client.solve, boards[:16]))
-    """
-
-    probe = _awaited(ServiceCalls._lookup, Client.probe)
-    moves = _awaited(ServiceCalls._moves, Client.moves)
-    solve = _awaited(ServiceCalls._solve, Client.solve)
-    check_solution = _awaited(ServiceCalls._check, Client.check_solution)
-
-    async def __aenter__(self) -> "AsyncClient":
-        self._http = httpx.AsyncClient(**self._options)
+    def _query(
+        self,
+        board: BoardLike,
+        goal: BoardLike | None,
+        *,
+        time_limit: float | None = None,
+        max_nodes: int | None = None,
+    ) -> dict[str, Any]:
         try:
-            self._choose(await self._send(self._databases()))
-        except BaseException:
-            await self._http.aclose()
-            raise
-        return self
+            query = {"board": format_board(Board(board, self.size)), **self._names(goal)}
+        except BoardError as error:
+            if self._wanted != (None, None):
+                raise
+            raise BoardError(f"{error}; this client is for the service's first database, give size or db") from None
+        if time_limit is not None:
+            query["time_limit"] = as_number(time_limit, "time_limit")
+        if max_nodes is not None:
+            query["max_nodes"] = as_count(max_nodes, "max_nodes", 1)
+        return query
 
-    async def __aexit__(self, *_: object) -> None:
-        await self._http.aclose()
+    def _names(self, goal: BoardLike | None) -> dict[str, Any]:
+        """Return the parameters db and goal. The default goal of the service may differ from that of the database."""
+        return {"db": self.database.id, "goal": format_board(self.goal if goal is None else as_goal(goal, self.size))}
 
-    async def _send(self, call: Call[Result]) -> Result:
-        received = bytearray()
-        with self._sending(call) as arguments:
-            async with self._http.stream(**arguments) as response:
-                async for part in response.aiter_bytes():
-                    received += part
-                    if response.is_success:
-                        call.watch(received)
-        return self._result(call, response, bytes(received))
+    def _ask(self, model: type[Model], path: str, query: Mapping[str, Any] | None = None, **body: Any) -> Model:
+        """Return an answer in JSON. Raises `UnsolvableError` for that of a board that cannot be solved."""
+        with self._asked(path, query, **body) as response:
+            return self._parse(model, response.read())
+
+    def _parse(self, model: type[Model], text: str | bytes) -> Model:
+        """Return the JSON of an answer as a model. Raises `ServiceError` if it is not as docs/http.md says."""
+        try:
+            answer = model.model_validate_json(text)
+        except ValidationError as error:
+            reason = as_typed(clearest_error(error.errors(include_url=False, include_input=False)))
+            raise ServiceError(
+                f"the answer of {self.url} is not as docs/http.md says ({reason}); check the address, and that client "
+                "and server have the same version"
+            ) from None
+        if isinstance(answer, BoardAnswer) and not answer.solvable:
+            board = format_board(answer.board)
+            raise UnsolvableError(f"board {board} cannot be solved: {as_typed(answer.why or '', 400)}")
+        return answer
+
+    def _error_of(self, text: str | bytes, status: int) -> PdbError:
+        """Return the error that a problem describes."""
+        try:
+            problem = Problem.model_validate_json(text)
+        except ValidationError:
+            return ServiceError(f"{self.url} answers {status}, not as pdb serve does; check the address")
+        detail = as_typed(problem.detail, _MAX_SENTENCE)
+        kind = vars(errors).get(problem.type.removeprefix(PROBLEM_TYPE))
+        if isinstance(kind, type) and issubclass(kind, PdbError):
+            return kind(detail)
+        return ServiceError(f"{self.url} answers {status}: {detail}")
+
+    @contextmanager
+    def _asked(self, path: str, query: Mapping[str, Any] | None = None, **body: Any) -> Iterator[httpx.Response]:
+        """Send a request, a POST if it has a body, and yield the answer. Raises the errors of the service, and
+        `ServiceError` for those of the connection.
+        """
+        method = "POST" if {"content", "json"} & body.keys() else "GET"
+        try:
+            with self._http.stream(method, f"v1/{path}", params=query, **body) as response:
+                if response.status_code != httpx.codes.OK:
+                    raise self._error_of(response.read(), response.status_code)
+                yield response
+        except httpx.HTTPError as error:
+            reason = as_typed(str(error).rstrip(".") or type(error).__name__, _MAX_SENTENCE)
+            raise ServiceError(
+                f"cannot reach {self.url}: {reason}; check the address, and that pdb serve runs there"
+            ) from None

@@ -18,7 +18,7 @@ from pdb_core.errors import InputError
 from pdb_core.messages import as_typed
 from pdb_core.resources import raise_file_limit
 from pdb_core.system import HANGUP
-from pdb_service.service import Service
+from pdb_service.searches import Searches
 
 _BACKLOG = 2048
 _SYSTEMD_SOCKET = 3
@@ -61,7 +61,7 @@ def serve(app: Starlette, listener: socket.socket, on_ready: Callable[[], None])
 
 
 async def _serve(app: Starlette, listener: socket.socket, on_ready: Callable[[], None]) -> None:
-    service: Service = app.state.service
+    service: Searches = app.state.service
     settings = service.settings
     server = _Server(
         app,
@@ -90,7 +90,7 @@ async def _serve(app: Starlette, listener: socket.socket, on_ready: Callable[[],
         finally:  # also after SIGINT, for which the runner cancels this task; a second one ends the process
             stopping.cancel()
             loading.cancel()
-            service.pools.stop()
+            service.stop()
             server.stop()  # type: ignore[no-untyped-call]
             refusing = asyncio.create_task(_refuse_connections(listener))
             # Searches end by themselves after the time of grace; this bounds all other requests.

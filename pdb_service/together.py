@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from pdb_core.puzzle import Board
-from pdb_service.served_databases import Served
+from pdb_service.databases import Served
 
 Result = TypeVar("Result")
 _Asked = list[tuple[Board, asyncio.Future[Result]]]
@@ -42,28 +42,25 @@ class Together(Generic[Result]):
         while self._waiting:
             served = next(iter(self._waiting))
             asked = [each for each in self._waiting.pop(served) if not each[1].done()]  # some may have left
-            if not asked:
-                continue
             # Calls that may start now share the boards.
             n_now = min(_MOST_BOARDS, -(-len(asked) // (1 + self.n_at_once - len(self._tasks))))
             self._wait_again(served, asked[n_now:])
-            await self._answer_some(served, asked[:n_now])
+            if asked := asked[:n_now]:
+                await self._answer_some(served, asked)
         self._tasks.discard(asyncio.current_task())
 
     async def _answer_some(self, served: Served, asked: _Asked[Result]) -> None:
         try:
-            results = await self.answer(served, [board for board, _ in asked])
+            found = await self.answer(served, [board for board, _ in asked])
         except Exception as error:
-            if len(asked) > 1:  # the error of one board is not that of the others
-                for each in asked:
-                    await self._answer_some(served, [each])
-            elif not asked[0][1].done():
-                asked[0][1].set_exception(error)
+            for _, result in asked:
+                if not result.done():
+                    result.set_exception(error)
             return
-        for (_, result), found in zip(asked, results, strict=False):
+        for (_, result), one in zip(asked, found, strict=False):
             if not result.done():  # the request may have been cancelled
-                result.set_result(found)
-        self._wait_again(served, asked[len(results) :])
+                result.set_result(one)
+        self._wait_again(served, asked[len(found) :])
 
     def _wait_again(self, served: Served, asked: _Asked[Result]) -> None:
         if asked:

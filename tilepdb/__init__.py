@@ -75,7 +75,6 @@ if TYPE_CHECKING:
         read_instances as read_instances,
     )
     from pdb_service.client import (
-        AsyncClient as AsyncClient,
         Client as Client,
     )
     from pdb_study.compare import (

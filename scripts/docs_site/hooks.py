@@ -17,7 +17,6 @@ from mkdocs.exceptions import PluginError
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
-from scripts.docs_site.fields import fields_page
 from tilepdb.commands.main import app
 
 ROOT = Path(__file__).parent.parent.parent
@@ -40,7 +39,6 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Add the pages that are not in docs/."""
     made = {page: (ROOT / source).read_text(encoding="utf-8") for page, source in ELSEWHERE.items()}
     made["cli.md"] = command_page()
-    made["http-fields.md"] = fields_page()
     for page, text in made.items():
         files.append(File.generated(config, page, content=text))
     return files

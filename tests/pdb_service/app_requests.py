@@ -17,7 +17,7 @@ from starlette.applications import Starlette
 from pdb_core.puzzle import Tiles, blank_last, is_solvable
 from pdb_query import Database
 from pdb_service.app import create_app
-from pdb_service.served_databases import Served
+from pdb_service.databases import Served
 from pdb_service.settings import ServiceSettings
 from solver import Checkpoint, Iteration, Limits
 from tests.pdb_service.server import Reply
@@ -177,6 +177,14 @@ def metrics(app: Starlette) -> dict[str, float]:
     return {name: float(value) for name, value in pairs}
 
 
+def n_running(app: Starlette) -> float:
+    return metrics(app)["tile_pdb_solves_running"]
+
+
+def n_waiting(app: Starlette) -> float:
+    return metrics(app)["tile_pdb_solves_waiting"]
+
+
 def ready_app(*databases: Database, **settings: Any) -> Starlette:
     """Return an app that answers without its lifespan; `settings` are fields of `ServiceSettings`."""
     app = create_app(databases, ServiceSettings(**settings))
@@ -196,7 +204,7 @@ async def running_app(solvers: HeldSolvers, **settings: Any) -> AsyncIterator[St
     async with app.router.lifespan_context(app):
         await until(service.loaded.done)
         yield app
-    assert (service.pools.n_running, service.pools.n_waiting) == (0, 0)
+    assert (n_running(app), n_waiting(app)) == (0, 0)
     # The lookup of a client that has left may still be about to end.
     await until(lambda: asyncio.all_tasks() == {asyncio.current_task()})
 

@@ -1,6 +1,5 @@
 """Refused requests, headers of answers, errors and their log, memory and metrics, the start; valid settings."""
 
-import asyncio
 import json
 import re
 import threading
@@ -12,10 +11,10 @@ import pytest
 from starlette.applications import Starlette
 from starlette.routing import Mount
 
-from pdb_core.errors import InputError, ServiceError, TableFileDamagedError
+from pdb_core.errors import TableFileDamagedError
 from pdb_query import Database
 from pdb_query.instances import Instance, read_instances
-from pdb_service import about, server
+from pdb_service import app as service_app, server
 from pdb_service.app import create_app
 from pdb_service.server import open_socket
 from pdb_service.settings import LOOPBACK, ServiceSettings, advice, hosts_of, read_host, read_origin
@@ -78,7 +77,7 @@ GET /v1/solve | 422 | board
 POST /v1/solve | 422 | did you mean time_limit? | b'{"board": %s, "timelimit": 5}' % GOOD
 POST /v1/solve | 422 | unknown parameter timeout; known are goal, db, time_limit, | b'{"timeout": %s}' % GOOD
 POST /v1/solve | 413 | 1,000,001 bytes, and JSON may have 1,000,000; | b" " * 1_000_001
-GET /v1/moves?BOARD&time_limit=1 | 413 | 1,100,000 bytes | | Content-Length: 1100001
+POST /v1/solve | 413 | 1,100,000 bytes | b"{}" | Content-Length: 1100001
 POST /v1/solve?time_limit=5 | 422 | time_limit stands in the query | b'{"board": %s}' % GOOD
 
 POST /v1/check | 200 | | b'{"board": %s, "moves": ["%s"]}' % (GOOD, b'","'.join([b"8"] * 200))
@@ -102,20 +101,19 @@ POST /v1/lookup?size=3x3 | 415 | 'text/xml' | b"<board/>" | Content-Type: text/x
 POST /v1/lookup?size=3x3 | 413 | 1,100,000 bytes | b" " * 1_100_001
 
 GET / | 400 | --allowed-host | | Host:
-GET / | 400 | --allowed-host | | Host: localhost; Host: evil.example
 GET /metrics | 400 | --allowed-host | | Host: evil.example
 GET /metrics | 400 | --allowed-host | | Host: localhost.evil.example
 GET /metrics | 400 | --allowed-host | | Host: evil@localhost
 GET /metrics | 400 | --allowed-host | | Host: *
 GET /metrics | 400 | --allowed-host | | Host: notexample.com
-GET /v1/lookup?BOARD | 200 | | | Host: LOCALHOST:80; Sec-Fetch-Site: same-origin
-GET /v1/lookup?BOARD | 200 | | | Host: [::1]:8015; Sec-Fetch-Site: same-origin
+GET /v1/lookup?BOARD | 200 | | | Host: LOCALHOST:80
+GET /v1/lookup?BOARD | 200 | | | Host: [::1]:8015
 GET /v1/lookup?BOARD | 200 | | | Host: a.b.example.com; Sec-Fetch-Site: same-origin
 GET /healthz | 200 | | | Host: 10.1.2.3:8015
 
 GET /v1/databases | 200 | | | Authorization: bearer s3cret
 GET /v1/databases | 401 | Bearer | | Authorization:
-GET /v1/databases | 401 | not the token | | Authorization: Bearer wrong
+GET /v1/databases | 401 | Bearer | | Authorization: Bearer wrong
 GET /v1/databases | 401 | Bearer | | Authorization: s3cret
 GET /v1/databases | 401 | Bearer | | Authorization: Bearer s3cret\xe9
 GET /metrics | 401 | Bearer | | Authorization:
@@ -124,18 +122,7 @@ GET /healthz | 200 | | | Authorization:
 GET /openapi.json | 200 | | | Authorization:
 
 GET /v1/lookup?BOARD | 200 | | | Origin:
-GET /v1/lookup?BOARD | 200 | | | Origin: https://localhost:8443; Sec-Fetch-Site: same-origin
-GET /v1/lookup?BOARD | 200 | | | Origin: https://localhost
-GET /v1/lookup?BOARD | 200 | | | Sec-Fetch-Site: cross-site
-GET / | 200 | | | Sec-Fetch-Site: cross-site; Origin:
-GET /v1/lookup?BOARD | 403 | --cors-origin | | Sec-Fetch-Site: cross-site; Origin:
-GET /v1/moves?BOARD | 403 | --cors-origin | | Sec-Fetch-Site: cross-site; Origin:
-GET /v1/solve?BOARD | 403 | --cors-origin | | Sec-Fetch-Site: cross-site; Origin:
-POST /v1/check | 403 | --cors-origin | b"" | Sec-Fetch-Site: cross-site; Origin:
-GET /v1/lookup?BOARD | 403 | --cors-origin | | Sec-Fetch-Site: same-site; Origin:
-GET /v1/lookup?BOARD | 403 | --cors-origin | | Sec-Fetch-Site: cross-site; Origin: https://evil.example
-GET /v1/lookup?BOARD | 403 | --cors-origin | | Origin: https://evil.example
-GET /v1/lookup?BOARD | 403 | --cors-origin | | Origin: http://localhost:3000
+GET /v1/lookup?BOARD | 200 | | | Origin: https://evil.example
 """)
 
 
@@ -143,11 +130,7 @@ GET /v1/lookup?BOARD | 403 | --cors-origin | | Origin: http://localhost:3000
 def test_request_is_answered_or_refused(
     app: Starlette, request_: str, status: str, detail: str, body: str, headers: str
 ) -> None:
-    """Requests are of the allowed origin and have the token, if the headers name no others.
-
-    `https://localhost:8443` is behind a proxy that leaves out the port in Host. A request of `same-site` comes from
-    another port of this machine, or from a neighbour such as www.example.org.
-    """
+    """Requests are of the allowed origin and have the token, if the headers name no others."""
     method, _, address = request_.replace("BOARD", BOARD).replace("PADDING", "&" * 4001).partition(" ")
     pairs = [header.partition(":") for header in headers.split(";") if header]
     named = [(name.strip(), value.strip() or None) for name, _, value in pairs]
@@ -160,7 +143,6 @@ def test_request_is_answered_or_refused(
     assert origin != ORIGIN or "Retry-After" in reply.headers["access-control-expose-headers"]
     assert reply.headers["x-content-type-options"] == "nosniff"
     assert reply.headers["cache-control"] in ("no-store", "no-cache")
-    assert "x-request-id" in reply.headers
     assert reply.headers.get("www-authenticate") == ("Bearer" if status == "401" else None)
     if reply.status >= 400:
         assert reply.headers["content-type"] == "application/problem+json"
@@ -193,56 +175,18 @@ def test_app_below_a_path_of_another_app_needs_the_token(database: Database) -> 
     assert ask(below, f"/tiles/v1/lookup?{BOARD}", ("Authorization", "Bearer secret")).status == 200
 
 
-def test_path_that_ends_in_a_line_break_is_unknown(database: Database) -> None:
-    assert ask(ready_app(database, token="secret"), "/metrics\n").status == 404
+def test_path_that_ends_in_a_line_break_needs_the_token(database: Database) -> None:
+    assert ask(ready_app(database, token="secret"), "/metrics\n").status == 401
 
 
 def test_all_hosts_and_origins_can_be_allowed(database: Database) -> None:
     app = ready_app(database, cors_origins=(read_origin("*"),), allowed_hosts=(read_host("*"),))
     assert (
-        ask(app, LOOKUP, ("Host", "anything.example"), ("Sec-Fetch-Site", "cross-site"), ("Origin", "null")).status
-        == 200
+        ask(app, LOOKUP, ("Host", "anything.example"), ("Origin", "null")).headers["access-control-allow-origin"] == "*"
     )
 
 
-def test_refused_origin_is_logged_once_with_the_option(database: Database, caplog: pytest.LogCaptureFixture) -> None:
-    app = ready_app(database)
-    for _ in range(2):
-        assert ask(app, LOOKUP, ("Origin", "https://evil.example"), ("Sec-Fetch-Site", "cross-site")).status == 403
-    (line,) = [record.getMessage() for record in caplog.records if "refused" in record.getMessage()]
-    assert "https://evil.example" in line
-    assert "--cors-origin" in line
-
-
-@pytest.mark.parametrize(("given", "is_kept"), [("a-1.B_2", True), ("0" * 65, False), ("a b", False)])
-def test_answer_has_the_id_of_the_proxy_or_a_new_one(app: Starlette, given: str, is_kept: bool) -> None:
-    found = ask(app, "/v1/lookup", ("X-Request-Id", given)).headers["x-request-id"]
-    assert (found == given) == is_kept
-    assert re.fullmatch("[A-Za-z0-9._-]{1,64}", found)
-
-
-# Memory and metrics
-
-
-@in_event_loop
-async def test_large_bodies_are_refused_while_bodies_and_answers_fill_the_memory(database: Database) -> None:
-    app = ready_app(database, max_held_bytes=150_000)
-    reading = asyncio.Event()
-
-    async def status(body: bytes) -> int:
-        return (await AppRequest(app, SIZED, body=body).reply()).status
-
-    batch = b'{"boards": [%s]}' % b",".join([b'"x"'] * 6000)  # the answer has a problem for each board
-    assert await status(b" " * 160_000) == 503
-    assert await status(b" " * 140_000) == 400  # the other body is no longer held
-    unread = AppRequest(app, SIZED, body=batch, reading=reading)
-    await until(lambda: len(unread.sent) > 1)
-    for body in (b" " * 70_000, batch):
-        assert await status(body) == 503
-    assert (await AppRequest(app, LOOKUP).reply()).status == 200
-    reading.set()
-    assert (await unread.reply()).status == 200
-    assert await status(batch) == 200
+# Metrics
 
 
 def test_requests_are_logged_and_counted_and_boards_are_counted(
@@ -254,7 +198,7 @@ def test_requests_are_logged_and_counted_and_boards_are_counted(
     for request in requests:
         method, _, path = request.partition(" ")
         ask(app, path, method=method)
-    assert [" ".join(line.split()[1:3]) for line in caplog.messages] == requests
+    assert [" ".join(line.split()[:2]) for line in caplog.messages] == requests
     ask(app, LOOKUP)
     solved = ask(app, f"/v1/solve?{BOARD}").json
     ask(app, "/v1/lookup", body=b'{"boards": [%s, %s]}' % (GOOD, GOOD))
@@ -280,9 +224,7 @@ def test_requests_are_logged_and_counted_and_boards_are_counted(
 
 @in_event_loop
 @pytest.mark.parametrize("events", [False, True])
-async def test_every_fault_is_logged_with_the_id_of_the_request(
-    solvers: HeldSolvers, events: bool, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_every_fault_is_logged(solvers: HeldSolvers, events: bool, caplog: pytest.LogCaptureFixture) -> None:
     solvers.release.set()
     async with running_app(solvers) as app:
         for error in (KeyError("secret.h5"), TableFileDamagedError("secret.h5 is damaged")):
@@ -291,9 +233,8 @@ async def test_every_fault_is_logged_with_the_id_of_the_request(
             reply = await ask_solve(app, BOARDS[0], events=events).reply()
             found = json.loads(reply.body.rpartition(b"data: ")[2])
             assert (reply.status, found["status"]) == (200 if events else 500, 500)
-            assert found["request_id"] == reply.headers["x-request-id"]
             assert b"secret" not in reply.body
-            for logged in (f"request {found['request_id']} failed", "Traceback", "secret.h5"):
+            for logged in ("a request failed", "Traceback", "secret.h5"):
                 assert logged in caplog.text
 
 
@@ -307,9 +248,9 @@ def test_files_of_boards_are_read_outside_the_event_loop(
         threads.append(threading.current_thread())
         return read_instances(*arguments)
 
-    monkeypatch.setattr(about, "read_instances", read)
-    about._sets.cache_clear()
-    about._instances.cache_clear()
+    monkeypatch.setattr(service_app, "read_instances", read)
+    service_app._sets.cache_clear()
+    service_app._instances.cache_clear()
     assert ask(app, path, ("Authorization", "Bearer s3cret")).status == 200
     assert threads
     assert threading.main_thread() not in threads
@@ -384,7 +325,7 @@ def test_without_the_lifespan_nothing_waits(database: Database, path: str) -> No
     ("error", "raised"),
     [
         (TableFileDamagedError("8.h5 is damaged"), TableFileDamagedError),
-        (RuntimeError("no memory for 8.h5"), ServiceError),
+        (RuntimeError("a bug with 8.h5"), RuntimeError),
     ],
 )
 def test_failed_start_ends_the_server_with_the_cause(
@@ -401,12 +342,6 @@ def test_failed_start_ends_the_server_with_the_cause(
 
 
 # Settings
-
-
-@pytest.mark.parametrize("value", [float("nan"), -1.0])
-def test_invalid_limit_is_refused(value: float) -> None:
-    with pytest.raises(InputError, match=f"^wait_s is {value}; "):
-        ServiceSettings(wait_s=value)
 
 
 def test_origins_are_read() -> None:

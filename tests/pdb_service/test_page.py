@@ -5,11 +5,11 @@ import re
 from pathlib import Path
 from typing import Any
 
+from pdb_service.openapi import openapi
 from playwright.sync_api import Browser, expect
 
 from pdb_core.puzzle import format_board
 from pdb_service.app import create_app
-from pdb_service.openapi import openapi
 from tests.command_line import BOARD
 from tests.pdb_service.app_requests import GOAL
 from tests.pdb_service.browsing import FAR_ADDRESS, HOSTILE, NEAR, NEAR_ADDRESS, Visit, visiting
@@ -43,7 +43,7 @@ def test_page_says_what_it_is_fills_the_window_and_explains_its_words(visit: Vis
 def test_page_of_the_api_lists_every_route(visit: Visit) -> None:
     visit.open()
     visit.click("nav a")
-    visit.has_address("/docs$")
+    visit.has_address("/openapi.json$")
     paths = openapi(create_app([]).state.routes)["paths"]
     titles = [f"{method.upper()} {path}" for path, methods in paths.items() for method in methods]
     visit.shows("h2", [*titles, "Problem"])

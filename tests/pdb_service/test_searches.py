@@ -12,11 +12,10 @@ from itertools import product
 from typing import Any
 
 import pytest
-from starlette.applications import Starlette
 
 from pdb_core.puzzle import Board
 from pdb_query import Database
-from pdb_service.served_databases import Served
+from pdb_service.databases import Served
 from solver import Checkpoint, Iteration
 from tests import text_of
 from tests.pdb_service.app_requests import (
@@ -30,6 +29,8 @@ from tests.pdb_service.app_requests import (
     ask_solve,
     in_event_loop,
     metrics,
+    n_running,
+    n_waiting,
     ready_app,
     running_app,
     until,
@@ -38,10 +39,6 @@ from tests.solving import UNSOLVABLE, database_for
 
 # The third client reads no events.
 ASKING = [ask_solve, partial(ask_solve, events=True), partial(ask_solve, events=True, reads=False), ask_moves]
-
-
-def searches(app: Starlette) -> Any:
-    return app.state.service.pools
 
 
 # Clients that leave
@@ -125,7 +122,7 @@ async def test_wait_for_searches_of_easy_boards_is_bounded_and_ends_when_the_cli
 async def test_full_queue_refuses_new_searches_but_not_short_ones(solvers: HeldSolvers) -> None:
     async with running_app(solvers, n_solves=1, n_waiting=1) as app:
         taken = [ask_solve(app, board) for board in BOARDS[:2]]
-        await until(lambda: (searches(app).n_running, searches(app).n_waiting) == (1, 1))
+        await until(lambda: (n_running(app), n_waiting(app)) == (1, 1))
         for events in (False, True):
             refused = await ask_solve(app, BOARDS[2], events=events, time_limit=2.1).reply()
             assert (refused.status, refused.headers["retry-after"]) == (503, "5")
@@ -228,8 +225,8 @@ async def test_running_searches_have_the_time_of_grace(solvers: HeldSolvers, gra
         running = ask_solve(app, BOARDS[0])
         await solvers.begin(1)
         waiting = ask_solve(app, BOARDS[1])
-        await until(lambda: searches(app).n_waiting == 1)
-        searches(app).stop()
+        await until(lambda: n_waiting(app) == 1)
+        app.state.service.stop()
         assert (await ask_solve(app, BOARDS[2]).reply()).status == 503
         if grace_s:
             solvers.release.set()
@@ -270,7 +267,7 @@ async def random_requests(database: Database, seed: int) -> None:
         stop_at = chance.choice([None, 15, 30])
         for step in range(40):
             if step == stop_at:
-                searches(app).stop()
+                app.state.service.stop()
             kind = chance.random()
             if kind < 0.7:
                 board = chance.choice(BOARDS[:6])
@@ -307,6 +304,6 @@ def check_outcome(board: Any, request: AppRequest, may_be_cut: bool) -> None:
         assert answer["moves"] is None or (answer["moves"] == list(answer_for(board)) and board != FAILING)
         assert answer["optimal"] == (answer["moves"] is not None)
     elif status == 500:
-        assert (board, bool(answer["request_id"])) == (FAILING, True)
+        assert board == FAILING
     else:
         assert (status, answer["type"]) == (503, "urn:tile-pdb:BusyError")

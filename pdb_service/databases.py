@@ -10,7 +10,7 @@ from pdb_core.errors import BoardError, BusyError, GoalError, UnknownDatabaseErr
 from pdb_core.messages import did_you_mean, shorten
 from pdb_core.puzzle import Board, Tiles, parse_goal
 from pdb_query.database import Database
-from pdb_service.requests import Names
+from pdb_service.models import Names
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,7 +39,7 @@ class Served:
         ]
 
 
-class ServedDatabases:
+class Databases:
     """The databases of a service that can answer, in the order in which they are tried.
 
     is_complete  whether all databases are there, or another thread still adds some
@@ -75,28 +75,27 @@ class ServedDatabases:
         return goal
 
     def place(self, board: str | list[int], names: Names) -> tuple[Board, Served]:
-        """Read a board and choose its database. Raises `BoardError` and as `choose`."""
+        """Read a board and choose its database. Raises as `read` and `choose`."""
         given = self.read(board, names.db)
         return given, self.choose(given.size, names.goal, names.db)
 
     def read(self, board: str | list[int], name: str | None = None) -> Board:
-        """Read a board, of the size of the named database. Raises as `choose`."""
-        size = None if name is None else self.choose(None, None, name).size
+        """Read a board, of the size of the named database. Raises `BoardError`, and as `choose`."""
+        if name is not None:
+            return Board(board, self.choose(None, None, name).size)
         try:
-            return Board(board, size)
+            return Board(board)
         except BoardError:
-            if size is not None:
-                raise
-            if not self.is_complete and isinstance(board, list):
-                raise BusyError("tables that may fit this list are still being loaded, so try again later") from None
             # A list may have the size of any database, if it can have that of no other.
             found = list[Board]()
-            for known in {known.size for known in self._databases.values()}:
+            for size in {database.size for database in self._databases.values()}:
                 with suppress(BoardError):
-                    found.append(Board(board, known))
-            if len(found) != 1:
-                raise
-            return found[0]
+                    found.append(Board(board, size))
+            if len(found) == 1:
+                return found[0]
+            if isinstance(board, list):
+                self._check_complete("no database that is loaded fits this list")
+            raise
 
     def choose(self, size: BoardSize | None, goal: str | None, name: str | None) -> Served:
         """Return the database that serves boards of `size`, with the goal.
@@ -108,35 +107,33 @@ class ServedDatabases:
         try:
             return self._choose_known(size, goal, name)
         except (UnknownDatabaseError, GoalError) as error:
-            if self.is_complete:
-                raise
-            known = str(error).partition(";")[0]
-            raise BusyError(f"{known}; other tables are still being loaded, so try again later") from None
+            self._check_complete(str(error).partition(";")[0])
+            raise
+
+    def _check_complete(self, known: str) -> None:
+        """Raise `BusyError` while databases are loaded."""
+        if not self.is_complete:
+            raise BusyError(f"{known}; other tables are still being loaded, so try again later")
 
     def _choose(self, size: BoardSize | None, goal_text: str | None, name: str | None) -> Served:
-        if name is None:
-            candidates = {key: database for key, database in self._databases.items() if database.size == size}
-            if not candidates:
-                raise UnknownDatabaseError(f"no database is for {size} boards; /v1/databases lists them")
-        else:
-            if name not in self._databases:
-                raise UnknownDatabaseError(
-                    f"there is no database {shorten(name, 40)!r}; /v1/databases lists them"
-                    f"{did_you_mean(name, self._databases)}"
-                )
-            candidates = {name: self._databases[name]}
-            if size not in (None, candidates[name].size):
-                raise BoardError(f"database {name!r} is for {candidates[name].size} boards, this board is {size}")
-        key, first = next(iter(candidates.items()))
-        if goal_text is None:
-            return Served(key, first, self.default_goal(first))
-        goal = parse_goal(goal_text, first.size)
-        refusals: list[GoalError] = []
-        for key, database in candidates.items():
+        if name is not None and name not in self._databases:
+            raise UnknownDatabaseError(
+                f"there is no database {shorten(name, 40)!r}; /v1/databases lists them"
+                f"{did_you_mean(name, self._databases)}"
+            )
+        refusals: list[Exception] = []
+        for key, database in self:
+            if name not in (None, key) or size not in (None, database.size):
+                continue
+            goal = self.default_goal(database) if goal_text is None else parse_goal(goal_text, database.size)
             try:
                 database.views(goal)
             except GoalError as error:
                 refusals.append(error)
             else:
                 return Served(key, database, goal)
-        raise refusals[0]
+        if name is not None:
+            refusals.append(
+                BoardError(f"database {name!r} is for {self._databases[name].size} boards, this board is {size}")
+            )
+        raise (*refusals, UnknownDatabaseError(f"no database is for {size} boards; /v1/databases lists them"))[0]

@@ -1,25 +1,43 @@
-"""Pydantic models of all answers: what the service sends, the source of the OpenAPI document, what `Client` returns.
+"""Pydantic models of the parameters, bodies and answers of all routes: the source of the OpenAPI document.
 
 Names are those of the Python library; an alias is the name in JSON if that differs. The text below a field is its
-meaning in the OpenAPI document and on the page "HTTP fields" of the site. `of` makes an answer from objects of the
-library.
+meaning in the OpenAPI document. `of` makes an answer from objects of the library.
 """
 
-from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from http import HTTPStatus
+from itertools import chain
+from types import NoneType
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
-from pydantic_core import to_json
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    TypeAdapter,
+    ValidationError,
+    WithJsonSchema,
+)  # fmt: skip
+from pydantic_core import PydanticCustomError, from_json, to_json
 
+from pdb_core.board_size import MAX_TABLE_SIDE
 from pdb_core.encoding import Cost, Encoding
+from pdb_core.errors import PROBLEM_TYPE, ParameterError, PdbError, RequestError, RequestTooLargeError
+from pdb_core.messages import as_typed, did_you_mean
 from pdb_core.puzzle import Board, Tiles, parse_goal, why_unsolvable
 from pdb_core.types import BLANK
 from pdb_query.database import Database
 from pdb_query.instances import Instance
 from pdb_query.probes import BatchProbe, Probe
-from pdb_service.served_databases import Served, ServedDatabases
 from pdb_service.settings import ServiceSettings
+from solver.moves import Notation
 from solver.solution import Solution
+
+if TYPE_CHECKING:
+    from pdb_service.databases import Databases, Served
 
 # Media types.
 JSON, BINARY, EVENTS = "application/json", "application/octet-stream", "text/event-stream"
@@ -123,7 +141,7 @@ class DatabasesAnswer(Answer):
     """limits of this server, see [Limits](http.md#limits)"""
 
     @classmethod
-    def of(cls, databases: ServedDatabases, settings: ServiceSettings) -> "DatabasesAnswer":
+    def of(cls, databases: "Databases", settings: ServiceSettings) -> "DatabasesAnswer":
         """Return what the service tells about its databases and its settings."""
         goals: dict[str, Tiles] = {}
         for _, database in databases:
@@ -162,7 +180,7 @@ class BoardAnswer(Answer):
     """lower bound of the board: the largest sum; null if it cannot be solved"""
 
     @staticmethod
-    def about(board: Tiles, served: Served, *, solvable: bool) -> dict[str, Any]:
+    def about(board: Tiles, served: "Served", *, solvable: bool) -> dict[str, Any]:
         """Return all fields except for h."""
         about = {"db": served.id, "size": str(served.size), "board": board, "goal": served.goal, "solvable": solvable}
         return about if solvable else {**about, "why": why_unsolvable(board, served.goal, served.size)}
@@ -176,7 +194,7 @@ class LookupAnswer(BoardAnswer):
     partitions in each symmetry; empty if the board cannot be solved"""
 
     @classmethod
-    def json_of(cls, board: Board, served: Served, found: Probe | None) -> bytes:
+    def json_of(cls, board: Board, served: "Served", found: Probe | None) -> bytes:
         """Return the answer in JSON for what was found: with models it would take twice as long."""
         about = cls.about(board, served, solvable=found is not None)
         if found is None:
@@ -199,8 +217,17 @@ class Problem(Answer):
     """status of the answer"""
     detail: str
     """the error, the value that caused it, and what to do"""
-    request_id: str | None = None
-    """only for status 500: the `X-Request-Id`, which is also in the log"""
+
+    @classmethod
+    def of(cls, error: Exception) -> "Problem":
+        """Return the problem of an error. Its `type` ends in the class of a `PdbError`; any other error is a bug."""
+        # The message of an error of the server may name files of this machine: it goes only into the log.
+        kind, status, detail = "about:blank", 500, "the server failed to answer; see its log"
+        if isinstance(error, PdbError):
+            kind, status = f"{PROBLEM_TYPE}{type(error).__name__}", error.http_status
+        if status != 500:
+            detail = str(error)
+        return cls(type=kind, title=HTTPStatus(status).phrase, status=status, detail=detail)
 
 
 class BatchItem(Answer):
@@ -214,17 +241,6 @@ class BatchItem(Answer):
     """`false` for a board that cannot be solved; else left out"""
     error: Problem | None = None
     """only for an invalid board: its [problem](http.md#problems)"""
-
-    @staticmethod
-    def json_of(found: BatchProbe, problems: Mapping[int, Problem]) -> bytes:
-        """Return items in JSON, separated by commas; `problems` are those of some rows."""
-        items: list[dict[str, Any]] = [
-            {"h": None, "solvable": False} if h < 0 else {"h": h, "sums": sums}
-            for h, sums in zip(found.h.tolist(), found.sums.tolist(), strict=True)
-        ]
-        for row, problem in problems.items():
-            items[row] = {"error": problem.model_dump(exclude_unset=True)}
-        return to_json(items)[1:-1]  # one call, without models: a call for each board takes nine times as long
 
 
 class BatchAnswer(Answer):
@@ -240,10 +256,18 @@ class BatchAnswer(Answer):
     """one for each board, in order"""
 
     @staticmethod
-    def json_of(served: Served, items: bytes) -> bytes:
-        """Return the answer in JSON, with items of `BatchItem.json_of`."""
-        head = to_json({"db": served.id, "size": str(served.size), "goal": tuple(served.goal)})
-        return b"".join((head[:-1], b',"answers":[', items, b"]}"))  # `+` would make two copies
+    def json_of(served: "Served", found: BatchProbe, problems: Mapping[int, Problem]) -> bytes:
+        """Return the answer in JSON for what was found; `problems` are those of some rows.
+
+        With models it would take nine times as long.
+        """
+        items: list[dict[str, Any]] = [
+            {"h": None, "solvable": False} if h < 0 else {"h": h, "sums": sums}
+            for h, sums in zip(found.h.tolist(), found.sums.tolist(), strict=True)
+        ]
+        for row, problem in problems.items():
+            items[row] = {"error": problem.model_dump()}
+        return to_json({"db": served.id, "size": str(served.size), "goal": tuple(served.goal), "answers": items})
 
 
 class MoveAnswer(Answer):
@@ -316,7 +340,7 @@ class SolveAnswer(BoardAnswer):
     """the moves as directions of the tiles, such as `LDR`; null without a solution"""
 
     @classmethod
-    def of(cls, board: Board, served: Served, solution: Solution | None) -> "SolveAnswer":
+    def of(cls, board: Board, served: "Served", solution: Solution | None) -> "SolveAnswer":
         """Return the answer for a board, without a solution if it cannot be solved."""
         about = cls.about(board, served, solvable=solution is not None)
         if solution is None:
@@ -406,3 +430,204 @@ class Instances(Answer):
     """name of the set"""
     instances: tuple[InstanceInfo, ...]
     """the boards"""
+
+
+# Requests
+
+# No board with tables is longer.
+MAX_NUMBERS = MAX_TABLE_SIDE * MAX_TABLE_SIDE
+# A body of JSON of this size takes up to 44 MB of memory once it is parsed.
+_MOST_JSON_BYTES = 1_000_000
+# The default time limit of /v1/moves.
+HINT_S = 1.0
+Text = Annotated[str, Field(max_length=400)]
+_BoardText = Annotated[
+    Text,
+    Field(
+        description="the board: numbers separated by whitespace or commas, rows by `/` or line breaks, 0 for the blank",
+        examples=["15 14 13 12/11 10 9 8/7 6 5 4/3 1 2 0"],
+    ),
+]
+_Cells = Annotated[list[int | None], Field(max_length=MAX_NUMBERS)]
+
+
+def _one_of(kinds: Any, form: str) -> BeforeValidator:
+    """Return a validator of what is of these kinds. `form` says for an error what may be given."""
+
+    def check(given: object) -> object:
+        if isinstance(given, kinds):
+            return given
+        raise PydanticCustomError("form", "{form}", {"form": f"give {form}"})
+
+    return BeforeValidator(check)
+
+
+def _read_list(given: str | list[Any]) -> str | list[Any]:
+    """Return a list of integers, or of rows of them, with 0 for null; of anything else the text."""
+    kinds = {*map(type, given)}
+    is_nested = kinds == {list}
+    if is_nested:
+        kinds = {*map(type, chain.from_iterable(given))}
+    if kinds == {int, NoneType}:
+        return [[cell or 0 for cell in row] for row in given] if is_nested else [cell or 0 for cell in given]
+    return given if kinds == {int} else str(given)
+
+
+_TEXT_OR_LIST = _one_of(str | list, "a text, or a list of numbers or of rows")
+_BOARD_SCHEMA = WithJsonSchema(TypeAdapter(_BoardText | _Cells | list[_Cells]).json_schema())
+# A list is read as its text.
+_AnyBoard = Annotated[Text, BeforeValidator(str), _TEXT_OR_LIST, _BOARD_SCHEMA]
+# To parse the texts of many lists would take several times as long.
+_BatchBoard = Annotated[Text | list[Any], BeforeValidator(_read_list), _TEXT_OR_LIST, _BOARD_SCHEMA]
+_MovesText = Annotated[str, Field(max_length=40_000)]
+_GOAL = Field(description="the goal: `blank-last`, `blank-first`, `snail` or a board")
+_AnyGoal = Annotated[_AnyBoard | None, _GOAL]
+
+
+class Names(BaseModel):
+    """The goal and the database of a request."""
+
+    model_config = ConfigDict(extra="forbid")
+    goal: Annotated[Text | None, _GOAL] = None
+    db: Annotated[str | None, Field(max_length=200, description="id of a database; by default the first that fits")] = (
+        None
+    )
+
+
+class BoardQuery(Names):
+    """The query of a lookup."""
+
+    board: _BoardText
+
+
+class SearchLimits(Names):
+    """The goal, the database and the limits of a search."""
+
+    time_limit: Annotated[
+        float | None,
+        Field(
+            ge=0,
+            le=1e6,
+            allow_inf_nan=False,
+            description="time limit of the search in seconds, at most the server's; by default "
+            f"{HINT_S:g} in /v1/moves, which does not search with 0, and the server's in /v1/solve and /v1/check",
+        ),
+    ] = None
+    max_nodes: Annotated[
+        int | None, Field(ge=1, le=10**15, description="limit of generated nodes; by default there is none")
+    ] = None
+
+
+class SearchQuery(SearchLimits):
+    """The query of a search."""
+
+    board: _BoardText
+
+
+class SolveBody(SearchLimits):
+    """The body of a solve in JSON."""
+
+    model_config = ConfigDict(strict=True)
+    board: Annotated[_AnyBoard, Field(description="the board, a text or a list of integers or of rows")]
+    goal: _AnyGoal = None
+
+
+class CheckBody(SolveBody):
+    """The body of a check in JSON."""
+
+    moves: Annotated[
+        _MovesText | int,
+        # A list is read as its text.
+        BeforeValidator(lambda given: str(given) if isinstance(given, list) else given),
+        _one_of(str | int | list, "a text or a list, such as 5 8, or only the number of moves"),
+        WithJsonSchema(TypeAdapter(_MovesText | list[int] | int).json_schema()),
+        Field(description="the moves of the solution, as a text or a list; or only their number", examples=["5 8"]),
+    ]
+    notation: Annotated[
+        Notation,
+        Field(
+            description="`tiles`: `moves` has the tiles that move; `blank` or `tile-directions`: it has the directions "
+            "in which the blank, or the tile, moves, as letters, words or runs, such as `R3U2`"
+        ),
+    ] = "tiles"
+
+
+class BatchQuery(Names):
+    """The query of a batch."""
+
+    size: Annotated[
+        str | None, Field(max_length=20, description="size of all boards, such as `4x4`; by default that of the first")
+    ] = None
+
+
+class BatchBody(BatchQuery):
+    """The body of a batch in JSON."""
+
+    model_config = ConfigDict(strict=True)
+    goal: _AnyGoal = None
+    boards: Annotated[
+        list[_BatchBoard],
+        # The errors of a large body would take 250 times its memory.
+        Field(
+            fail_fast=True,
+            examples=[["1 2 3/4 5 6/7 8 0", [1, 2, 3, 4, 5, 6, 0, 7, 8]]],
+            description="the boards, each a text or a list of integers or of rows",
+        ),
+    ]
+
+
+Model = TypeVar("Model", bound=Names)
+
+
+def read_query(model: type[Model], pairs: Sequence[tuple[str, str]]) -> Model:
+    """Return the query of a URL.
+
+    Raises `ParameterError` if a parameter is missing, unknown, repeated or invalid.
+    """
+    query = dict(pairs)
+    if len(query) < len(pairs):
+        name, n_times = Counter(name for name, _ in pairs).most_common(1)[0]
+        raise ParameterError(f"{as_typed(name)} is given {n_times} times; give it once")
+    return _validated(model, query)
+
+
+def read_json(model: type[Model], body: bytes | bytearray) -> Model:
+    """Return a body in JSON.
+
+    Raises `RequestTooLargeError`, `RequestError` if it is no JSON, and `ParameterError` if a field is missing, unknown
+    or invalid.
+    """
+    if len(body) > _MOST_JSON_BYTES:
+        raise RequestTooLargeError(
+            f"the body has {len(body):,} bytes, and JSON may have {_MOST_JSON_BYTES:,}; send several batches, or the "
+            "boards as bytes (Content-Type: application/octet-stream)"
+        )
+    try:
+        given = from_json(body)
+    except ValueError as error:
+        raise RequestError(f"the body is not JSON: {error}") from None
+    if not isinstance(given, dict):
+        raise ParameterError("the body is not an object with fields; /openapi.json lists them")
+    return _validated(model, given)
+
+
+def _validated(model: type[Model], given: dict[str, Any]) -> Model:
+    known = model.model_fields
+    # pydantic would keep an error for each unknown field.
+    unknown = next((name[:40] for name in given if name not in known), None)
+    if unknown is not None:
+        raise ParameterError(
+            f"unknown parameter {as_typed(unknown)}; known are {', '.join(known)}{did_you_mean(unknown, known)}"
+        )
+    try:
+        return model.model_validate(given)
+    except ValidationError as error:
+        raise ParameterError(clearest_error(error.errors(include_url=False, include_input=False))) from None
+
+
+def clearest_error(errors: Sequence[Any]) -> str:
+    """Return the most specific error of pydantic: the name of the field, if it is about one, and what is wrong."""
+    # For a union, pydantic lists the errors of each alternative, and adds its name to `loc`.
+    error = max(errors, key=lambda error: (len(error["loc"]), not error["type"].endswith("_type")))
+    where = ".".join(str(part) for part in error["loc"] if isinstance(part, int) or part.isidentifier())
+    return ": ".join(filter(None, (where.removesuffix(".str"), error["msg"])))
