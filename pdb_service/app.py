@@ -5,13 +5,14 @@ import hmac
 import inspect
 import logging
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Collection, Coroutine, Iterable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Collection, Coroutine, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager, closing
 from functools import cache, partial
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
+import numpy as np
 from prometheus_client import generate_latest
 from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
@@ -27,20 +28,25 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from pdb_core import __version__
+from pdb_core.board_size import parse_size
 from pdb_core.errors import (
+    PROBLEM_TYPE,
+    BoardError,
     InstanceError,
     MediaTypeError,
     ParameterError,
+    PdbError,
     RequestError,
     RequestTooLargeError,
     TokenError,
 )  # fmt: skip
 from pdb_core.messages import as_typed, did_you_mean, shorten
 from pdb_core.puzzle import Board
+from pdb_query.board_rows import rows_of_boards
 from pdb_query.database import Database
 from pdb_query.instances import instance_sets, read_instances
-from pdb_service.hints import list_moves
-from pdb_service.lookups import look_up_bytes, look_up_json
+from pdb_query.probes import BatchProbe
+from pdb_service.databases import Served
 from pdb_service.models import (
     BINARY,
     EVENTS,
@@ -69,7 +75,7 @@ from pdb_service.models import (
     read_json,
     read_query,
 )  # fmt: skip
-from pdb_service.searches import Report, Search, Searches
+from pdb_service.searches import Report, Search, Searches, list_moves
 from pdb_service.settings import ServiceSettings, is_allowed
 from solver import Checkpoint, Limits, Solution
 from solver.check import check_moves
@@ -88,7 +94,6 @@ _HEADERS = [
         b"default-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
     ),
 ]
-_PROBLEM_HEADERS = {401: {"WWW-Authenticate": "Bearer"}, 503: {"Retry-After": "5"}}
 # nginx then does not buffer the events.
 _EVENT_HEADERS = {"X-Accel-Buffering": "no"}
 # Two texts and a name, with each character in percent-encoding. Longer ones would take the event loop milliseconds.
@@ -99,6 +104,8 @@ _EASY_S = 0.1
 # Seconds between two events.
 _EVENT_S = 0.2
 _LOGGED_CHARACTERS = 400
+# The first invalid boards of a batch have a problem that says what is wrong with them, all others a short one.
+_MOST_EXPLAINED = 100
 _log = logging.getLogger("tile_pdb.service")
 
 
@@ -183,10 +190,8 @@ class _Gate:
     def _count(self, scope: Scope, status: int, seconds: float) -> None:
         # The route, not the path: clients must not be able to create new series.
         route = getattr(scope.get("endpoint"), "path", "other")
-        method = {"HEAD": "GET"}.get(scope["method"], scope["method"])
-        self.service.metrics.count_request(
-            route, method if method in ("GET", "OPTIONS", "POST") else "other", status, seconds
-        )
+        method = scope["method"] if scope["method"] in ("GET", "HEAD", "OPTIONS", "POST") else "other"
+        self.service.metrics.count_request(route, method, status, seconds)
         if self.service.settings.access_log:
             asked = as_typed(f"{scope['method']} {scope['path']}", _LOGGED_CHARACTERS)
             _log.info("%s %d %.3f s", asked, status, seconds)
@@ -197,43 +202,41 @@ class _Resource:
 
     def __init__(self, path: str, service: Searches) -> None:
         self.path, self.service = path, service
-        self._is_guarded = path.startswith("/v1/") or path == "/metrics"
-        self._waits = path.startswith("/v1/") and not path.startswith("/v1/instances")
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        request = Request(scope, receive)
-        token = self.service.settings.token
-        if token is not None and self._is_guarded:
+        request, token = Request(scope, receive), self.service.settings.token
+        is_api = self.path.startswith("/v1/")
+        if token is not None and (is_api or self.path == "/metrics"):
             scheme, _, sent = request.headers.get("authorization", "").partition(" ")
             if scheme.lower() != "bearer" or not hmac.compare_digest(sent.strip().encode(), token.encode()):
                 raise TokenError("this server requires a token; send the right one as Authorization: Bearer TOKEN")
-        if self._waits and not self.service.databases.is_complete:
+        if is_api and not self.service.databases.is_complete:
             await self.service.wait_until_ready()
         operation = ROUTES[self.path]["POST" if request.method == "POST" else "GET"]
         response = await operation.endpoint(self.service, request)
         await response(scope, receive, send)
 
 
+def problem(error: Exception) -> Problem:
+    """Return the problem of an error. Log the server's own faults with their traceback."""
+    kind, status, detail = "about:blank", 500, str(error)
+    if isinstance(error, HTTPException):
+        status, detail = error.status_code, f"{error.detail}; /openapi.json lists all routes"
+    elif isinstance(error, PdbError):
+        kind, status = f"{PROBLEM_TYPE}{type(error).__name__}", error.http_status
+    if status == 500:  # its message may name files of this machine: it goes only into the log
+        _log.error("a request failed", exc_info=error)
+        detail = "the server failed to answer; see its log"
+    return Problem(type=kind, title=HTTPStatus(status).phrase, status=status, detail=detail)
+
+
 async def _refuse(_: Request, error: Exception) -> Response:
     """Return the problem of an error as a response."""
-    if isinstance(error, HTTPException):
-        headers = {name: ", ".join(sorted(value.split(", "))) for name, value in (error.headers or {}).items()}
-        detail = f"{error.detail}; /openapi.json lists all routes"
-        title = HTTPStatus(error.status_code).phrase
-        found = Problem(type="about:blank", title=title, status=error.status_code, detail=detail)
-        return Response(found.to_json(), found.status, headers, _PROBLEM)
-    if isinstance(error, ClientDisconnect):  # or the body is malformed: the server does not tell these apart
-        error = RequestError("the body of the request is incomplete or malformed")
-    found = _problem(error)
-    return Response(found.to_json(), found.status, _PROBLEM_HEADERS.get(found.status), _PROBLEM)
-
-
-def _problem(error: Exception) -> Problem:
-    """Return the problem of an error. Log the server's own faults with their traceback."""
-    found = Problem.of(error)
-    if found.status == HTTPStatus.INTERNAL_SERVER_ERROR:
-        _log.error("a request failed", exc_info=error)
-    return found
+    found = problem(error)
+    headers = {401: {"WWW-Authenticate": "Bearer"}, 503: {"Retry-After": "5"}}.get(found.status, {})
+    if allowed := (getattr(error, "headers", None) or {}).get("Allow"):
+        headers = {"Allow": ", ".join(sorted(allowed.split(", ")))}
+    return Response(found.to_json(), found.status, headers, _PROBLEM)
 
 
 def _pairs(request: Request) -> list[tuple[str, str]]:
@@ -255,6 +258,8 @@ async def _body(service: Searches, request: Request) -> bytearray:
                     raise RequestTooLargeError(
                         f"the body has more than the {settings.max_body_bytes:,} bytes allowed here; send less"
                     )
+    except ClientDisconnect:  # the server does not tell apart why
+        raise RequestError("the body of the request is incomplete or malformed") from None
     except TimeoutError:
         raise RequestError(f"the body took more than {settings.request_s:.0f} seconds; send smaller ones") from None
     return body
@@ -283,9 +288,62 @@ async def lookup_batch(service: Searches, request: Request) -> Response:
         raise MediaTypeError(
             f"media type {as_typed(media_type, 40)!r} is not that of a batch; give Content-Type {JSON} or {BINARY}"
         )
-    look_up = look_up_json if media_type == JSON else look_up_bytes
+    look_up = _look_up_json if media_type == JSON else _look_up_bytes
     content = await service.run("batch", look_up, service, await _body(service, request), query)
     return Response(content, media_type=media_type)
+
+
+def _look_up_json(service: Searches, body: bytearray, query: BatchQuery) -> bytes:
+    """Return the `BatchAnswer` for a `BatchBody`."""
+    given = read_json(BatchBody, body)
+    named = query.model_copy(update=given.model_dump(exclude={"boards"}, exclude_none=True))
+    served = _served(service, named, given.boards[:_MOST_EXPLAINED])
+    try:
+        found = _probe(service, served, given.boards)
+    except BoardError:  # lists of other lengths, or texts among them
+        found = _probe(service, served, rows_of_boards(given.boards, served.size, strict=False))
+    bad = np.flatnonzero(found.h == -2).tolist()
+    problems = dict.fromkeys(bad, problem(BoardError(f"not a {served.size} board")))
+    for row in bad[:_MOST_EXPLAINED]:
+        try:
+            Board(given.boards[row], served.size)
+        except BoardError as error:
+            problems[row] = problem(error)
+    return BatchAnswer.json_of(served, found, problems)
+
+
+def _look_up_bytes(service: Searches, body: bytearray, query: BatchQuery) -> bytes:
+    """Return int16[m], little endian, for uint8[m, n_cells]: h, -1 if unsolvable, -2 if invalid."""
+    served = _served(service, query, [])
+    n_cells = served.size.n_cells
+    if len(body) % n_cells != 0:
+        raise RequestError(f"{len(body)} bytes are not a multiple of {n_cells}, the bytes of a {served.size} board")
+    rows = np.frombuffer(body, dtype=np.uint8).reshape(-1, n_cells)
+    return _probe(service, served, rows).h.astype("<i2").tobytes()
+
+
+def _probe(service: Searches, served: Served, boards: Any) -> BatchProbe:
+    """Look up and count the boards of a batch. Raises `RequestTooLargeError`, and `BoardError` for mixed lists."""
+    max_boards = service.settings.max_boards
+    if len(boards) > max_boards:
+        raise RequestTooLargeError(f"a batch has more than the {max_boards:,} boards allowed; send several")
+    found = served.database.probe_batch(boards, served.goal, strict=False)
+    service.metrics.boards.inc(len(boards))
+    return found
+
+
+def _served(service: Searches, query: BatchQuery, boards: Sequence[str | list[int]]) -> Served:
+    """Return the database that a batch names, else the one for the first of these boards that can be read."""
+    if query.db is not None or query.size is not None:
+        size = None if query.size is None else parse_size(query.size)
+        return service.databases.choose(size, query.goal, query.db)
+    refused: Exception | None = None
+    for board in boards:
+        try:
+            return service.databases.place(board, query)[1]
+        except BoardError as error:
+            refused = refused or error
+    raise refused or RequestError("the size of the boards is not known; name it with size, or name a database with db")
 
 
 # Searches
@@ -296,11 +354,11 @@ async def moves(service: Searches, request: Request) -> Response:
     short solution, then by h."""
     query = read_query(SearchQuery, _pairs(request))
     board, served = service.databases.place(query.board, query)
-    seconds = min(service.settings.solve_s, HINT_S if query.time_limit is None else query.time_limit)
-    find = partial(list_moves, service, board, served, Limits(seconds, query.max_nodes))
-    if seconds == 0 or board == served.goal or not board.is_solvable(served.goal):
+    limits = service.limits(query, HINT_S)
+    find = partial(list_moves, service, board, served, limits)
+    if limits.time_limit == 0 or board == served.goal or not board.is_solvable(served.goal):
         return _json(find())
-    return await _answer(request, service.search(find, seconds))
+    return await _answer(request, service.search(find, limits))
 
 
 async def solve(service: Searches, request: Request) -> Response:
@@ -317,28 +375,25 @@ async def solve_from_body(service: Searches, request: Request) -> Response:
 
 async def _solve(service: Searches, request: Request, given: SearchQuery | SolveBody) -> Response:
     board, served = service.databases.place(given.board, given)
-    most_s = service.settings.solve_s
-    seconds = most_s if given.time_limit is None else min(most_s, given.time_limit)
     wants_events = EVENTS in request.headers.get("accept", "")
     if not board.is_solvable(served.goal):
         answer = SolveAnswer.of(board, served, None)
         return Response(_event("result", answer), media_type=EVENTS) if wants_events else _json(answer)
-    limits, checkpoint = Limits(seconds, given.max_nodes), Checkpoint()
+    limits = service.limits(given)
 
-    def find(report: Report) -> SolveAnswer:
+    def find(report: Report, checkpoint: Checkpoint | None = None) -> SolveAnswer:
         return SolveAnswer.of(board, served, service.solve(board, served, limits, report, checkpoint))
 
     async def search() -> Answer:
-        nonlocal checkpoint
-        if given.max_nodes is None and seconds >= _EASY_S and not service.is_stopping:
-            found = await service.in_time(service.queue(seconds), service.easy_solves.ask(board, served))
-            if isinstance(found, Solution):
-                return SolveAnswer.of(board, served, found)
-            checkpoint = found
-        return await service.search(find, seconds)
+        if given.max_nodes is not None or (limits.time_limit or 0) < _EASY_S or service.is_stopping:
+            return await service.search(find, limits)
+        found = await service.in_time(service.queue(limits), service.easy_solves.ask(board, served))
+        if isinstance(found, Solution):
+            return SolveAnswer.of(board, served, found)
+        return await service.search(partial(find, checkpoint=found), limits)
 
     if wants_events:
-        return _Events(service, service.begin(find, seconds))
+        return _Events(service, service.begin(find, limits))
     return await _answer(request, search())
 
 
@@ -346,18 +401,17 @@ async def check(service: Searches, request: Request) -> Response:
     """Check a solution: are its moves legal, does it reach the goal, and is it optimal."""
     given = read_json(CheckBody, await _body(service, request))
     board, served = service.databases.place(given.board, given)
-    most_s = service.settings.solve_s
-    seconds = most_s if given.time_limit is None else min(most_s, given.time_limit)
+    limits = service.limits(given)
 
     def find(report: Report) -> CheckAnswer:
-        end = time.monotonic() + seconds
+        end = time.monotonic() + (limits.time_limit or 0)
 
         def solve(start: Board, _: Board) -> Solution:
-            return service.solve(start, served, Limits(max(0, end - time.monotonic()), given.max_nodes), report)
+            return service.solve(start, served, Limits(max(0, end - time.monotonic()), limits.max_nodes), report)
 
         return CheckAnswer.model_validate(check_moves(board, given.moves, served.goal, given.notation, solve))
 
-    return await _answer(request, service.search(find, seconds))
+    return await _answer(request, service.search(find, limits))
 
 
 async def _answer(request: Request, search: Coroutine[Any, Any, Answer]) -> Response:
@@ -406,7 +460,7 @@ async def _events(service: Searches, search: Search) -> AsyncGenerator[bytes]:
         yield _event("result", search.answer.result())
     except Exception as error:
         # The status was sent before: only an event can describe the error.
-        yield _event("problem", _problem(error))
+        yield _event("problem", problem(error))
 
 
 def _event(name: str, data: Answer) -> bytes:
@@ -531,17 +585,15 @@ _REFERENCE = "#/components/schemas/{model}"
 @cache
 def openapi() -> bytes:
     """Return the OpenAPI document, in JSON, of the routes that have an answer."""
-    models: set[tuple[type[BaseModel], Literal["validation", "serialization"]]] = {(Problem, "serialization")}
+    models: set[tuple[type[BaseModel] | None, Literal["validation", "serialization"]]] = {(Problem, "serialization")}
     paths: dict[str, dict[str, Any]] = {}
     for path, operations in ROUTES.items():
         for method, at in operations.items():
-            if at.answer is not None:
-                models.add((at.answer, "serialization"))
-            if at.body is not None:
-                models.add((at.body, "validation"))
             if at.answer is not None or at.others:
                 paths.setdefault(path, {})[method.lower()] = _described(path, at)
-    _, schemas = models_json_schema(sorted(models, key=str), ref_template=_REFERENCE)
+                models |= {(at.answer, "serialization"), (at.body, "validation")}
+    pairs = [(model, mode) for model, mode in sorted(models, key=str) if model is not None]
+    _, schemas = models_json_schema(pairs, ref_template=_REFERENCE)
     return to_json({
         "openapi": "3.1.0",
         "info": {

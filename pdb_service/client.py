@@ -45,6 +45,8 @@ from pdb_service.settings import is_token
 from solver.moves import NOTATIONS, MovesLike, Notation, as_moves
 
 _MAX_SENTENCE = 800
+# The most that the service takes by default.
+_BATCH_ROWS = 100_000
 # Longer times do not fit the clocks of all systems.
 _MOST_S = 1e6
 
@@ -120,7 +122,7 @@ class Client:
             raise InputError(f"{shown(url)} is not the address of a service; write http://HOST:PORT")
         if not (token is None or (isinstance(token, str) and is_token(token))):
             raise InputError("the token has other characters than printable ASCII without whitespace; check it")
-        self.url, self._wanted = str(url).rstrip("/"), (db, None if size is None else str(as_size(size)))
+        self.url = str(url).rstrip("/")
         self._http = httpx.Client(
             base_url=address,
             headers={} if token is None else {"Authorization": f"Bearer {token}"},
@@ -128,22 +130,21 @@ class Client:
             trust_env=False,
         )
         try:
-            self._choose()
+            self.database = self._choose(db, None if size is None else str(as_size(size)))
         except BaseException:
             self.close()
             raise
+        self.size = parse_size(self.database.size)
+        self.goal = Board(self.database.goal, self.size)
 
-    def _choose(self) -> None:
-        """Take the wanted database, and the limits of the service. Raises `UnknownDatabaseError`."""
-        (db, size), answer = self._wanted, self._ask(DatabasesAnswer, "databases")
-        for database in answer.databases:
+    def _choose(self, db: str | None, size: str | None) -> DatabaseInfo:
+        """Return the first database of an id and a size. Raises `UnknownDatabaseError`."""
+        databases = self.databases()
+        for database in databases:
             if db in (None, database.id) and size in (None, database.size):
-                self.database, self.size = database, parse_size(database.size)
-                self.goal, limits = Board(database.goal, self.size), answer.limits
-                self._batch_rows = max(1, min(limits.batch_boards_limit, limits.body_bytes_limit // self.size.n_cells))
-                return
+                return database
         wanted = ("" if db is None else f" {shown(db)}") + ("" if size is None else f" for {size} boards")
-        listed = ", ".join(f"{database.id} ({database.size})" for database in answer.databases)
+        listed = ", ".join(f"{database.id} ({database.size})" for database in databases)
         raise UnknownDatabaseError(f"{self.url} has no database{wanted}; it has {as_typed(listed) or 'none'}")
 
     def __repr__(self) -> str:
@@ -195,7 +196,7 @@ class Client:
     def probe_batch(self, boards: npt.ArrayLike, goal: BoardLike | None = None, *, strict: bool = True) -> BatchMaximum:
         """Return the lower bounds of many boards.
 
-        Boards are sent as bytes, in requests as large as the service allows, and only `h` is returned. For
+        Boards are sent as bytes, 100,000 at a time, and only `h` is returned. For
         values and sums use `probe`, or open the table file with `open_database`.
 
         Parameters
@@ -215,8 +216,8 @@ class Client:
             If the tables cannot serve `goal`.
         """
         rows, answers, query = board_rows(boards, self.size, strict=strict), [], self._names(goal)
-        for start in range(0, max(1, len(rows)), self._batch_rows):  # one without rows checks the goal
-            part = rows[start : start + self._batch_rows].tobytes()
+        for start in range(0, max(1, len(rows)), _BATCH_ROWS):  # one without rows checks the goal
+            part = rows[start : start + _BATCH_ROWS].tobytes()
             with self._asked("lookup", query, content=part, headers={"Content-Type": BINARY}) as response:
                 answers.append(response.read())
         h = np.frombuffer(b"".join(answers), "<i2")
@@ -305,19 +306,14 @@ class Client:
         time_limit: float | None = None,
         max_nodes: int | None = None,
     ) -> dict[str, Any]:
-        try:
-            query = {"board": format_board(Board(board, self.size)), **self._names(goal)}
-        except BoardError as error:
-            if self._wanted != (None, None):
-                raise
-            raise BoardError(f"{error}; this client is for the service's first database, give size or db") from None
+        query: dict[str, Any] = {"board": format_board(Board(board, self.size)), **self._names(goal)}
         if time_limit is not None:
             query["time_limit"] = as_number(time_limit, "time_limit")
         if max_nodes is not None:
             query["max_nodes"] = as_count(max_nodes, "max_nodes", 1)
         return query
 
-    def _names(self, goal: BoardLike | None) -> dict[str, Any]:
+    def _names(self, goal: BoardLike | None) -> dict[str, str]:
         """Return the parameters db and goal. The default goal of the service may differ from that of the database."""
         return {"db": self.database.id, "goal": format_board(self.goal if goal is None else as_goal(goal, self.size))}
 

@@ -6,7 +6,6 @@ meaning in the OpenAPI document. `of` makes an answer from objects of the librar
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from http import HTTPStatus
 from itertools import chain
 from types import NoneType
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
@@ -25,7 +24,7 @@ from pydantic_core import PydanticCustomError, from_json, to_json
 
 from pdb_core.board_size import MAX_TABLE_SIDE
 from pdb_core.encoding import Cost, Encoding
-from pdb_core.errors import PROBLEM_TYPE, ParameterError, PdbError, RequestError, RequestTooLargeError
+from pdb_core.errors import ParameterError, RequestError, RequestTooLargeError
 from pdb_core.messages import as_typed, did_you_mean
 from pdb_core.puzzle import Board, Tiles, parse_goal, why_unsolvable
 from pdb_core.types import BLANK
@@ -217,17 +216,6 @@ class Problem(Answer):
     """status of the answer"""
     detail: str
     """the error, the value that caused it, and what to do"""
-
-    @classmethod
-    def of(cls, error: Exception) -> "Problem":
-        """Return the problem of an error. Its `type` ends in the class of a `PdbError`; any other error is a bug."""
-        # The message of an error of the server may name files of this machine: it goes only into the log.
-        kind, status, detail = "about:blank", 500, "the server failed to answer; see its log"
-        if isinstance(error, PdbError):
-            kind, status = f"{PROBLEM_TYPE}{type(error).__name__}", error.http_status
-        if status != 500:
-            detail = str(error)
-        return cls(type=kind, title=HTTPStatus(status).phrase, status=status, detail=detail)
 
 
 class BatchItem(Answer):

@@ -9,11 +9,12 @@ import logging
 import math
 import threading
 import time
-from collections.abc import Awaitable, Callable, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
+from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 
@@ -21,13 +22,13 @@ from pdb_core.errors import BusyError
 from pdb_core.jit import announce_compilation
 from pdb_core.puzzle import Board, Tiles
 from pdb_core.system import lower_thread_priority
+from pdb_core.types import BLANK
 from pdb_query.database import Database
 from pdb_query.probes import Probe
 from pdb_service.databases import Databases, Served
 from pdb_service.metrics import Metrics
-from pdb_service.models import Answer, SolveProgress
+from pdb_service.models import Answer, MoveAnswer, MovesAnswer, SearchLimits, SolveProgress
 from pdb_service.settings import ServiceSettings
-from pdb_service.together import Together
 from solver import Checkpoint, Iteration, Limits, Solution, Solver
 from solver.beams.solutions import find_by_beams
 from solver.solution import one_move_away
@@ -40,10 +41,12 @@ _PAGE_BYTES = 4096
 _BEAM_WIDTH, _BEAM_MOVES = 2000, 700
 # Seconds between two checks whether the first database is loaded.
 _POLL_S = 0.05
+_MOST_TOGETHER = 64
 _STOPPING = "this server is being stopped; try again in a moment"
 _log = logging.getLogger("tile_pdb.service")
 
 Result = TypeVar("Result")
+_Asked = list[tuple[Board, asyncio.Future[Result]]]
 Report = Callable[[Iteration], None]
 # Returns the answer of a search, whose progress it reports. Raises what the report raises.
 Find = Callable[[Report], Answer]
@@ -82,6 +85,59 @@ class Search:
             threshold=reports[-1].threshold, generated=generated, expanded=sum(at.expanded for at in reports),
             seconds=round(seconds, 3), nodes_per_s=round(generated / seconds) if seconds > 0 else 0,
         )  # fmt: skip
+
+
+@dataclass
+class Together(Generic[Result]):
+    """Boards of requests that wait at the same time, answered by one call. For the event loop.
+
+    answer     returns the results of the first boards, at least of one; the others wait for the next call
+    n_at_once  calls of `answer` that may run at the same time
+    """
+
+    answer: Callable[[Served, list[Board]], Awaitable[Sequence[Result]]]
+    n_at_once: int
+
+    def __post_init__(self) -> None:
+        self._waiting: dict[Served, _Asked[Result]] = {}
+        self._tasks: set[asyncio.Task[None] | None] = set()
+
+    async def ask(self, board: Board, served: Served) -> Result:
+        """Return the result of a board."""
+        result: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
+        self._waiting.setdefault(served, []).append((board, result))
+        if len(self._tasks) < self.n_at_once:
+            # Other requests that have arrived run first, and ask too.
+            self._tasks.add(asyncio.create_task(self._answer_all()))
+        return await result
+
+    async def _answer_all(self) -> None:
+        while self._waiting:
+            served = next(iter(self._waiting))
+            asked = [each for each in self._waiting.pop(served) if not each[1].done()]  # some may have left
+            # Calls that may start now share the boards.
+            n_now = min(_MOST_TOGETHER, -(-len(asked) // (1 + self.n_at_once - len(self._tasks))))
+            self._wait_again(served, asked[n_now:])
+            if asked := asked[:n_now]:
+                await self._answer_some(served, asked)
+        self._tasks.discard(asyncio.current_task())
+
+    async def _answer_some(self, served: Served, asked: _Asked[Result]) -> None:
+        try:
+            found = await self.answer(served, [board for board, _ in asked])
+        except Exception as error:
+            for _, result in asked:
+                if not result.done():
+                    result.set_exception(error)
+            return
+        for (_, result), one in zip(asked, found, strict=False):
+            if not result.done():  # the request may have been cancelled
+                result.set_result(one)
+        self._wait_again(served, asked[len(found) :])
+
+    def _wait_again(self, served: Served, asked: _Asked[Result]) -> None:
+        if asked:
+            self._waiting[served] = asked + self._waiting.get(served, [])
 
 
 class Searches:
@@ -174,13 +230,18 @@ class Searches:
         before = itertools.takewhile(lambda other: other is not search, self._queues[search.queue])
         return sum(other.started is None for other in before)
 
-    def queue(self, seconds: float) -> str:
-        """Return the queue for a search with this time limit."""
-        return "short" if seconds <= self.settings.short_s else "long"
+    def limits(self, given: SearchLimits, default_s: float = math.inf) -> Limits:
+        """Return the limits of a request, of which the time is at most that of the service."""
+        seconds = default_s if given.time_limit is None else given.time_limit
+        return Limits(min(self.settings.solve_s, seconds), given.max_nodes)
 
-    def begin(self, find: Find, seconds: float) -> Search:
-        """Return a new search with a time limit. Raises `BusyError` if its queue is full or the service stops."""
-        search = Search(self.queue(seconds))
+    def queue(self, limits: Limits) -> str:
+        """Return the queue for a search."""
+        return "short" if (limits.time_limit or 0) <= self.settings.short_s else "long"
+
+    def begin(self, find: Find, limits: Limits) -> Search:
+        """Return a new search. Raises `BusyError` if its queue is full or the service stops."""
+        search = Search(self.queue(limits))
         searches = self._queues[search.queue]
         if len(searches) >= self.settings.n_solves + self.settings.n_waiting:
             message = f"{len(searches)} solves run or wait here, and no more may wait; try again in some seconds"
@@ -191,9 +252,9 @@ class Searches:
         search.answer.add_done_callback(lambda _: self._remove(search))
         return search
 
-    async def search(self, find: Find, seconds: float) -> Answer:
-        """Return the answer of a search with a time limit. It ends if this is cancelled. Raises as `begin`."""
-        with closing(self.begin(find, seconds)) as search:
+    async def search(self, find: Find, limits: Limits) -> Answer:
+        """Return the answer of a search. It ends if this is cancelled. Raises as `begin`."""
+        with closing(self.begin(find, limits)) as search:
             await asyncio.wait({search.answer})
             return search.answer.result()
 
@@ -288,3 +349,75 @@ class Searches:
         """Return the first tile of a short solution, perhaps not optimal, that beams find; None if they find none."""
         moves = find_by_beams(board, served.goal, served.size, _BEAM_WIDTH, _BEAM_MOVES, math.inf, report)
         return moves[0] if moves else None
+
+
+def list_moves(
+    service: Searches, board: Board, served: Served, limits: Limits, report: Report | None = None
+) -> MovesAnswer:
+    """Return every legal move, best first; without `report`, distances are not searched."""
+    children = [board.move(tile) for tile in board.moves()]
+    solvable, h_of, distances = board.is_solvable(served.goal), dict[Board, int](), dict[Board, int]()
+    if solvable:
+        boards = [board, *children]
+        found = served.database.probe_batch(np.array(boards, dtype=np.uint8), served.goal)
+        h_of = dict(zip(boards, found.h.tolist(), strict=True))
+    if board == served.goal:
+        distances = dict.fromkeys(children, 1) | {board: 0}
+    elif report is not None:
+        distances = _distances(service, board, children, served, limits, report)
+    distance = distances.get(board)
+    if solvable:
+        # A child whose distance was not found is between those one nearer and those one farther.
+        children.sort(key=lambda child: (distances.get(child, distance or 0), h_of[child]))
+        if distance is None and report is not None:
+            # By h, one hint after another may lead to and fro.
+            first = service.first_tile(board, served, report)
+            children.sort(key=lambda child: board[child.index(BLANK)] != first)
+    moves = tuple(MoveAnswer.of(board, child, h_of.get(child), distances.get(child)) for child in children)
+    about = MovesAnswer.about(board, served, solvable=solvable)
+    return MovesAnswer(**about, h=h_of.get(board), distance=distance, moves=moves)
+
+
+class _TooFarError(Exception):
+    """A search has passed the largest distance of interest."""
+
+
+def _distances(
+    service: Searches, board: Board, children: Sequence[Board], served: Served, limits: Limits, report: Report
+) -> dict[Board, int]:
+    """Return the distances of a board and of its children, as far as they are found within the limits.
+
+    A child is one move nearer or one farther, by parity. So its search may stop after the nearer distance.
+    """
+    deadline, nodes_left = time.monotonic() + (limits.time_limit or 0), limits.max_nodes
+
+    def solve(start: Board, longest: float) -> Solution | None:
+        """Return the solution, without a length if a limit was reached; None if it is longer than `longest`."""
+        nonlocal nodes_left
+
+        def check(progress: Iteration) -> None:
+            report(progress)
+            if progress.threshold > longest:
+                raise _TooFarError
+
+        try:
+            solution = service.solve(start, served, Limits(max(0.0, deadline - time.monotonic()), nodes_left), check)
+        except _TooFarError:
+            return None
+        if nodes_left is not None:
+            nodes_left = max(1, nodes_left - solution.generated)
+        return solution
+
+    root = solve(board, math.inf)
+    if root is None or not root.moves:
+        return {}
+    distance = len(root.moves)
+    distances = {board: distance}
+    for child in children:
+        if board[child.index(BLANK)] == root.moves[0]:
+            distances[child] = distance - 1
+        elif (solution := solve(child, distance - 1)) is None:
+            distances[child] = distance + 1
+        elif solution.length is not None:
+            distances[child] = solution.length
+    return distances

@@ -1,13 +1,13 @@
 """The server process: sockets, signals, granian, and the protocol of systemd, sd_listen_fds(3) and sd_notify(3)."""
 
 import asyncio
-import contextlib
 import os
 import signal
 import socket
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
+import uvloop
 from granian.constants import HTTPModes, Interfaces
 from granian.http import HTTP1Settings
 from granian.net import SocketHolder  # type: ignore[attr-defined]
@@ -17,7 +17,6 @@ from starlette.applications import Starlette
 from pdb_core.errors import InputError
 from pdb_core.messages import as_typed
 from pdb_core.resources import raise_file_limit
-from pdb_core.system import HANGUP
 from pdb_service.searches import Searches
 
 _BACKLOG = 2048
@@ -56,7 +55,7 @@ def serve(app: Starlette, listener: socket.socket, on_ready: Callable[[], None])
     raise_file_limit()
     # A thread whose search has ended waits for the event loop: by default up to 5 ms, as long as 8 searches take.
     sys.setswitchinterval(0.0001)
-    with asyncio.Runner(loop_factory=_event_loop) as runner:
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         runner.run(_serve(app, listener, on_ready))
 
 
@@ -80,26 +79,28 @@ async def _serve(app: Starlette, listener: socket.socket, on_ready: Callable[[],
     serving = asyncio.create_task(server.serve())
     stopping = loop.create_future()  # a signal cancels it
     loading = asyncio.wrap_future(service.loaded)
-    with _handling_signals(lambda *_: loop.call_soon_threadsafe(stopping.cancel)):
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) is not signal.SIG_IGN:  # as for a server that nohup started
+            loop.add_signal_handler(number, stopping.cancel)
+    try:
+        await asyncio.wait({serving, stopping, loading}, return_when=asyncio.FIRST_COMPLETED)
+        if loading.done():
+            loading.result()
+            on_ready()
+            await asyncio.wait({serving, stopping}, return_when=asyncio.FIRST_COMPLETED)
+    finally:  # also after SIGINT, for which the runner cancels this task; a second one ends the process
+        stopping.cancel()
+        loading.cancel()
+        service.stop()
+        server.stop()  # type: ignore[no-untyped-call]
+        refusing = asyncio.create_task(_refuse_connections(listener))
+        # Searches end by themselves after the time of grace; this bounds all other requests.
         try:
-            await asyncio.wait({serving, stopping, loading}, return_when=asyncio.FIRST_COMPLETED)
-            if loading.done():
-                loading.result()
-                on_ready()
-                await asyncio.wait({serving, stopping}, return_when=asyncio.FIRST_COMPLETED)
-        finally:  # also after SIGINT, for which the runner cancels this task; a second one ends the process
-            stopping.cancel()
-            loading.cancel()
-            service.stop()
-            server.stop()  # type: ignore[no-untyped-call]
-            refusing = asyncio.create_task(_refuse_connections(listener))
-            # Searches end by themselves after the time of grace; this bounds all other requests.
-            try:
-                await asyncio.wait({serving}, timeout=settings.grace_s + _LAST_REQUEST_S)
-            finally:
-                refusing.cancel()
-                if not serving.done():  # the connections that are left are cut, and granian would report that
-                    loop.set_exception_handler(lambda *_: None)
+            await asyncio.wait({serving}, timeout=settings.grace_s + _LAST_REQUEST_S)
+        finally:
+            refusing.cancel()
+            if not serving.done():  # the connections that are left are cut, and granian would report that
+                loop.set_exception_handler(lambda *_: None)
     if serving.done():
         serving.result()
 
@@ -115,18 +116,6 @@ async def _refuse_connections(listener: socket.socket) -> None:
             (await asyncio.get_running_loop().sock_accept(listener))[0].close()
 
 
-@contextlib.contextmanager
-def _handling_signals(handle: Callable[..., object]) -> Iterator[None]:
-    """Handle the signals that end a server. One that nohup started ignores SIGHUP."""
-    numbers = [number for number in {signal.SIGTERM, HANGUP} if signal.getsignal(number) is not signal.SIG_IGN]
-    before = {number: signal.signal(number, handle) for number in numbers}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-
-
 class _Server(Server):
     """granian in this process, on a socket that is already open: that of systemd, or one of `open_socket`.
 
@@ -137,15 +126,6 @@ class _Server(Server):
 
     def _init_shared_socket(self) -> None:
         self._shd = SocketHolder(self.listener.dup().detach(), False, _BACKLOG)  # type: ignore[assignment, call-arg]
-
-
-def _event_loop() -> asyncio.AbstractEventLoop:
-    """Return an event loop of uvloop if it is installed: it is not made for Windows."""
-    with contextlib.suppress(ModuleNotFoundError):
-        import uvloop
-
-        return uvloop.new_event_loop()
-    return asyncio.new_event_loop()
 
 
 def _has_systemd_socket() -> bool:
@@ -165,7 +145,7 @@ def _systemd_socket() -> socket.socket | None:
 def notify_systemd() -> None:
     """Report to systemd, if it started this process, that the service is ready."""
     address = os.environ.get("NOTIFY_SOCKET")
-    if not address or not hasattr(socket, "AF_UNIX"):
+    if not address:
         return
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sender:
         sender.sendto(b"READY=1", "\0" + address[1:] if address.startswith("@") else address)

@@ -206,7 +206,8 @@ def test_requests_are_logged_and_counted_and_boards_are_counted(
     counted = {name: value for name, value in found.items() if value and re.match(r"tile_pdb\w+_total", name)}
     # Clients cannot create new series.
     assert counted == {
-        'tile_pdb_requests_total{method="GET",route="/healthz",status="200"}': 2,
+        'tile_pdb_requests_total{method="GET",route="/healthz",status="200"}': 1,
+        'tile_pdb_requests_total{method="HEAD",route="/healthz",status="200"}': 1,
         'tile_pdb_requests_total{method="GET",route="other",status="404"}': 2,
         'tile_pdb_requests_total{method="other",route="/v1/lookup",status="405"}': 1,
         'tile_pdb_requests_total{method="GET",route="/v1/lookup",status="200"}': 1,

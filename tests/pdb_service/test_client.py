@@ -17,6 +17,7 @@ from pdb_core.board_size import parse_size
 from pdb_core.messages import how_to_install
 from pdb_core.puzzle import blank_first, random_boards
 from pdb_query import Database
+from pdb_service import client as service_client
 from pdb_service.client import Client
 from pdb_service.models import SolveProgress
 from solver.solution import check_replay
@@ -122,8 +123,10 @@ def test_default_goal_is_that_of_the_database(server: Server) -> None:
         assert client.solve(HARDEST_8).goal == client.goal
 
 
-def test_batches_equal_those_of_the_database(client: Client, database: Database) -> None:
-    client._batch_rows = 100
+def test_batches_equal_those_of_the_database(
+    client: Client, database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(service_client, "_BATCH_ROWS", 100)
     boards = random_boards(S3, "blank-last", 301, 4).astype(np.int64)
     boards[210] = UNSOLVABLE
     for strict in (True, False):

@@ -69,7 +69,7 @@ def test_lists_of_integers_and_nulls_are_not_read_as_texts() -> None:
 @in_event_loop
 async def test_batch_does_not_wait_for_another(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     both = threading.Barrier(2, timeout=20)
-    monkeypatch.setattr(service_app, "look_up_json", lambda *_: b"%d" % both.wait())
+    monkeypatch.setattr(service_app, "_look_up_json", lambda *_: b"%d" % both.wait())
     app = ready_app(database)
     sent = [AppRequest(app, "/v1/lookup?size=3x3", body=b'{"boards": ["1 2 3"]}') for _ in range(2)]
     assert [(await request.reply()).status for request in sent] == [200, 200]

@@ -7,9 +7,8 @@ from pdb_core.errors import PdbError
 from pdb_core.puzzle import Board, parse_goal
 from pdb_query import Database
 from pdb_service.databases import Served
-from pdb_service.searches import Searches
+from pdb_service.searches import Searches, Together
 from pdb_service.settings import ServiceSettings
-from pdb_service.together import Together
 from solver import Checkpoint, Limits, Solution
 from tests.pdb_service.app_requests import BOARDS, GOAL
 from tests.solving import database_for
