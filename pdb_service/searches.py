@@ -12,7 +12,6 @@ import time
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Generic, TypeVar
 
@@ -46,7 +45,6 @@ _STOPPING = "this server is being stopped; try again in a moment"
 _log = logging.getLogger("tile_pdb.service")
 
 Result = TypeVar("Result")
-_Asked = list[tuple[Board, asyncio.Future[Result]]]
 Report = Callable[[Iteration], None]
 # Returns the answer of a search, whose progress it reports. Raises what the report raises.
 Find = Callable[[Report], Answer]
@@ -87,57 +85,37 @@ class Search:
         )  # fmt: skip
 
 
-@dataclass
 class Together(Generic[Result]):
     """Boards of requests that wait at the same time, answered by one call. For the event loop.
 
-    answer     returns the results of the first boards, at least of one; the others wait for the next call
+    answer     returns the results of boards
     n_at_once  calls of `answer` that may run at the same time
     """
 
-    answer: Callable[[Served, list[Board]], Awaitable[Sequence[Result]]]
-    n_at_once: int
-
-    def __post_init__(self) -> None:
-        self._waiting: dict[Served, _Asked[Result]] = {}
-        self._tasks: set[asyncio.Task[None] | None] = set()
+    def __init__(self, answer: Callable[[Served, list[Board]], Awaitable[Sequence[Result]]], n_at_once: int) -> None:
+        self._answer, self._slots = answer, asyncio.Semaphore(n_at_once)
+        # The boards of the next call for each database, by request, and the task that answers them.
+        self._next: dict[Served, tuple[dict[object, Board], asyncio.Task[dict[object, Result]]]] = {}
 
     async def ask(self, board: Board, served: Served) -> Result:
-        """Return the result of a board."""
-        result: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
-        self._waiting.setdefault(served, []).append((board, result))
-        if len(self._tasks) < self.n_at_once:
-            # Other requests that have arrived run first, and ask too.
-            self._tasks.add(asyncio.create_task(self._answer_all()))
-        return await result
-
-    async def _answer_all(self) -> None:
-        while self._waiting:
-            served = next(iter(self._waiting))
-            asked = [each for each in self._waiting.pop(served) if not each[1].done()]  # some may have left
-            # Calls that may start now share the boards.
-            n_now = min(_MOST_TOGETHER, -(-len(asked) // (1 + self.n_at_once - len(self._tasks))))
-            self._wait_again(served, asked[n_now:])
-            if asked := asked[:n_now]:
-                await self._answer_some(served, asked)
-        self._tasks.discard(asyncio.current_task())
-
-    async def _answer_some(self, served: Served, asked: _Asked[Result]) -> None:
+        """Return the result of a board. Raises what the call for it and for other boards raises."""
+        if served not in self._next or len(self._next[served][0]) == _MOST_TOGETHER:
+            first: dict[object, Board] = {}
+            self._next[served] = first, asyncio.create_task(self._call(served, first))
+        boards, call = self._next[served]
+        request = object()
+        boards[request] = board
         try:
-            found = await self.answer(served, [board for board, _ in asked])
-        except Exception as error:
-            for _, result in asked:
-                if not result.done():
-                    result.set_exception(error)
-            return
-        for (_, result), one in zip(asked, found, strict=False):
-            if not result.done():  # the request may have been cancelled
-                result.set_result(one)
-        self._wait_again(served, asked[len(found) :])
+            return (await asyncio.shield(call))[request]  # a request that leaves does not end the call of the others
+        finally:
+            boards.pop(request, None)
 
-    def _wait_again(self, served: Served, asked: _Asked[Result]) -> None:
-        if asked:
-            self._waiting[served] = asked + self._waiting.get(served, [])
+    async def _call(self, served: Served, boards: dict[object, Board]) -> dict[object, Result]:
+        async with self._slots:
+            if served in self._next and self._next[served][0] is boards:
+                del self._next[served]
+            asked = dict(boards)
+            return dict(zip(asked, await self._answer(served, [*asked.values()]), strict=True)) if asked else {}
 
 
 class Searches:
@@ -321,7 +299,10 @@ class Searches:
         return [None if h < 0 else Probe(values, sums, h) for values, sums, h in rows]
 
     async def _solve_easy(self, served: Served, boards: list[Board]) -> list[Solution | Checkpoint]:
-        return await self.run("easy", self.solve_easy, served, boards)
+        results: list[Solution | Checkpoint] = []
+        while rest := boards[len(results) :]:
+            results += await self.run("easy", self.solve_easy, served, rest)
+        return results
 
     def solve_easy(self, served: Served, boards: list[Board]) -> list[Solution | Checkpoint]:
         """Return the solutions of boards up to the first one that takes more than some 10 ms, and its checkpoint.
