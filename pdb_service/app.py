@@ -1,4 +1,11 @@
-"""The service as an ASGI app: its routes, the checks of requests, and the OpenAPI document. Read this first."""
+"""The service as an ASGI app: its routes, the checks of requests, and the OpenAPI document. Read this first.
+
+threads, queues of searches, hints    searches
+parameters, bodies and answers        models
+the database that serves a board      databases
+limits, token, hosts, origins         settings
+sockets, signals, systemd             server
+"""
 
 import asyncio
 import hmac

@@ -4,13 +4,20 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from typing import Protocol
 
 from pdb_core.board_size import BoardSize
 from pdb_core.errors import BoardError, BusyError, GoalError, UnknownDatabaseError
 from pdb_core.messages import did_you_mean, shorten
 from pdb_core.puzzle import Board, Tiles, parse_goal
 from pdb_query.database import Database
-from pdb_service.models import Names
+
+
+class Named(Protocol):
+    """The goal and the database of a request."""
+
+    goal: str | None
+    db: str | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,7 +81,7 @@ class Databases:
             return Board(database.goal, database.size)
         return goal
 
-    def place(self, board: str | list[int], names: Names) -> tuple[Board, Served]:
+    def place(self, board: str | list[int], names: Named) -> tuple[Board, Served]:
         """Read a board and choose its database. Raises as `read` and `choose`."""
         given = self.read(board, names.db)
         return given, self.choose(given.size, names.goal, names.db)

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import chain
 from types import NoneType
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import (
     AfterValidator,
@@ -31,12 +31,10 @@ from pdb_core.types import BLANK
 from pdb_query.database import Database
 from pdb_query.instances import Instance
 from pdb_query.probes import BatchProbe, Probe
+from pdb_service.databases import Databases, Served
 from pdb_service.settings import ServiceSettings
 from solver.moves import Notation
 from solver.solution import Solution
-
-if TYPE_CHECKING:
-    from pdb_service.databases import Databases, Served
 
 # Media types.
 JSON, BINARY, EVENTS = "application/json", "application/octet-stream", "text/event-stream"
@@ -140,7 +138,7 @@ class DatabasesAnswer(Answer):
     """limits of this server, see [Limits](http.md#limits)"""
 
     @classmethod
-    def of(cls, databases: "Databases", settings: ServiceSettings) -> "DatabasesAnswer":
+    def of(cls, databases: Databases, settings: ServiceSettings) -> "DatabasesAnswer":
         """Return what the service tells about its databases and its settings."""
         goals: dict[str, Tiles] = {}
         for _, database in databases:
@@ -179,7 +177,7 @@ class BoardAnswer(Answer):
     """lower bound of the board: the largest sum; null if it cannot be solved"""
 
     @staticmethod
-    def about(board: Tiles, served: "Served", *, solvable: bool) -> dict[str, Any]:
+    def about(board: Tiles, served: Served, *, solvable: bool) -> dict[str, Any]:
         """Return all fields except for h."""
         about = {"db": served.id, "size": str(served.size), "board": board, "goal": served.goal, "solvable": solvable}
         return about if solvable else {**about, "why": why_unsolvable(board, served.goal, served.size)}
@@ -193,7 +191,7 @@ class LookupAnswer(BoardAnswer):
     partitions in each symmetry; empty if the board cannot be solved"""
 
     @classmethod
-    def json_of(cls, board: Board, served: "Served", found: Probe | None) -> bytes:
+    def json_of(cls, board: Board, served: Served, found: Probe | None) -> bytes:
         """Return the answer in JSON for what was found: with models it would take twice as long."""
         about = cls.about(board, served, solvable=found is not None)
         if found is None:
@@ -244,7 +242,7 @@ class BatchAnswer(Answer):
     """one for each board, in order"""
 
     @staticmethod
-    def json_of(served: "Served", found: BatchProbe, problems: Mapping[int, Problem]) -> bytes:
+    def json_of(served: Served, found: BatchProbe, problems: Mapping[int, Problem]) -> bytes:
         """Return the answer in JSON for what was found; `problems` are those of some rows.
 
         With models it would take nine times as long.
@@ -328,7 +326,7 @@ class SolveAnswer(BoardAnswer):
     """the moves as directions of the tiles, such as `LDR`; null without a solution"""
 
     @classmethod
-    def of(cls, board: Board, served: "Served", solution: Solution | None) -> "SolveAnswer":
+    def of(cls, board: Board, served: Served, solution: Solution | None) -> "SolveAnswer":
         """Return the answer for a board, without a solution if it cannot be solved."""
         about = cls.about(board, served, solvable=solution is not None)
         if solution is None:
