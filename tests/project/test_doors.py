@@ -17,8 +17,7 @@ from typing import Any
 import pytest
 import typer.main
 
-from pdb_service.app import create_app
-from pdb_service.openapi import openapi
+from pdb_service.app import create_app, openapi
 from pdb_service.settings import ServiceSettings
 from tests import ROOT
 from tests.command_line import pdb
@@ -140,7 +139,7 @@ def test_every_option_has_a_case() -> None:
 def test_every_route_and_every_kind_of_error_has_a_case() -> None:
     http = cases("http")
     asked = {re.sub("/v1/instances/.*", "/v1/instances/{name}", case["http"].partition("?")[0]) for case in http}
-    paths = openapi(create_app([]).state.routes)["paths"]
+    paths = json.loads(openapi())["paths"]
     assert {f"{method.upper()} {path}" for path, methods in paths.items() for method in methods} <= asked
     assert {case["status"] for case in http} == {200, 400, 401, 404, 405, 413, 415, 422, 503}
     codes = {case["code"] for name in _FILES if name != "http" for case in cases(name)}
