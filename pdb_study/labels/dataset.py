@@ -1,14 +1,20 @@
-"""Datasets in files: the description, the finished chunks in `OUT.partial`, and the finished file."""
+"""Datasets in files: the finished parts in the folder `OUT.partial`, and the finished file.
 
-import base64
-import io
+description.json  what determines the labels
+NUMBER.npy        the rows of a chunk, beginning with the one of this number
+lock              locked by the command that writes
+"""
+
 import json
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from functools import partial
+from pathlib import Path
 from typing import Any, get_args
 
 import numpy as np
 import numpy.typing as npt
+from filelock import FileLock, Timeout
 
 from pdb_core.arguments import (
     FilePath,
@@ -20,8 +26,8 @@ from pdb_core.arguments import (
     check_functions,
     check_kind,
 )
-from pdb_core.durable_files import written_safely
-from pdb_core.errors import InputError, OutputError
+from pdb_core.durable_files import writing_errors, written_safely
+from pdb_core.errors import BuildRunningError, CheckpointMismatchError, InputError, OutputError
 from pdb_core.messages import shorten
 from pdb_core.puzzle import format_board
 from pdb_core.types import N_MOVES
@@ -29,9 +35,9 @@ from pdb_core.version import version_text
 from pdb_query import Database
 from pdb_query.database import as_databases
 from pdb_study.labels.formats import COLUMNS, MEANING, WRITERS, Rows, check_format
-from pdb_study.labels.labelling import Content, LabelledBoards, label
+from pdb_study.labels.labelling import Content, label
 from pdb_study.labels.sources import BoardSource
-from solver.answers.journal import Journal
+from solver.answers.journal import first_difference
 from solver.progress import Report
 from solver.solve import Solver
 
@@ -40,7 +46,6 @@ _MAX_COMMAND = 1000
 # Boards of up to so many cells take far less than a second.
 _SMALL_CELLS = 16
 _SMALL_CHUNK, _LARGE_CHUNK = 1000, 16
-_KIND = "checkpoint of pdb label 3"
 _ADVICE = "choose another file, or start over (fresh)"
 
 
@@ -59,9 +64,9 @@ def write_labels(
 ) -> int:
     """Write boards and their labels to the file `out`, and return the number of unsolvable boards.
 
-    The suffix of `out` gives the format: .npz, .csv or .parquet. Finished chunks are in `OUT.partial` until all are
-    finished. If the call ends early, the same call continues after the last whole chunk; the file is then the same to
-    the byte.
+    The suffix of `out` gives the format: .npz, .csv or .parquet. Finished chunks are in the folder `OUT.partial` until
+    all are finished. If the call ends early, the same call continues after the last whole chunk; the file is then the
+    same to the byte.
 
     Parameters
     ----------
@@ -110,31 +115,38 @@ def write_labels(
     for database in opened:
         database.check_size(source.size)
     solver = Solver(*opened)
-    partial_path = out.with_name(f"{out.name}.partial")
-    header = describe(source, opened, content, command)
-    with Journal(partial_path, _KIND, header, advice=_ADVICE, free=("command",), fresh=fresh) as journal:
-        row_type = _row_type(source, content)
-        rows = Rows(source.n_boards, row_type, partial(_blocks, journal, row_type))
+    folder, row_type = out.with_name(f"{out.name}.partial"), _row_type(source, content)
+    rows = Rows(source.n_boards, row_type, partial(_parts, folder, row_type))
+    lock = FileLock(folder / "lock", blocking=False)
+    with writing_errors(folder):
+        folder.mkdir(exist_ok=True)
+        try:
+            lock.acquire()
+        except Timeout:
+            raise BuildRunningError(f"{folder} is in use by another command; wait for it, or {_ADVICE}") from None
+    with lock:
+        description = _begun(folder, describe(source, opened, content, command), fresh=fresh)
         n_done = sum(map(len, rows.blocks()))
-        labels = label(
-            source,
-            solver,
-            first=n_done,
-            chunk=chunk,
-            content=content,
-            n_threads=n_threads,
-            report=report,
-        )
-        n_labelled = _append(journal, labels, n_done, progress)
-        if n_labelled != source.n_boards:
-            raise InputError(
-                f"the source has {n_labelled:,} boards, but its n_boards is {source.n_boards:,}; correct it"
-            )
-        description = {name: value for name, value in journal.header.items() if name != "journal"}
+        progress(n_done)
+        for labelled in label(
+            source, solver, first=n_done, chunk=chunk, content=content, n_threads=n_threads, report=report
+        ):
+            part = np.empty(len(labelled.boards), row_type)
+            for name, array in labelled.arrays().items():
+                part[COLUMNS[name]] = array
+            with written_safely(folder / f"{n_done:012}.npy", _ADVICE, is_text=False) as file:
+                np.save(file, part)
+            n_done += len(part)
+            progress(n_done)
+        if n_done != source.n_boards:
+            raise InputError(f"the source has {n_done:,} boards, but its n_boards is {source.n_boards:,}; correct it")
         with written_safely(out, is_text=False) as file:
             WRITERS[out.suffix.lower()](file, rows, json.dumps(description))
         n_unsolvable = sum(int((block["distance"] < 0).sum()) for block in rows.blocks())
-        journal.remove()
+        with suppress(OSError):  # the folder stays if it has other files
+            for path in (*_files(folder), folder / "lock"):
+                path.unlink()
+            folder.rmdir()
     return n_unsolvable
 
 
@@ -151,33 +163,51 @@ def _row_type(source: BoardSource, content: Content) -> np.dtype[Any]:
     return np.dtype(fields)
 
 
-def _blocks(journal: Journal, row_type: np.dtype[Any]) -> Iterator[npt.NDArray[Any]]:
-    """Yield the rows of each chunk. Raises `OutputError` if they do not follow each other."""
-    n_rows = 0
-    for number, (_, record) in enumerate(journal.records(), start=2):
-        if record["first"] != n_rows:
-            raise OutputError(
-                f"line {number} of {journal.path} does not follow the one before; remove it and all lines after it, "
-                f"or {_ADVICE}"
+def _begun(folder: Path, description: dict[str, Any], *, fresh: bool) -> dict[str, Any]:
+    """Return the description in a folder, which may have another command; without parts, the one given is written.
+
+    With `fresh`, parts are removed. Raises `CheckpointMismatchError` for parts of another dataset.
+    """
+    path = folder / "description.json"
+    if fresh:
+        for old in _files(folder):
+            old.unlink()
+    elif any(folder.glob("*.npy")):
+        try:
+            found: dict[str, Any] = json.loads(path.read_text("utf-8"))
+        except (OSError, ValueError):
+            raise OutputError(f"{path} is missing or damaged; {_ADVICE}") from None
+        difference = first_difference(found, description | {"command": found.get("command")})
+        if difference is not None:
+            raise CheckpointMismatchError(
+                f"{folder} is of another command: {difference}; give the same options to continue, or {_ADVICE}"
             )
-        with np.load(io.BytesIO(base64.b64decode(record["chunk"])), allow_pickle=False) as arrays:
-            block = np.empty(len(arrays["distances"]), row_type)
-            for name in arrays:
-                block[COLUMNS[name]] = arrays[name]
-        n_rows += len(block)
-        yield block
+        return found
+    with written_safely(path, _ADVICE) as file:
+        json.dump(description, file)
+    return description
 
 
-def _append(journal: Journal, labels: Iterator[LabelledBoards], n_done: int, progress: Callable[[int], None]) -> int:
-    """Append labels to a journal. Return the number of boards that it has then."""
-    progress(n_done)
-    for labelled in labels:
-        content = io.BytesIO()
-        np.savez(content, **labelled.arrays())
-        journal.append({"first": n_done, "chunk": base64.b64encode(content.getvalue()).decode()})
-        n_done += len(labelled.boards)
-        progress(n_done)
-    return n_done
+def _files(folder: Path) -> list[Path]:
+    """Return the files of a dataset in its folder, without the lock; those of killed commands begin with a dot."""
+    return [path for pattern in ("*.npy", ".*.partial", "description.json") for path in folder.glob(pattern)]
+
+
+def _parts(folder: Path, row_type: np.dtype[Any]) -> Iterator[npt.NDArray[Any]]:
+    """Yield the rows of each part. Raises `OutputError` for one that is damaged or does not follow the one before."""
+    n_rows = 0
+    for path in sorted(folder.glob("*.npy")):
+        try:
+            part = np.load(path)
+        except (ValueError, EOFError):
+            part = None
+        if part is None or part.dtype != row_type or path.stem != f"{n_rows:012}":
+            raise OutputError(
+                f"{path} is damaged or does not follow the part before it; remove it and all parts after it, or "
+                f"{_ADVICE}"
+            )
+        n_rows += len(part)
+        yield part
 
 
 def describe(

@@ -196,7 +196,7 @@ class Journal:
         if line != json.dumps(found).encode() + b"\n":
             raise OutputError(f"another program has rewritten {self.path}; restore it, or {self._advice}")
         wanted = self.header | {name: found.get(name) for name in self._free}
-        difference = _first_difference(found, wanted)
+        difference = first_difference(found, wanted)
         if difference is not None:
             raise CheckpointMismatchError(
                 f"{self.path} is of another command: {difference}; give the same options to continue, or {self._advice}"
@@ -220,12 +220,12 @@ def _is_whole(line: bytes) -> bool:
     return line == text + _check(text)
 
 
-def _first_difference(found: Mapping[str, Any], given: Mapping[str, Any], prefix: str = "") -> str | None:
+def first_difference(found: Mapping[str, Any], given: Mapping[str, Any], prefix: str = "") -> str | None:
     """Return the first difference of two headers as `NAME there, not here`; None if they are equal."""
     for name in [*found, *(name for name in given if name not in found)]:
         there, here = found.get(name), given.get(name)
         if isinstance(there, dict) and isinstance(here, dict):
-            nested = _first_difference(there, here, f"{prefix}{name} ")
+            nested = first_difference(there, here, f"{prefix}{name} ")
             if nested is not None:
                 return nested
         elif there != here:

@@ -17,7 +17,6 @@ import signal
 import subprocess
 from collections.abc import Callable
 from contextlib import suppress
-from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory, mkdtemp
 from typing import Any, NamedTuple
@@ -64,10 +63,15 @@ def _finished_build(folder: Path) -> str:
     return "t.h5 continues: " if has_checkpoint and not (folder / "t.h5").exists() else ""
 
 
-def _finished_boards(journal: str, n_each: int, told: str, folder: Path) -> str:
-    path = folder / journal
-    n_boards = n_each * (path.read_bytes().count(b"\n") - 1) if path.exists() else 0
-    return told.format(n_boards) if n_boards > 0 else ""
+def _finished_boards(folder: Path) -> str:
+    path = folder / "log"
+    n_boards = path.read_bytes().count(b"\n") - 1 if path.exists() else 0
+    return f"{n_boards} finished board" if n_boards > 0 else ""
+
+
+def _finished_labels(folder: Path) -> str:
+    n_boards = _CHUNK * len(list((folder / "l.npz.partial").glob("*.npy")))
+    return f"l.npz continues after {n_boards} boards" if n_boards else ""
 
 
 def _differs(name: str, folder: Path, whole: Run) -> str | None:
@@ -102,12 +106,12 @@ def _commands(table: Path) -> tuple[Command, ...]:
     )  # fmt: skip
     label = ("label", "--db", str(table), "--random", "150", "--chunk", str(_CHUNK), "--out", "l.npz")
     build = ("build", "78", "--out", "t.h5")
-    solved = partial(_finished_boards, "log", 1, "{} finished board")
-    labelled = partial(_finished_boards, "l.npz.partial", _CHUNK, "l.npz continues after {} boards")
     return (
         Command("build", build, ("t.h5", "t.h5.build.json"), _finished_build, _build_loss),
-        Command("solve --log --out", solve, ("answers", "log"), solved, _solve_loss),
-        Command("label --out", label, ("l.npz",), labelled, lambda run, whole: _differs("l.npz", run.folder, whole)),
+        Command("solve --log --out", solve, ("answers", "log"), _finished_boards, _solve_loss),
+        Command(
+            "label --out", label, ("l.npz",), _finished_labels, lambda run, whole: _differs("l.npz", run.folder, whole)
+        ),
     )
 
 

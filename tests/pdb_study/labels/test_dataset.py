@@ -140,11 +140,16 @@ def test_boards_that_are_missing_in_a_partial_file_are_reported(tmp_path: Path, 
     with pytest.raises(KeyboardInterrupt):
         write(out, database, chunk=5, progress=Mock(side_effect=[*range(4), KeyboardInterrupt]))
     partial = tmp_path / "a.npz.partial"
-    lines = partial.read_bytes().splitlines(keepends=True)
-    partial.write_bytes(b"".join(lines[:2] + lines[3:]))
-    with pytest.raises(OutputError, match=r"line 3 of .* does not follow .*; remove it and all lines after it, or"):
-        write(out, database, chunk=5)
-    partial.write_bytes(b"".join(lines[:2]))
+    first, second, third, _ = sorted(partial.glob("*.npy"))
+    content = third.read_bytes()
+    for damage in (second.unlink, lambda: third.rename(second), lambda: second.write_bytes(content[:200])):
+        damage()
+        with pytest.raises(
+            OutputError, match=r"is damaged or does not follow the part .*; remove it and all parts after"
+        ):
+            write(out, database, chunk=5)
+    for path in set(partial.glob("*.npy")) - {first}:
+        path.unlink()
     assert write(out, database, chunk=5) == write(tmp_path / "b.npz", database)
 
 
@@ -200,9 +205,14 @@ def test_npz_is_written_from_one_block_in_memory_at_a_time(tmp_path: Path) -> No
 def test_run_on_a_full_disk_is_continued(tmp_path: Path, database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = write(tmp_path / "a.csv", database)
     out = tmp_path / "b.csv"
-    for _ in range(2):  # at a chunk, and then at the finished file
+    for n_parts in (2, -(-N // CHUNK)):  # at a chunk, and then at the finished file
+
+        def sync(_descriptor: int, n_parts: int = n_parts) -> None:
+            if len(list(tmp_path.glob("b.csv.partial/*.npy"))) == n_parts:
+                raise OSError(errno.ENOSPC, "no space")
+
         with monkeypatch.context() as patch:
-            patch.setattr(os, "fsync", Mock(side_effect=[0, 0, OSError(errno.ENOSPC, "no space"), *range(9)]))
+            patch.setattr(os, "fsync", sync)
             with pytest.raises(DiskFullError, match=r"the disk is full, .*b.csv.* not written"):
                 write(out, database)
         assert sorted(path.name for path in tmp_path.iterdir()) == ["a.csv", "b.csv.partial"]
