@@ -39,7 +39,8 @@ from solver.graph_search.node_table_kernels import (
     find,
     list_children,
 )
-from solver.heuristics.evaluate_kernels import MANHATTAN, HeuristicTables, evaluate, manhattan
+from solver.heuristics.evaluate_kernels import MANHATTAN, HeuristicTables, evaluate
+from solver.heuristics.manhattan_kernels import manhattan_distance
 
 FIRST_BUCKET, LARGEST_KEY = N_COUNTERS - 2, N_COUNTERS - 1
 # What `best_node` returns beside the results of a search.
@@ -218,7 +219,7 @@ def value_board(at: BestFirst, blank: int, cell: int, only_manhattan: bool) -> i
     board = at.board
     tile = board[_at(cell)]
     board[_at(blank)], board[_at(cell)] = tile, 0
-    h = manhattan(at.heuristic.manhattan, board) if only_manhattan else evaluate(at.heuristic, board)
+    h = manhattan_distance(at.heuristic.manhattan, board) if only_manhattan else evaluate(at.heuristic, board)
     board[_at(cell)], board[_at(blank)] = tile, 0
     return h
 

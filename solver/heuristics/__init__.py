@@ -3,7 +3,8 @@
 Start reading in `heuristic`; `heuristic_solver` searches with them.
 """
 
+from solver.algorithms import HEURISTICS
 from solver.heuristics.evaluate_kernels import HeuristicTables
-from solver.heuristics.heuristic import HEURISTICS, Heuristics, heuristic_tables, parse_heuristic
+from solver.heuristics.heuristic import Heuristics, heuristic_tables, parse_heuristic
 
 __all__ = ["HEURISTICS", "HeuristicTables", "Heuristics", "heuristic_tables", "parse_heuristic"]

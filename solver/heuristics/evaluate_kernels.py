@@ -1,33 +1,26 @@
-"""Misplaced tiles, Manhattan distance, and the evaluation of the chosen heuristics."""
+"""Evaluation of the chosen heuristics."""
 
-from typing import NamedTuple
+from collections.abc import Sequence
+from importlib import import_module
+from typing import Any, NamedTuple
 
-import numpy as np
-
-from pdb_core.bit_kernels import popcount
-from pdb_core.jit import borrowing_kernel
+from pdb_core.jit import borrowing_kernel, inlined_kernel
 from pdb_core.types import Bytes, Int64s, UInt16s
-from solver.algorithms import HEURISTIC_NAMES
-from solver.heuristics.korf_taylor_kernels import (
-    LastMoveTables,
-    LinearConflictTables,
-    all_corrections,
-    conflicts,
-    corner_tile_cells,
-    last_moves,
-)
-from solver.heuristics.mutual_cost_kernels import GroupTables, group_excess
+from solver.algorithms import HEURISTICS
+from solver.heuristics.korf_taylor_kernels import LastMoveTables, LinearConflictTables
+from solver.heuristics.mutual_cost_kernels import GroupTables
 from solver.heuristics.own_kernels import own_value
-from solver.heuristics.walking_distance_kernels import WalkingTables, walking_distance
+from solver.heuristics.walking_distance_kernels import WalkingTables
 
-_at = np.uint64
-
-
-# Codes of the heuristics, in the order of evaluation. From OWN on, a code is the address of a function, see `own`.
-(
-    MISPLACED, MANHATTAN, CORNER_TILES, LAST_MOVE, LINEAR_CONFLICT, KORF_TAYLOR, WALKING_DISTANCE, PAIRS, TRIPLES,
-) = range(len(HEURISTIC_NAMES))  # fmt: skip
-OWN = len(HEURISTIC_NAMES)
+# Codes of the heuristics. From OWN on, a code is the address of a function, see `own`.
+CODES = {name: code for code, name in enumerate(HEURISTICS)}
+MANHATTAN, LINEAR_CONFLICT, KORF_TAYLOR = (CODES[name] for name in ("manhattan", "linear-conflict", "korf-taylor"))
+OWN = len(CODES)
+# The kernel of each code: it gets `HeuristicTables` and a board, uint8[n_cells].
+_KERNELS = [
+    getattr(import_module(f"solver.heuristics.{heuristic.file}_kernels"), name.replace("-", "_"))
+    for name, heuristic in HEURISTICS.items()
+]
 
 
 class HeuristicTables(NamedTuple):
@@ -51,54 +44,28 @@ class HeuristicTables(NamedTuple):
     groups: GroupTables
 
 
-@borrowing_kernel
-def misplaced(distances: Bytes, board: Bytes) -> int:
-    """Return the number of tiles that are not on their goal cell.
+def _choice(kernels: Sequence[Any], code: int = 0) -> Any:
+    """Return a kernel that calls the one of its code, from `code` on, or a function of one's own."""
+    if code == OWN:
+        return inlined_kernel(lambda _tables, chosen, board: own_value(chosen, board))
+    kernel, others = kernels[code], _choice(kernels, code + 1)
 
-    distances: `HeuristicTables.manhattan`; board: uint8[n_cells].
-    """
-    n_cells = len(board)
-    n = 0
-    for cell in range(n_cells):
-        n += distances[_at(np.int64(board[_at(cell)]) * n_cells + cell)] != 0
-    return n
+    @inlined_kernel
+    def choose(tables: HeuristicTables, chosen: int, board: Bytes) -> Any:
+        if chosen == code:
+            return kernel(tables, board)
+        return others(tables, chosen, board)
+
+    return choose
 
 
-@borrowing_kernel
-def manhattan(distances: Bytes, board: Bytes) -> int:
-    """Return the sum of the tiles' distances from their goal cells, in rows and columns.
-
-    distances: `HeuristicTables.manhattan`; board: uint8[n_cells].
-    """
-    h = 0
-    n_cells = len(board)
-    for cell in range(n_cells):
-        h += np.int64(distances[_at(np.int64(board[_at(cell)]) * n_cells + cell)])  # type: ignore[assignment]
-    return h
+_chosen = _choice(_KERNELS)
 
 
 @borrowing_kernel
 def evaluate_one(tables: HeuristicTables, code: int, board: Bytes) -> int:
     """Return h of `board` by the heuristic with this code."""
-    if code >= OWN:
-        return int(own_value(code, board))
-    if code == MISPLACED:
-        return misplaced(tables.manhattan, board)
-    if code == WALKING_DISTANCE:
-        return walking_distance(tables.walking, board, tables.width, tables.height)
-    h = manhattan(tables.manhattan, board)
-    if code == LINEAR_CONFLICT:
-        return h + conflicts(tables.linear_conflict, board)
-    if code == CORNER_TILES:
-        return h + 2 * popcount(corner_tile_cells(tables.corner_pairs, board))
-    if code in (PAIRS, TRIPLES):
-        return h + group_excess(tables.groups, code == TRIPLES, board)
-    # With h at most 1, no more than one move is left: all tiles but one in place, and that one beside its own.
-    if code == LAST_MOVE and h > 1:
-        return h + last_moves(tables.last_move, board)
-    if code == KORF_TAYLOR and h > 1:
-        return h + all_corrections(tables.linear_conflict, tables.last_move, tables.corner_pairs, board)
-    return h
+    return int(_chosen(tables, code, board))
 
 
 @borrowing_kernel

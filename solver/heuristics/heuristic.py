@@ -18,9 +18,9 @@ from pdb_core.errors import InputError
 from pdb_core.messages import did_you_mean, shorten
 from pdb_core.puzzle import Boards, Tiles, random_boards
 from pdb_core.types import Int64s
-from solver.algorithms import HEURISTIC_NAMES
+from solver.algorithms import HEURISTICS
 from solver.board_arrays import manhattan_distances
-from solver.heuristics.evaluate_kernels import OWN, HeuristicTables, evaluate_many
+from solver.heuristics.evaluate_kernels import CODES, OWN, HeuristicTables, evaluate_many
 from solver.heuristics.korf_taylor import corner_pairs, last_move_tables, linear_conflict_tables
 from solver.heuristics.mutual_cost import group_tables
 from solver.heuristics.own import own_heuristic
@@ -30,8 +30,8 @@ from solver.solution import Solution
 # One heuristic or several, by name or as functions that numba has compiled.
 Heuristic = str | Callable[[Any], float]
 Heuristics = Heuristic | Sequence[Heuristic]
-# Heuristics by name, with their codes for kernels in the order of evaluation.
-HEURISTICS = {name: code for code, name in enumerate(HEURISTIC_NAMES)}
+# Speed of a search with a function of one's own, as in `solver.algorithms.Heuristic`.
+_OWN_SPEED = 0.03
 # The slowest evaluation by a function of one's own with which a search has its usual speed, and boards to measure it.
 _USUAL_S, _N_MEASURED = 1e-5, 32
 
@@ -85,7 +85,7 @@ def heuristic_tables(
     if not chosen and not may_be_none:
         raise InputError(f"no heuristic is given; name one or more of {', '.join(HEURISTICS)}")
     return HeuristicTables(
-        codes=np.array(sorted(own | {HEURISTICS[name] for name in names}), dtype=np.int64),
+        codes=np.array(sorted(own | {CODES[name] for name in names}), dtype=np.int64),
         goal_cells=np.argsort(goal),
         width=size.width,
         height=size.height,
@@ -103,6 +103,12 @@ def values_of(tables: HeuristicTables, boards: Boards) -> Int64s:
     values = np.zeros((len(boards), len(tables.codes)), dtype=np.uint16)
     evaluate_many(tables, boards, values)
     return values.astype(np.int64)
+
+
+def search_speed(tables: HeuristicTables) -> float:
+    """Return the speed of a search with the heuristics of tables, relative to one with databases; 1 without any."""
+    speeds = [*(heuristic.speed for heuristic in HEURISTICS.values()), _OWN_SPEED]
+    return min((speeds[min(code, OWN)] for code in tables.codes.tolist()), default=1.0)
 
 
 def own_share(size: BoardSize, goal: Tiles, tables: HeuristicTables) -> float:

@@ -8,6 +8,7 @@ from pdb_core.board_size import BoardSize
 from pdb_core.errors import InputError, PdbError
 from pdb_core.puzzle import Tiles, permutation_is_odd
 from pdb_core.types import N_MOVES, Bytes, UInt32s, UInt64s
+from solver.algorithms import HEURISTICS
 from solver.board_arrays import neighbours_by_move
 from solver.engine.engine import (
     NO_LAST,
@@ -19,24 +20,14 @@ from solver.engine.engine import (
 )
 from solver.engine.tuning import TUNING, Tuning
 from solver.heuristics import HeuristicTables, packed_round_kernels as packed
-from solver.heuristics.evaluate_kernels import (
-    KORF_TAYLOR,
-    LINEAR_CONFLICT,
-    MANHATTAN,
-    MISPLACED,
-    OWN,
-    PAIRS,
-    TRIPLES,
-)
-from solver.heuristics.heuristic import own_share, values_of
+from solver.heuristics.evaluate_kernels import KORF_TAYLOR, LINEAR_CONFLICT, MANHATTAN, OWN
+from solver.heuristics.heuristic import own_share, search_speed, values_of
 from solver.heuristics.heuristic_round_kernels import HeuristicRoundTables
 from solver.heuristics.packed_round_kernels import PackedTables
 from solver.pruning.fsm import PruningFsm
 
-# Speed relative to a search with databases, about 10 ns a node; of several heuristics, the least. A node with triples
-# of 5x5 takes 4 microseconds, and one with pairs 0.3 to 0.5.
-_SPEEDS = {MANHATTAN: 0.3, LINEAR_CONFLICT: 0.3, KORF_TAYLOR: 0.03, PAIRS: 0.03, TRIPLES: 0.005, OWN: 0.03}
-_SPEED, _CONFLICTS_SPEED, _MANHATTAN_SPEED = 0.1, 2.0, 6.0
+# Speeds of packed rounds, as in `solver.algorithms.Heuristic`.
+_CONFLICTS_SPEED, _MANHATTAN_SPEED = 2.0, 6.0
 # Nodes of a round. No table has to be waited for, and small rounds generate fewer nodes in the last threshold.
 _PACKED_BATCH, _BATCH = 16, 32
 
@@ -83,13 +74,15 @@ def heuristic_engine(
 ) -> HeuristicEngine:
     """Arrange the largest of some heuristics for the kernels.
 
-    Manhattan distance prunes along with all of them but `misplaced` and functions of one's own, linear conflicts along
-    with `korf-taylor`, which only adds to them.
+    Manhattan distance prunes along with all of them that are never lower, linear conflicts along with `korf-taylor`,
+    which only adds to them.
     """
     codes = set(heuristics.codes.tolist())
-    uses_manhattan = any(MISPLACED < code < OWN for code in codes)
+    relations = {code: of.than_manhattan for code, of in enumerate(HEURISTICS.values()) if code in codes}
+    uses_manhattan = "higher" in relations.values()
     uses_conflicts = bool(codes & {LINEAR_CONFLICT, KORF_TAYLOR})
-    others = sorted(codes - {MANHATTAN, LINEAR_CONFLICT} - ({MISPLACED} if uses_manhattan else set()))
+    useless = {code for code, relation in relations.items() if uses_manhattan and relation == "lower"}
+    others = sorted(codes - {MANHATTAN, LINEAR_CONFLICT} - useless)
     tracked = [MANHATTAN] * uses_manhattan + [LINEAR_CONFLICT] * uses_conflicts
     sums, first_column = slack_rows(max(1, len(tracked)))
     nearer = _nearer(size, heuristics)
@@ -107,7 +100,7 @@ def heuristic_engine(
     tables = engine_tables(
         size, np.array(goal, dtype=np.uint8), fsm, arrays, sums=sums, batch=tuning.batch or batch, **columns
     )
-    speed = min(_SPEEDS.get(min(code, OWN), _SPEED) for code in codes)
+    speed = search_speed(heuristics)
     if is_packed:
         speed = _CONFLICTS_SPEED if uses_conflicts else _MANHATTAN_SPEED
     speed *= own_share(size, goal, heuristics)

@@ -1,6 +1,7 @@
 """Linear conflicts, corner tiles and last moves, one by one and together (Korf and Taylor 1996).
 
-Each function returns the moves beyond the Manhattan distance of `board`, uint8[n_cells].
+The first four kernels are the heuristics, of `HeuristicTables`. The others return the moves beyond the Manhattan
+distance of `board`, uint8[n_cells].
 """
 
 from typing import Any, NamedTuple
@@ -10,6 +11,7 @@ import numpy as np
 from pdb_core.bit_kernels import popcount, trailing_zeros
 from pdb_core.jit import borrowing_kernel, inlined_kernel
 from pdb_core.types import Bytes, Int32s, Int64s, UInt16s
+from solver.heuristics.manhattan_kernels import manhattan_distance
 
 _at = np.uint64
 
@@ -54,6 +56,35 @@ class LastMoveTables(NamedTuple):
     detours: UInt16s
     leaves: UInt16s
     all_endings: int
+
+
+@borrowing_kernel
+def corner_tiles(tables: Any, board: Bytes) -> int:
+    """Return Manhattan distance, and two moves for each tile that has to make way for a corner."""
+    return manhattan_distance(tables.manhattan, board) + 2 * popcount(corner_tile_cells(tables.corner_pairs, board))
+
+
+@borrowing_kernel
+def last_move(tables: Any, board: Bytes) -> int:
+    """Return Manhattan distance, and the moves for the ending."""
+    h = manhattan_distance(tables.manhattan, board)
+    # With h at most 1, no more than one move is left: all tiles but one in place, and that one beside its own.
+    return h + last_moves(tables.last_move, board) if h > 1 else h
+
+
+@borrowing_kernel
+def linear_conflict(tables: Any, board: Bytes) -> int:
+    """Return Manhattan distance, and the moves for linear conflicts."""
+    return manhattan_distance(tables.manhattan, board) + conflicts(tables.linear_conflict, board)
+
+
+@borrowing_kernel
+def korf_taylor(tables: Any, board: Bytes) -> int:
+    """Return Manhattan distance, and the moves for linear conflicts, corner tiles and the ending."""
+    h = manhattan_distance(tables.manhattan, board)
+    if h <= 1:  # as in `last_move`
+        return h
+    return h + all_corrections(tables.linear_conflict, tables.last_move, tables.corner_pairs, board)
 
 
 @borrowing_kernel
@@ -179,8 +210,8 @@ def all_corrections(
             in_column_conflict |= 1 << (row * width + column)
 
     # Step 2. Corner tiles.
-    corner_tiles = corner_tile_cells(pairs, board) & ~(in_row_conflict | in_column_conflict)
-    added += 2 * popcount(corner_tiles)
+    making_way = corner_tile_cells(pairs, board) & ~(in_row_conflict | in_column_conflict)
+    added += 2 * popcount(making_way)
 
     # Step 3. Last moves.
     x_bits = y_bits = 0
@@ -188,7 +219,7 @@ def all_corrections(
         tile = np.int64(board[_at(cell)])
         x = np.int64(last_move_tables.detours[0, _at(tile * n_cells + cell)])
         y = np.int64(last_move_tables.detours[1, _at(tile * n_cells + cell)])
-        if (x | y) == 0 or (corner_tiles >> cell) & 1 == 1:
+        if (x | y) == 0 or (making_way >> cell) & 1 == 1:
             continue
         if (in_row_conflict >> cell) & 1 == 1:
             x &= ~np.int64(last_move_tables.leaves[0, ROWS, _at(tile)])

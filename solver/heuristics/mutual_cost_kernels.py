@@ -1,13 +1,14 @@
 """Pairs and triples of tiles: their distances, and the best choice of groups that share no tile."""
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from pdb_core.bit_kernels import popcount, stack_array, trailing_zeros
 from pdb_core.jit import borrowing_kernel, kernel
 from pdb_core.types import Bytes, Int64s
+from solver.heuristics.manhattan_kernels import manhattan_distance
 
 UNREACHED = 255
 # A common multiple of the sizes of groups, so that a tile's share of a weight is an integer.
@@ -39,6 +40,18 @@ class GroupTables(NamedTuple):
     pairs: Bytes
     triples: Bytes
     thirds: Int64s
+
+
+@borrowing_kernel
+def pairs(tables: Any, board: Bytes) -> int:
+    """Return the moves of the best pairs that share no tile, and of tiles alone."""
+    return manhattan_distance(tables.manhattan, board) + group_excess(tables.groups, False, board)
+
+
+@borrowing_kernel
+def triples(tables: Any, board: Bytes) -> int:
+    """Return the moves of the best pairs and triples that share no tile, and of tiles alone."""
+    return manhattan_distance(tables.manhattan, board) + group_excess(tables.groups, True, board)
 
 
 @borrowing_kernel

@@ -1,6 +1,6 @@
 """Walking distance: rank a board's counts, and search all counts."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -45,13 +45,14 @@ class WalkingTables(NamedTuple):
 
 
 @kernel
-def walking_distance(tables: WalkingTables, board: Bytes, width: int, height: int) -> int:
+def walking_distance(tables: Any, board: Bytes) -> int:
     """Return the moves that rows and columns need."""
-    vertical = walking_rank(tables.vertical, tables.row_keys, board, height, width, width, 1)
-    horizontal = walking_rank(tables.horizontal, tables.column_keys, board, width, height, 1, width)
+    walking, width, height = tables.walking, tables.width, tables.height
+    vertical = walking_rank(walking.vertical, walking.row_keys, board, height, width, width, 1)
+    horizontal = walking_rank(walking.horizontal, walking.column_keys, board, width, height, 1, width)
     h = 0
-    h += np.int64(tables.vertical.distances[_at(vertical)])  # type: ignore[assignment]
-    h += np.int64(tables.horizontal.distances[_at(horizontal)])  # type: ignore[assignment]
+    h += np.int64(walking.vertical.distances[_at(vertical)])  # type: ignore[assignment]
+    h += np.int64(walking.horizontal.distances[_at(horizontal)])  # type: ignore[assignment]
     return h
 
 

@@ -13,7 +13,7 @@ from pdb_core import errors
 from pdb_core.pattern import named_partitions
 from pdb_core.puzzle import random_boards
 from pdb_query import instance_sets, open_database
-from solver.algorithms import ALGORITHMS, HEURISTIC_NAMES
+from solver.algorithms import ALGORITHMS, HEURISTICS
 from tests import PACKAGES, ROOT, source_files, text_of
 from tests.pdb_query.test_table_file import SAMPLES
 from tests.tables import table_file
@@ -34,7 +34,7 @@ def test_page_lists_every_algorithm_and_heuristic() -> None:
     algorithms = dict(re.findall(r"^\| `([a-z-]+)` \| ([^|]+) \| (?:yes|no) \|", text, re.MULTILINE))
     assert algorithms == {name: algorithm.finds for name, algorithm in ALGORITHMS.items()}
     heuristics = re.findall(r"^\| `([a-z-]+)` \| [^|]+ \| [0-9.]+ \|", text, re.MULTILINE)
-    assert set(heuristics) == {*HEURISTIC_NAMES, "db"}
+    assert set(heuristics) == {*HEURISTICS, "db"}
 
 
 def test_pages_list_every_command_partition_and_set_of_boards() -> None:

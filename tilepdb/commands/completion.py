@@ -1,6 +1,6 @@
 """Names that a shell completes: a function for each kind of option, which imports what it needs when it is called."""
 
-from solver.algorithms import ALGORITHMS, HEURISTIC_NAMES
+from solver.algorithms import ALGORITHMS, HEURISTICS
 
 
 def algorithms() -> list[str]:
@@ -10,7 +10,7 @@ def algorithms() -> list[str]:
 
 def heuristics() -> list[str]:
     """Return the heuristics, and the name for the tables of --db."""
-    return [*HEURISTIC_NAMES, "db"]
+    return [*HEURISTICS, "db"]
 
 
 def goals() -> list[str]:

@@ -16,7 +16,7 @@ from typer.core import TyperCommand
 
 from pdb_core.errors import InputError
 from pdb_core.messages import did_you_mean, how_to_install
-from solver.algorithms import ALGORITHMS, HEURISTIC_NAMES, IDA_STAR
+from solver.algorithms import ALGORITHMS, HEURISTICS, IDA_STAR
 from tilepdb.commands import completion
 from tilepdb.commands.output import message, plural
 
@@ -250,7 +250,7 @@ class AlgorithmOptions:
         str | None,
         Option(
             metavar="NAME",
-            help=f"Heuristic: {', '.join(HEURISTIC_NAMES)}, db (the tables of --db), or the maximum of several, "
+            help=f"Heuristic: {', '.join(HEURISTICS)}, db (the tables of --db), or the maximum of several, "
             "such as max(linear-conflict,last-move). The default is db with --db, else manhattan.",
             autocompletion=completion.heuristics,
         ),
