@@ -41,6 +41,7 @@ from pdb_query.lookup import LookupTables, SumViews, lookup_tables, probe_distan
 from pdb_query.lookup_kernels import add_up, check_boards
 from pdb_query.probes import BatchProbe, Probe
 from pdb_query.table_file import LoadMode, load_table_file
+from pdb_query.verify import verify_table_file
 
 Default = TypeVar("Default")
 
@@ -317,7 +318,7 @@ class Database:
         return rows, verdicts
 
     def verify(self, progress: Callable[[int, int], None] | None = None) -> None:
-        """Compare every table with its digest and histogram, and the HDF5 objects with their digest and the header.
+        """Compare every table with its digest and histogram, and the other bytes with their digest.
 
         The bytes compared are those that lookups use: the copy in memory if there is one, otherwise the mapped pages.
         For bits, the histogram gives the number of ones: the entries whose distance has remainder 2 or 3 modulo 4. (The
@@ -332,14 +333,10 @@ class Database:
         ------
         TableFileDamagedError
             They differ.
-        TableFileError
-            Another program has opened the file for writing.
         InputError
             The database is closed.
         """
         check_functions(progress=progress)
-        from pdb_query.verify import verify_table_file  # h5py takes a fifth of a second to import
-
         verify_table_file(self.lookup_tables.memory, self.header, str(self.path), progress)
 
 

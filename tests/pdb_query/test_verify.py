@@ -1,10 +1,7 @@
 """Comparison of a table file with its digests, histograms and header, by `open_database` and by commands."""
 
-from collections.abc import Callable
 from pathlib import Path
 
-import h5py
-import numpy as np
 import pytest
 
 from pdb_core.encoding import ENCODINGS, Encoding
@@ -12,7 +9,7 @@ from pdb_core.errors import TableFileDamagedError
 from pdb_query import LOAD_MODES, open_database
 from pdb_query.table_file import LoadMode
 from tests.command_line import BOARD, pdb, refused
-from tests.tables import copy_of_table, flip, sign_structures, sign_tables, table_file
+from tests.tables import copy_of_table, flip, sign_tables, table_file
 
 pytestmark = pytest.mark.tiny
 
@@ -76,40 +73,6 @@ def test_wrong_histogram_is_found(tmp_path: Path, encoding: Encoding, change: in
 def test_unreached_entries_and_odd_numbers_of_bytes_are_counted(partition: str, size: str, n_unreached: int) -> None:
     with open_database(table_file(partition, size), verify=True) as database:
         assert database.header.patterns[0].n_unreached == n_unreached
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        lambda file: file.attrs.update(partition="other"),
-        lambda file: file["pattern_1/histogram"].write_direct(np.zeros(1, np.uint64), dest_sel=np.s_[:1]),
-        lambda file: file["pattern_1"].create_group("more"),
-        lambda file: file.create_group("pattern_9"),
-        None,
-    ],
-    ids=["attribute", "count", "more in a group", "another group", "no HDF5"],
-)
-def test_hdf5_objects_that_differ_from_the_header_are_found(tmp_path: Path, change: Callable[..., None] | None) -> None:
-    path = copy_of_table(tmp_path)
-    if change is None:
-        path.write_bytes(path.read_bytes().replace(b"\x89HDF", b"\x89XDF"))
-    else:
-        with h5py.File(path, "r+") as file:
-            change(file)
-    sign_structures(path)
-    match = "HDF5 objects differ from its" if change else "HDF5 cannot read it"
-    with open_database(path) as database, pytest.raises(TableFileDamagedError, match=match):
-        database.verify()
-
-
-def test_file_that_a_program_has_open_for_writing_is_not_called_damaged(tmp_path: Path) -> None:
-    path = copy_of_table(tmp_path)
-    with h5py.File(path, "r+"):
-        refused(pdb("verify", str(path)), 4, r"copy\.h5 is open for writing in another program.* close it there")
-        change_last_byte(path)
-        refused(pdb("verify", str(path)), 4, "is damaged")
-        change_last_byte(path)
-    pdb("verify", str(path), code=0)
 
 
 @pytest.mark.parametrize(
