@@ -11,7 +11,7 @@ from typing import Any, Protocol
 from pdb_core.arguments import as_function, check_kind, refusal, shown
 from pdb_core.errors import MemoryLimitError, UnsolvableError
 from pdb_core.puzzle import BoardLike
-from pdb_study import plots
+from pdb_study.plots import Plotted
 from solver.answers.requests import Result
 from solver.progress import Limits, LimitsLike, as_limits
 from solver.solution import Solution
@@ -86,8 +86,8 @@ class ComparisonRow:
 
 
 @dataclass(frozen=True, repr=False)
-class Comparison:
-    """Searches compared on the same boards. A notebook shows it as a plot and a table."""
+class Comparison(Plotted):
+    """Searches compared on the same boards. A notebook shows it as a plot."""
 
     rows: tuple[ComparisonRow, ...]
 
@@ -103,19 +103,6 @@ class Comparison:
     def whole_rows(self) -> tuple[ComparisonRow, ...]:
         """The rows that solved every solvable board: their means are over the same boards."""
         return tuple(row for row in self.rows if row.is_whole and row.n_solved)
-
-    def _repr_html_(self) -> str:
-        header = ("heuristic", "algorithm", "solved", "mean h", "length", "mean nodes", "+-", "mean s", "nodes/s")
-        cells = [
-            (
-                row.heuristic or "-", row.algorithm, f"{row.n_solved:,} of {row.n_boards:,}",
-                _number(row.mean_h, ".3f"), _number(row.mean_length, ".3f"), _number(row.mean_generated, ",.0f"),
-                _number(row.mean_generated_error, ",.0f"), _number(row.mean_seconds, ".6f"),
-                _number(row.nodes_per_second, ",d"),
-            )
-            for row in self.rows
-        ]  # fmt: skip
-        return plots.html(self.draw, header, cells)
 
     def draw(self, axes: Any) -> None:
         """Draw the mean nodes of the rows that solved all boards, and their standard errors, on a logarithmic scale."""

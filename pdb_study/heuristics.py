@@ -16,8 +16,8 @@ from pdb_core.puzzle import BoardLike, Boards, Tiles, as_goal, random_boards
 from pdb_core.types import Int64s
 from pdb_query import Database
 from pdb_query.database import as_databases
-from pdb_study import plots
 from pdb_study.complete_search import MAX_LISTED_CELLS, all_boards
+from pdb_study.plots import Plotted
 from solver import Solver
 from solver.heuristics import HEURISTICS, Heuristics, heuristic_tables
 from solver.heuristics.heuristic import Heuristic, given_heuristics, heuristic_name
@@ -54,7 +54,7 @@ class DistanceRow:
 
 
 @dataclass(frozen=True, repr=False)
-class HeuristicStudy(ShortRepr):
+class HeuristicStudy(ShortRepr, Plotted):
     """Values of heuristics over boards.
 
     Attributes
@@ -91,13 +91,6 @@ class HeuristicStudy(ShortRepr):
     def boards_text(self) -> str:
         """Return the number and the size of the boards, such as `181,440 boards of 3x3`."""
         return f"{self.n_boards:,} {'random ' if self.is_sample else ''}boards of {self.size}"
-
-    def _repr_html_(self) -> str:
-        cells = [
-            (row.distance_text, f"{row.n_boards:,}", *(f"{spread.mean:.3f}" for spread in row.spreads))
-            for row in self.all_rows
-        ]
-        return plots.html(self.draw, ("distance", "boards", *(f"mean h: {name}" for name in self.names)), cells)
 
     def draw(self, axes: Any) -> None:
         """Draw the mean of each heuristic by distance; with few heuristics also a band from minimum to maximum."""

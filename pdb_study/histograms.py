@@ -5,13 +5,13 @@ from typing import Any
 from pdb_core.arguments import FilePath
 from pdb_query import Database
 from pdb_query.database import as_databases
-from pdb_study import plots
+from pdb_study.plots import Plotted
 
 
-class Histograms:
+class Histograms(Plotted):
     """Number of entries at each distance, for each table of a database, open or as a path.
 
-    A notebook shows a plot and a table.
+    A notebook shows a plot.
     """
 
     def __init__(self, database: Database | FilePath) -> None:
@@ -27,15 +27,6 @@ class Histograms:
 
     def __repr__(self) -> str:
         return f"Histograms({self._database!r})"
-
-    def _repr_html_(self) -> str:
-        counts = self.counts
-        cells = [
-            [str(distance), *(f"{of[distance]:,}" if distance < len(of) else "" for of in counts.values())]
-            for distance in range(max(map(len, counts.values())))
-        ]
-        names = [f"entries of {','.join(map(str, tiles))}" for tiles in counts]
-        return plots.html(self.draw, ["distance", *names], cells)
 
     def draw(self, axes: Any) -> None:
         """Draw the share of the entries of each table by distance."""

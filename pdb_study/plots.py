@@ -1,34 +1,31 @@
 """Plots of studies with matplotlib, an extra: shown in notebooks, and written to files.
 
-Each study has a method `draw(axes)`. The functions here make the axes for it.
+Each study has a method `draw(axes)`, for which `save_plot` makes the axes.
 """
 
+import importlib.util
 import io
-from collections.abc import Callable, Sequence
-from html import escape
+from abc import ABC, abstractmethod
+from collections.abc import Callable
 from typing import IO, Any
 
 # Draws on the axes that it is given.
 Draw = Callable[[Any], None]
-# Longer tables are folded.
-_MOST_OPEN_ROWS = 12
 
 
-def html(draw: Draw, header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Return a plot and a table for a notebook; without matplotlib the table alone."""
-    head = "".join(f'<th style="text-align:right">{escape(text)}</th>' for text in header)
-    cells = ("".join(f'<td style="text-align:right">{escape(text)}</td>' for text in row) for row in rows)
-    table = f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(f'<tr>{row}</tr>' for row in cells)}</tbody></table>"
-    if len(rows) > _MOST_OPEN_ROWS:
-        table = f"<details><summary>{len(rows)} rows</summary>{table}</details>"
-    try:
-        import matplotlib.figure  # noqa: F401
-    except ImportError:
-        return f"<div>{table}</div>"
-    file = io.StringIO()
-    save_plot(draw, file, "svg")
-    # The declaration of XML and of the type may not be within HTML.
-    return f"<div>{file.getvalue()[file.getvalue().index('<svg') :]}{table}</div>"
+class Plotted(ABC):
+    """Base of studies: a notebook shows their plot if matplotlib is installed, otherwise their text."""
+
+    @abstractmethod
+    def draw(self, axes: Any) -> None:
+        """Draw the study."""
+
+    def _repr_svg_(self) -> str | None:
+        if importlib.util.find_spec("matplotlib") is None:
+            return None
+        file = io.StringIO()
+        save_plot(self.draw, file, "svg")
+        return file.getvalue()
 
 
 def save_plot(draw: Draw, file: IO[Any], form: str, *, width: float = 8, height: float = 4.5) -> None:

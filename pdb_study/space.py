@@ -11,12 +11,12 @@ from pdb_core.errors import InputError, MemoryLimitError
 from pdb_core.messages import ShortRepr, format_bytes
 from pdb_core.puzzle import BoardLike, Tiles, as_goal
 from pdb_core.resources import available_memory
-from pdb_study import plots
 from pdb_study.complete_search import BYTES_A_BOARD, MAX_CELLS, Progress, search_completely
+from pdb_study.plots import Plotted
 
 
 @dataclass(frozen=True, repr=False)
-class StateSpace(ShortRepr):
+class StateSpace(ShortRepr, Plotted):
     """Boards of a state space by their distance from the goal.
 
     Attributes
@@ -39,10 +39,6 @@ class StateSpace(ShortRepr):
     def n_boards(self) -> int:
         """Return the number of boards of the whole space: half of all permutations (Johnson and Story 1879)."""
         return math.factorial(self.size.n_cells) // 2
-
-    def _repr_html_(self) -> str:
-        cells = [(str(distance), f"{n:,}") for distance, n in enumerate(self.counts)]
-        return plots.html(self.draw, ("distance", "boards"), cells)
 
     def draw(self, axes: Any) -> None:
         """Draw the number of boards by distance."""
