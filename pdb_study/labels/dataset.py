@@ -117,11 +117,10 @@ def write_labels(
     solver = Solver(*opened)
     folder, row_type = out.with_name(f"{out.name}.partial"), _row_type(source, content)
     rows = Rows(source.n_boards, row_type, partial(_parts, folder, row_type))
-    lock = FileLock(folder / "lock", blocking=False)
     with writing_errors(folder):
         folder.mkdir(exist_ok=True)
         try:
-            lock.acquire()
+            lock = FileLock(folder / "lock", blocking=False).acquire()
         except Timeout:
             raise BuildRunningError(f"{folder} is in use by another command; wait for it, or {_ADVICE}") from None
     with lock:
