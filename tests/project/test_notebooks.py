@@ -11,7 +11,7 @@ from scripts.notebooks import NOTEBOOKS, run_notebook
 from tests import ROOT
 
 # Kinds of output that a notebook shows, and how many of each at least.
-PICTURES = {"course": 5, "dataset": 1, "research": 3}
+PICTURES = {"course": 4, "dataset": 1, "research": 3}
 
 
 def outputs(notebook: Any) -> list[tuple[str, str]]:
