@@ -5,6 +5,8 @@ module holds the second kind. A level reads and writes the rows of the blocks th
 rows in the order of slabs are read and written sequentially. See docs/design/builder.md.
 """
 
+import os
+import sys
 import tempfile
 import weakref
 from dataclasses import dataclass
@@ -13,7 +15,6 @@ from pathlib import Path
 
 import numpy as np
 
-from pdb_core import system
 from pdb_core.durable_files import bytes_of, read_all, write_all, writing_errors
 from pdb_core.types import Int64s, UInt64s
 
@@ -53,8 +54,10 @@ class BitRows:
             with writing_errors(self._folder):
                 self._file = tempfile.TemporaryFile(dir=self._folder, buffering=0)  # noqa: SIM115
                 weakref.finalize(self, self._file.close)
-                # Reserve the disk now, so that it cannot be full in the middle of the search.
-                system.reserve(self._file.fileno(), (n_rows - self._n_held) * n_row * 8)
+                n_bytes = (n_rows - self._n_held) * n_row * 8
+                self._file.truncate(n_bytes)
+                if sys.platform == "linux":  # reserve the disk, so that it cannot be full in the middle of the search
+                    os.posix_fallocate(self._file.fileno(), 0, n_bytes)
 
     def read(self, slab: Int64s) -> UInt64s:
         """Return the rows of a slab, uint64[len(slab), n_row]. Raises `OutputError`."""
@@ -63,7 +66,9 @@ class BitRows:
             return self._held[start : start + len(slab)]
         rows = np.empty((len(slab), self._held.shape[1]), dtype=np.uint64)
         offset = self._offset(slab)
-        system.read_ahead(self._file.fileno(), offset + _SLABS_AHEAD * rows.nbytes, rows.nbytes)
+        ahead = offset + _SLABS_AHEAD * rows.nbytes
+        if sys.platform == "linux":
+            os.posix_fadvise(self._file.fileno(), ahead, rows.nbytes, os.POSIX_FADV_WILLNEED)
         # Reads and writes, unlike accesses to a mapping, raise exceptions on disk errors.
         with writing_errors(self._folder):
             read_all(self._file.fileno(), bytes_of(rows), offset)

@@ -25,6 +25,7 @@ every state and every transition, slab by slab.
 
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -39,7 +40,6 @@ from pdb_core.errors import TableFileDamagedError, WrongAnswerError
 from pdb_core.pattern import Pattern
 from pdb_core.ranking import PatternIndex, lexicographic_arrangements, lexicographic_cell_sets
 from pdb_core.table_spec import TableSpec
-from pdb_core.threads import thread_pool
 from pdb_core.types import BLANK, Bytes
 
 Progress = Callable[[str, float], None]
@@ -172,7 +172,7 @@ def prove_table(
     n_per_slab = max(1, min(_SLAB_STATES * spec.n_sets // spec.n_states, -(-spec.n_sets // (4 * n_threads))))
     starts = range(0, spec.n_sets, n_per_slab)
     sums, max_distance, wrong = np.zeros(3, dtype=np.int64), 0, None
-    with thread_pool(n_threads, thread_name_prefix="deep-check") as pool:
+    with ThreadPoolExecutor(n_threads, thread_name_prefix="deep-check") as pool:
         slabs = pool.map(lambda first: _check(space, spec, distances, table, first, first + n_per_slab), starts)
         for first, (counts, largest, wrong_byte) in zip(starts, slabs, strict=True):
             sums += counts

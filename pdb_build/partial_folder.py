@@ -12,7 +12,6 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from pdb_core import system
 from pdb_core.durable_files import put_in_place, writing_errors
 from pdb_core.errors import BuildRunningError, OutputError
 
@@ -98,6 +97,6 @@ def partial_path(out: Path) -> Path:
 def held_table_bytes(out: Path) -> int:
     """Return the disk space of an unfinished table file of `out`: a build that continues needs no other."""
     try:
-        return system.disk_bytes((partial_path(out) / _TABLE).stat())
+        return (partial_path(out) / _TABLE).stat().st_blocks * 512
     except OSError:
         return 0

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 
@@ -13,7 +14,6 @@ from pdb_core.encoding import UNREACHED
 from pdb_core.errors import LimitReachedError
 from pdb_core.pattern import Pattern
 from pdb_core.table_spec import TableSpec
-from pdb_core.threads import thread_pool
 from pdb_core.types import Bytes
 
 # Called in the thread of the caller with (depth, states reached so far, all states).
@@ -100,7 +100,7 @@ def _search(
     start = time.perf_counter()
     search = make_search()
     states, entries = [1], [1]
-    with thread_pool(n_threads) as pool:
+    with ThreadPoolExecutor(n_threads) as pool:
         while True:
             depth = len(states)
             # After an interrupt, the slabs that no thread has begun are cancelled.

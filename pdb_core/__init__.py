@@ -1,7 +1,7 @@
 """Boards, patterns, the index function and the layout of the state space: arithmetic on arrays, without printing.
 
-Seven modules touch files or the machine, because all packages need them: `durable_files`, `kernel_folder`, `jit`,
-`resources`, `start`, `system` and `version`.
+Six modules touch files or the machine, because all packages need them: `durable_files`, `jit`, `resources`, `start`,
+`system` and `version`.
 
 Examples
 --------

@@ -1,10 +1,10 @@
 """Durable files: written under another name and renamed, synced, locked, checked by digests.
 
-Used by the builder, the cluster, the caches and the commands. With `resources`, `system` and `kernel_folder`, this is
-the part of `pdb_core` that touches the system.
+Used by the builder, the cluster, the caches and the commands.
 """
 
 import errno
+import fcntl
 import hashlib
 import os
 from collections.abc import Iterator
@@ -12,7 +12,6 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, BinaryIO
 
-from pdb_core import system
 from pdb_core.errors import PdbError, writing_error
 
 if TYPE_CHECKING:
@@ -20,6 +19,8 @@ if TYPE_CHECKING:
 
 DIGEST_DIGITS = 64
 _READ_BYTES = 16 * 1024 * 1024
+# macOS refuses reads and writes of 2 GiB and more.
+_MOST_BYTES = 1 << 30
 _OTHER_OUT = "choose another place"
 # Errors of file systems without locks.
 _NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP)
@@ -44,25 +45,25 @@ def written_safely(path: Path, advice: str = _OTHER_OUT, *, is_text: bool = True
     process that is killed leaves `.NAME.DIGITS.partial`. Raises `DiskFullError` and `OutputError`; `advice` is what to
     do then.
     """
-    encoding, kind = ("utf-8", "") if is_text else (None, "b")
     temporary = _temporary(path)
+    encoding, kind = ("utf-8", "") if is_text else (None, "b")
     with writing_errors(path, advice):
-        if _is_written_in_place(path):
+        if temporary is None:
             with path.open(f"w{kind}", encoding=encoding) as file:
                 yield file
                 if path.is_file():
                     file.flush()
                     os.fsync(file.fileno())
             return
-        opened = temporary.open(f"x{kind}", encoding=encoding)
-        try:
-            with opened as file:
+        with temporary.open(f"x{kind}", encoding=encoding) as file:
+            try:
                 yield file
-            put_in_place(temporary, path)
-        except BaseException:
-            with suppress(OSError):
-                temporary.unlink(missing_ok=True)
-            raise
+                file.close()
+                put_in_place(temporary, path)
+            except BaseException:
+                with suppress(OSError):
+                    temporary.unlink(missing_ok=True)
+                raise
 
 
 def put_in_place(temporary: Path, path: Path) -> None:
@@ -81,21 +82,20 @@ def check_output(path: Path, advice: str = _OTHER_OUT) -> None:
     with writing_errors(path, advice):
         if path.is_dir():
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
-        if _is_written_in_place(path):
+        temporary = _temporary(path)
+        if temporary is None:
             with suppress(FileNotFoundError):
                 path.stat()  # raises for links in a circle
             Path(os.path.realpath(path)).parent.stat()
         else:
-            temporary = _temporary(path)
             temporary.touch(exist_ok=False)
             temporary.unlink()
 
 
-def _is_written_in_place(path: Path) -> bool:
-    return path.is_symlink() or (path.exists() and not path.is_file())
-
-
-def _temporary(path: Path) -> Path:
+def _temporary(path: Path) -> Path | None:
+    """Return the name under which a file is written; None for a device, a pipe or a link."""
+    if path.is_symlink() or (path.exists() and not path.is_file()):
+        return None
     # Not a process id: two processes in containers may have the same one. Unlike files of tempfile, this one has the
     # mode that other new files have.
     return path.parent / f".{path.name}.{os.urandom(8).hex()}.partial"
@@ -110,10 +110,10 @@ def lock_file(path: Path) -> int | None:
     Raises `BlockingIOError` if another process holds the lock, `FileNotFoundError` if its folder, or that of a link, is
     missing, and `OSError`.
     """
-    descriptor, is_there = os.open(path, os.O_RDWR | os.O_CREAT | system.BINARY, 0o644), False
+    descriptor, is_there = os.open(path, os.O_RDWR | os.O_CREAT, 0o644), False
     try:
         try:
-            system.lock(descriptor)
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
             if error.errno not in _NO_LOCKS:
                 raise
@@ -134,14 +134,14 @@ def write_all(descriptor: int, view: memoryview, offset: int) -> None:
     """Write all bytes of `view` at `offset`. Raises `OSError`."""
     done = 0
     while done < len(view):
-        done += system.write_at(descriptor, view[done:], offset + done)
+        done += os.pwrite(descriptor, view[done : done + _MOST_BYTES], offset + done)
 
 
 def read_all(descriptor: int, view: memoryview, offset: int) -> None:
     """Fill `view` from `offset` on. Raises `OSError`, also if the file ends too early."""
     done = 0
     while done < len(view):
-        n_read = system.read_into(descriptor, view[done:], offset + done)
+        n_read = os.preadv(descriptor, [view[done : done + _MOST_BYTES]], offset + done)
         if n_read == 0:
             raise OSError(errno.EIO, os.strerror(errno.EIO))
         done += n_read
@@ -152,7 +152,7 @@ def digest_of(descriptor: int, offset: int, n_bytes: int) -> str:
     digest = hashlib.sha256()
     done = 0
     while done < n_bytes:
-        piece = system.read_at(descriptor, min(_READ_BYTES, n_bytes - done), offset + done)
+        piece = os.pread(descriptor, min(_READ_BYTES, n_bytes - done), offset + done)
         if not piece:
             break
         digest.update(piece)
@@ -172,14 +172,8 @@ def read_signed_line(file: BinaryIO, most_bytes: int) -> bytes | None:
 
 
 def sync(path: Path) -> None:
-    """Write a file, or the names in a folder, from the system's cache to the disk. Raises `OSError`.
-
-    Windows syncs no folders: the journal of its file system keeps the names.
-    """
-    if not system.OPENS_FOLDERS and path.is_dir():
-        return
-    # Windows syncs only a file that is open for writing.
-    descriptor = os.open(path, os.O_RDONLY if system.OPENS_FOLDERS else os.O_RDWR)
+    """Write a file, or the names in a folder, from the system's cache to the disk. Raises `OSError`."""
+    descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
     finally:

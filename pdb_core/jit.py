@@ -1,22 +1,25 @@
 """Configuration of numba, and the decorators of kernels.
 
-Kernels live in files named `*_kernels.py` and are marked `@kernel`. They import only each other and leaves: files of
-constants and types that import nothing else of ours. Compiled code is kept on disk in a folder named after a digest of
-all these files, the numba version and the mode, because numba's own cache looks only at the file of the outermost
-function and would keep an old inner one.
+Kernels live in files named `*_kernels.py` and are marked `@kernel`. They import only each other and the files of
+constants and types in `_LEAVES`. Compiled code is kept on disk in a folder named after a digest of all these files, the
+numba version and the mode, because numba's own cache looks only at the file of the outermost function and would keep an
+old inner one.
+
+A process that loads a compiled kernel runs it. So the folder is used only if nobody but this user and root can write to
+it. It may be read-only.
 """
 
 import gc
 import hashlib
 import os
 import re
+import shutil
 import sys
 import time
 import warnings
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
-from threading import local
 from typing import Any, TypeVar, cast
 
 import llvmlite.binding as llvm
@@ -28,60 +31,27 @@ from numba.core.runtime.nrt import rtsys
 from numba.extending import overload
 
 from pdb_core import __version__
-from pdb_core.errors import MemoryLimitError
-from pdb_core.kernel_folder import UnsafeFolderError, use_kernel_folder
-from pdb_core.resources import has_addresses
 from pdb_core.system import signals_held
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 _PACKAGES = ("pdb_core", "pdb_build", "pdb_query", "solver", "pdb_study", "pdb_cluster", "pdb_service")
 _ROOT = Path(__file__).parent.parent
-# What follows `import` on a line of code, or in a text, which does no harm.
-_IMPORT = re.compile(r"import +(\([^)]*\)|.*)")
+# Files of ours that kernels import beside each other. They import nothing else of ours.
+_LEAVES = (
+    "pdb_core/encoding.py", "pdb_core/jit.py", "pdb_core/types.py", "pdb_query/records.py", "solver/algorithms.py",
+    "solver/engine/__init__.py", "solver/engine/layout.py", "solver/vectors/__init__.py",
+    "solver/vectors/llvm_vectors.py", "solver/vectors/numpy_vectors.py",
+)  # fmt: skip
 # Lanes of the levels of x86-64, by the name in NUMBA_CPU_NAME.
 _LANES_OF_LEVELS = {"x86-64-v4": 16, "x86-64-v3": 8, "x86-64-v2": 4, "x86-64": 4}
+# Folders of other digests are removed if they were not used for this time.
+KEPT_DAYS = 28
+_IN_EVERY_RUN = "kernels are compiled anew in every run"
+_SET_CACHE = "set TILE_PDB_CACHE to a folder that can be written"
 # numba fills this module from the environment; no type checker can see its names.
 _settings: Any = numba.config
-# Address space that is enough to compile any kernel, and to load one that is compiled.
-_COMPILER_BYTES, _LOADER_BYTES = 128_000_000, 16_000_000
-# Seconds that are enough to compile the kernels of beams: 5 s on an idle core, 17 s with six programs a core.
-_COMPILATION_S = 30.0
 JIT_DISABLED = bool(_settings.DISABLE_JIT)
-
-
-def _kernel_sources() -> dict[str, bytes]:
-    """Return all files of kernels, and our files that they import: their constants are compiled into the kernels.
-
-    The keys are the names of the modules, in order.
-    """
-    n_root = len(str(_ROOT)) + 1
-    files = [path for package in _PACKAGES for path in (_ROOT / package).rglob("*.py")]
-    paths = {str(path)[n_root:-3].replace(os.sep, ".").removesuffix(".__init__"): path for path in files}
-    to_read = ["pdb_core.jit", *(name for name in paths if name.endswith("_kernels"))]
-    found: dict[str, bytes] = {}
-    while to_read:
-        name = to_read.pop()
-        if name in paths and name not in found:
-            found[name] = paths[name].read_bytes()
-            # What this file imports has no part in a kernel.
-            source = "" if name == __name__ else found[name].decode()
-            for match in _IMPORT.finditer(source):
-                # `from MODULE import NAMES`, where a name may be that of a module, or `import MODULE`.
-                _from, _, module = (
-                    source[source.rfind("\n", 0, match.start()) + 1 : match.start()].strip().rpartition(" ")
-                )
-                names = re.findall(r"[\w.]+", match[1])
-                to_read += [module, *names, *(f"{module}.{of}" for of in names)]
-    return dict(sorted(found.items()))
-
-
-def _sources_digest() -> str:
-    """Return the digest of everything that decides what a kernel compiles to."""
-    digest = hashlib.sha256()
-    settings = numba.__version__, sys.version, _settings.BOUNDSCHECK, _settings.DEBUG, vector_lanes(), program_version()
-    digest.update(repr(settings).encode())
-    return digest.hexdigest()[:16]
 
 
 def vector_lanes() -> int:
@@ -90,10 +60,9 @@ def vector_lanes() -> int:
     16 with AVX-512, 8 with AVX2, 4 elsewhere. Given a name and no features, numba compiles for the features of this
     machine, but the lanes follow the name.
     """
-    if _settings.CPU_NAME in _LANES_OF_LEVELS:
-        return _LANES_OF_LEVELS[_settings.CPU_NAME]
     features = _processor_features()
-    return 16 if {"avx512f", "avx512bw"} <= features else 8 if "avx2" in features else 4
+    lanes = 16 if {"avx512f", "avx512bw"} <= features else 8 if "avx2" in features else 4
+    return _LANES_OF_LEVELS.get(_settings.CPU_NAME, lanes)
 
 
 def permutes_bytes() -> bool:
@@ -104,21 +73,19 @@ def permutes_bytes() -> bool:
 def _processor_features() -> set[str]:
     if _settings.CPU_FEATURES is not None:
         return {part[1:] for part in _settings.CPU_FEATURES.split(",") if part.startswith("+")}
-    try:
+    with suppress(RuntimeError):  # LLVM does not know the features of this processor; numba compiles without any
         return {feature for feature, is_there in llvm.get_host_cpu_features().items() if is_there}
-    except RuntimeError:  # LLVM does not know the features of this processor; numba compiles without any
-        return set()
+    return set()
 
 
-def program_version() -> tuple[str, str]:
-    """Return the version and the digest of the sources of the kernels.
-
-    They must be equal in all runs of a build.
-    """
-    digest = hashlib.sha256()
-    for name, source in _kernel_sources().items():
-        digest.update(name.encode() + source)
-    return __version__, digest.hexdigest()
+def kernels_digest() -> str:
+    """Return the digest of everything that decides what a kernel compiles to: its sources, versions, and the mode."""
+    settings = __version__, numba.__version__, sys.version, _settings.BOUNDSCHECK, _settings.DEBUG, vector_lanes()
+    digest = hashlib.sha256(repr(settings).encode())
+    kernels = (path for package in _PACKAGES for path in (_ROOT / package).rglob("*_kernels.py"))
+    for path in sorted([*kernels, *(_ROOT / leaf for leaf in _LEAVES)]):
+        digest.update(path.name.encode() + path.read_bytes())
+    return digest.hexdigest()[:16]
 
 
 def cache_home() -> Path:
@@ -133,24 +100,46 @@ def cache_home() -> Path:
         return Path("/nonexistent", chosen)
 
 
-def _choose_cache_folder() -> Path | None:
-    parent, name = cache_home() / "kernels", _sources_digest()
+def _kernel_folder() -> Path | None:
+    """Return the folder of compiled kernels, which is made if it is missing. Warn and return None if none can be used.
+
+    When it is new, those of other digests that no process has begun to use for `KEPT_DAYS` are removed.
+    """
+    folder = cache_home() / "kernels" / kernels_digest()
     try:
-        return use_kernel_folder(parent, name)
-    except UnsafeFolderError as error:
-        why, advice = str(error), "remove it, or set TILE_PDB_CACHE to a folder of your own"
+        is_new = not folder.is_dir()
+        cache_home().mkdir(mode=0o700, parents=True, exist_ok=True)  # `mode` is not that of parents
+        for each in (folder.parent, folder):
+            each.mkdir(mode=0o700, exist_ok=True)
+            status = each.stat()
+            # The mode is not corrected: another user may already have written to it.
+            if status.st_uid not in (os.geteuid(), 0) or status.st_mode & 0o022:
+                why = f"users other than you can write to {each} (owner {status.st_uid}, mode {status.st_mode:o})"
+                _warn(f"{why}: {_IN_EVERY_RUN}; remove it, or set TILE_PDB_CACHE to a folder of your own")
+                return None
     except OSError:
-        why, advice = f"cannot write {parent / name}", "set TILE_PDB_CACHE to a folder that can be written"
-    warnings.warn(f"{why}: kernels are compiled anew in every run; {advice}", RuntimeWarning, stacklevel=2)
-    return None
+        _warn(f"cannot write {folder}: {_IN_EVERY_RUN}; {_SET_CACHE}")
+        return None
+    with suppress(OSError):  # it is read-only
+        os.utime(folder)
+        oldest = time.time() - KEPT_DAYS * 86_400
+        for other in folder.parent.iterdir() if is_new else ():
+            if re.fullmatch("[0-9a-f]{16}", other.name) and other.stat().st_mtime < oldest:
+                shutil.rmtree(other, ignore_errors=True)
+    return folder
+
+
+def _warn(text: str) -> None:
+    # Python shows equal warnings once: there are a hundred kernels.
+    warnings.warn(text, RuntimeWarning, stacklevel=1)
+
+
+_cache_folder = None if JIT_DISABLED else _kernel_folder()
 
 
 def keeps_compiled_kernels() -> bool:
     """Return whether kernels that are compiled are kept on disk for the next run."""
     return _cache_folder is not None and os.access(_cache_folder, os.W_OK)
-
-
-_cache_folder = None if JIT_DISABLED else _choose_cache_folder()
 
 
 def kernel(function: Function) -> Function:
@@ -209,19 +198,9 @@ def _compiled(function: Function, *, counts_references: bool, is_inlined: bool =
     compiled = numba.njit(nogil=True, **options)(function)
     if _cache_folder is not None and not is_inlined:
         compiled._cache = _KernelCache(function)
-    _hold_signals(compiled)
+    # No signal interrupts numba while it loads or compiles: exceptions are lost in the callbacks of LLVM.
+    compiled.compile = signals_held()(compiled.compile)
     return cast(Function, compiled)
-
-
-def _hold_signals(compiled: Any) -> None:
-    """Let no signal interrupt numba while it loads or compiles: exceptions are lost in the callbacks of LLVM."""
-    compile_or_load = compiled.compile
-
-    def compile_undisturbed(signature: Any) -> Any:
-        with signals_held():
-            return compile_or_load(signature)
-
-    compiled.compile = compile_undisturbed
 
 
 class _KernelLocator(UserProvidedCacheLocator):
@@ -245,14 +224,12 @@ class _KernelCache(FunctionCache):
     _impl_class = _KernelCacheImpl
 
     def load_overload(self, signature: Any, target: Any) -> Any:
-        _check_addresses(_LOADER_BYTES)
         try:
             # numba's own method first imports all that a compilation needs: a quarter of the time of a short command.
             rtsys.initialize(target)
-            with self._guard_against_spurious_io_errors():
-                return self._load_overload(signature, target)
-        except Exception as error:  # what unpickling half a file raises may be anything
-            _warn_of_cache(f"{_cache_folder} is damaged ({type(error).__name__}: {error}): kernels are compiled again")
+            return self._load_overload(signature, target)
+        except Exception:  # what unpickling half a file raises may be anything
+            _warn(f"{_cache_folder} is damaged: kernels are compiled again")
             with suppress(OSError):
                 self.flush()
             return None
@@ -261,57 +238,7 @@ class _KernelCache(FunctionCache):
         try:
             super().save_overload(signature, data)
         except OSError as error:
-            _warn_of_cache(
-                f"cannot write {_cache_folder} ({error.strerror}): kernels are compiled anew in every run; make room, "
-                "or set TILE_PDB_CACHE to a folder that can be written"
-            )
-
-
-_has_warned_of_cache = False
-
-
-def _warn_of_cache(text: str) -> None:
-    """Warn once in a process: there are a hundred kernels."""
-    global _has_warned_of_cache
-    if not _has_warned_of_cache:
-        _has_warned_of_cache = True
-        warnings.warn(text, RuntimeWarning, stacklevel=2)
-
-
-def _check_addresses(n_bytes: int) -> None:
-    """Raise `MemoryLimitError` if LLVM might get no memory: it would abort the process."""
-    if not has_addresses(n_bytes):
-        raise MemoryLimitError(
-            "the limit of the address space is too small to load or compile kernels; raise it (ulimit -v 1000000)"
-        )
-
-
-class NotCompiledError(Exception):
-    """A kernel would have to be compiled, see `compiling_until`."""
-
-
-class _Thread(local):
-    loads_only = False
-
-
-_thread = _Thread()
-
-
-@contextmanager
-def compiling_until(end: float) -> Iterator[None]:
-    """Let this thread compile kernels only if there is time before `time.perf_counter()` passes `end`.
-
-    Otherwise kernels on disk are loaded, and `NotCompiledError` is raised if one is missing, or if another thread is
-    compiling: a kernel that is not loaded yet would wait for that.
-    """
-    has_time = end - time.perf_counter() >= _COMPILATION_S
-    if not has_time and _listener.n_nested > 0:
-        raise NotCompiledError
-    _thread.loads_only = not has_time
-    try:
-        yield
-    finally:
-        _thread.loads_only = False
+            _warn(f"cannot write {_cache_folder} ({error.strerror}): {_IN_EVERY_RUN}; make room, or {_SET_CACHE}")
 
 
 class _CompilationListener(event.Listener):
@@ -322,27 +249,22 @@ class _CompilationListener(event.Listener):
 
     def __init__(self) -> None:
         self.announce: Callable[[], None] | None = None
-        self.is_set = False
-        self.n_nested, self._was_enabled = 0, False
-        self.seconds = self._began = 0.0
+        self.is_set = self._was_enabled = False
+        self._n_nested, self.seconds, self._began = 0, 0.0, 0.0
 
     def on_start(self, event: event.Event) -> None:
-        if self.n_nested == 0:
+        if self._n_nested == 0:
             self._was_enabled, self._began = gc.isenabled(), time.perf_counter()
             gc.disable()
-        self.n_nested += 1
-        # After an error here, numba calls `on_end` too.
-        if _thread.loads_only:
-            raise NotCompiledError
-        _check_addresses(_COMPILER_BYTES)
+        self._n_nested += 1
         is_ours = str(event.data["dispatcher"].py_func.__module__).partition(".")[0] in _PACKAGES
         if self.announce is not None and is_ours:
             announce, self.announce = self.announce, None
             announce()
 
     def on_end(self, event: event.Event) -> None:  # noqa: ARG002
-        self.n_nested -= 1
-        if self.n_nested == 0:
+        self._n_nested -= 1
+        if self._n_nested == 0:
             self.seconds += time.perf_counter() - self._began
             if self._was_enabled:
                 gc.enable()

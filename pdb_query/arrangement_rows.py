@@ -7,6 +7,7 @@ and often in its cache line.
 
 import math
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from typing import NamedTuple
 
@@ -15,7 +16,6 @@ import numpy as np
 from pdb_core.bit_kernels import transpose_rows
 from pdb_core.board_size import BoardSize
 from pdb_core.resources import available_cores
-from pdb_core.threads import thread_pool
 from pdb_core.types import Bytes, Int64s, UInt64s
 from pdb_query import records
 from pdb_query.lookup import LookupTables
@@ -68,7 +68,7 @@ def arrangement_rows(size: BoardSize, tables: LookupTables) -> BitRows:
     @cache
     def copy() -> Bytes:
         words = private_memory(8 * int(ends[-1]), huge=True).view(np.uint64)
-        with thread_pool(available_cores()) as pool:
+        with ThreadPoolExecutor(available_cores()) as pool:
             for p, n, start, end, width in zip(firsts, n_blocks, starts, ends, row_words, strict=True):
                 begin, block_bytes = pattern_records[p, [records.TABLE_BIT, records.BLOCK_BITS]] // 8
                 blocks = tables.memory[begin : begin + n * block_bytes].reshape(n, block_bytes)

@@ -10,6 +10,7 @@ patterns use the tables of others (`shared_tables`).
 
 import math
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,7 +25,6 @@ from pdb_core.resources import available_cores
 from pdb_core.shared_tables import TableUse, tiles_stood_for
 from pdb_core.symmetry import BoardMapping
 from pdb_core.table_spec import DatabaseSpec
-from pdb_core.threads import thread_pool
 from pdb_core.types import BLANK, Bytes, Int64s
 from pdb_query import records
 from pdb_query.descent_kernels import DESCENT_FIELDS, N_DESCENTS, probe_bits
@@ -230,7 +230,7 @@ def probe_distances(boards: Bytes, tables: LookupTables, views: SumViews, n_thre
         for start in starts:
             look_up(start)
     else:
-        with thread_pool(n_threads) as pool:
+        with ThreadPoolExecutor(n_threads) as pool:
             for _ in pool.map(look_up, starts):
                 pass
     return values

@@ -18,8 +18,7 @@ def private_memory(n_bytes: int, *, huge: bool) -> Bytes:
 
     Raises `MemoryError` or `OSError` if there is not enough.
     """
-    available = available_memory()
-    if available is not None and n_bytes > available:
+    if n_bytes > available_memory():
         raise MemoryError  # the system may grant it, and kill the process when it is filled
     if sys.platform == "linux" and hasattr(mmap, "MADV_HUGEPAGE"):
         room = _HUGE_PAGE_BYTES if huge else 0

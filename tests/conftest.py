@@ -3,9 +3,8 @@
 import os
 import signal
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from threading import Thread
 from unittest.mock import patch
 
 import pytest
@@ -114,21 +113,3 @@ def hangup_ends() -> Iterator[None]:
     before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
     yield
     signal.signal(signal.SIGHUP, before)
-
-
-@pytest.fixture
-def limit_threads(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
-    """Return a function that limits how many more threads the system starts."""
-    start = Thread.start
-
-    def limit(n_threads: int) -> None:
-        left = iter(range(n_threads))
-
-        def start_or_refuse(thread: Thread) -> None:
-            if next(left, None) is None:
-                raise RuntimeError("can't start new thread")
-            start(thread)
-
-        monkeypatch.setattr(Thread, "start", start_or_refuse)
-
-    return limit

@@ -15,7 +15,6 @@ from pathlib import Path
 from threading import Lock
 from typing import Any, NoReturn, Self
 
-from pdb_core import system
 from pdb_core.durable_files import lock_file, write_all, writing_errors
 from pdb_core.errors import BuildRunningError, CheckpointMismatchError, OutputError
 from pdb_core.messages import as_typed
@@ -110,7 +109,7 @@ class Journal:
         """Return the record at a place. Raises `OutputError` if the file was changed meanwhile."""
         offset, n_bytes = place
         with self._writing():
-            return self._values(system.read_at(self._descriptor, n_bytes, offset))
+            return self._values(os.pread(self._descriptor, n_bytes, offset))
 
     def records(self) -> Iterator[tuple[Place, Values]]:
         """Yield the place and the values of each record, in their order. Raises as `read`."""
@@ -134,7 +133,7 @@ class Journal:
 
     def remove(self) -> None:
         """Remove the file."""
-        with suppress(OSError):  # Windows removes no open file
+        with suppress(OSError):
             self.path.unlink(missing_ok=True)
 
     def _writing(self) -> AbstractContextManager[None]:

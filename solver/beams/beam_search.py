@@ -19,8 +19,8 @@ _LINE = 64
 _SEEN_BITS, _SEEN_PER_BOARD = 16, 4
 # Numbers of 4 bytes in the records of a layer, whose indices are signed: links are shorter still.
 _MOST_NUMBERS = 1 << 31
-# The part of the available memory that a beam may take, and that memory if it is unknown.
-_PART_OF_MEMORY, _UNKNOWN_BYTES = 8, 8 * 10**9
+# The part of the available memory that a beam may take.
+_PART_OF_MEMORY = 8
 
 
 def find_path(
@@ -60,8 +60,7 @@ def widest_beam(n_cells: int, limit: int) -> int:
     # `seen` has up to twice as many keys as it needs. A child has four numbers of 4 bytes and two of 8.
     n_bytes = 2 * _record_bytes(n_cells) + 2 * n_cells * cell.itemsize + 4 * (limit + 1) + 2 * _SEEN_PER_BOARD * 4
     of_children = BLOCK * N_MOVES * (4 * 4 + 2 * 8)
-    memory = available_memory()
-    room = (_UNKNOWN_BYTES if memory is None else memory) // _PART_OF_MEMORY - of_children
+    room = available_memory() // _PART_OF_MEMORY - of_children
     return max(1, min(room // n_bytes, _MOST_NUMBERS // (_record_bytes(n_cells) // 4)))
 
 

@@ -12,7 +12,6 @@ from typing import Any, Generic, Self, TypeVar
 
 from pdb_core.arguments import as_count, check_kind
 from pdb_core.errors import InputError, LimitReachedError
-from pdb_core.threads import start_thread
 from solver.progress import Iteration, Report
 
 Item = TypeVar("Item")
@@ -56,9 +55,9 @@ class WorkerPool:
         self.close()
 
     def submit(self, task: Callable[[], None]) -> None:
-        """Run a task, which must not raise, on a worker; in the calling thread if the system starts no worker.
+        """Run a task, which must not raise, on a worker; in the calling thread if the pool has none.
 
-        Raises `InputError` if the pool is closed.
+        Raises `InputError` if the pool is closed, and `RuntimeError` if the system starts no more threads.
         """
         check_kind(task, Callable, "task", "a function")
         with self._lock:
@@ -93,14 +92,9 @@ class WorkerPool:
 
     def _start_workers(self, n_wanted: int) -> None:
         """Start workers until `n_wanted` are free, or there are as many as there may be."""
-        n_new = 0
         while self._n_free < n_wanted and len(self._threads) < self._n_workers and not self._is_closed:
             thread = Thread(target=self._work, name="tile-pdb worker", daemon=True)
-            # It waits for the lock.
-            if not start_thread(thread, n_new):
-                self._n_workers = len(self._threads)
-                break
-            n_new += 1
+            thread.start()  # it waits for the lock
             self._threads.append(thread)
             self._n_free += 1
         self._changed.notify_all()

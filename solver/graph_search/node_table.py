@@ -36,8 +36,6 @@ from solver.progress import Clock, Iteration
 
 # Share of the available memory that a search may use by default.
 _MEMORY_SHARE = 0.75
-# The limit if the available memory is not known.
-_MEMORY_UNKNOWN_BYTES = 2_000_000_000
 _FIRST_NODES = 4096
 # Nodes added at once to a large table, and moved to new slots in one call of the kernel: either takes some 50 ms.
 _MOST_NODES_ADDED = 1 << 21
@@ -99,8 +97,7 @@ class NodeTable:
         `MemoryLimitError` if it is less than the smallest table.
         """
         if memory_limit_bytes is None:
-            available = available_memory()
-            memory_limit_bytes = _MEMORY_UNKNOWN_BYTES if available is None else int(_MEMORY_SHARE * available)
+            memory_limit_bytes = int(_MEMORY_SHARE * available_memory())
         self.packing, self.limit_bytes, self.other_bytes = packing, memory_limit_bytes, other_bytes
         self.capacity, self.counters = _FIRST_NODES, np.zeros(N_COUNTERS, dtype=np.int64)
         row_size = packing.n_words + n_notes

@@ -16,7 +16,6 @@ import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -61,7 +60,7 @@ def main(attack: Callable[[Tally, argparse.Namespace], None], **defaults: int) -
     sys.exit(1 if any(record["lost"] for record in tally.records.values()) else 0)
 
 
-def _limit(memory_bytes: int | None) -> None:
+def _limit(memory_bytes: int | None = None) -> None:
     """Let this process write no core, and limit its address space."""
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     if memory_bytes is not None:
@@ -129,14 +128,10 @@ def run(
     *,
     cwd: Path | None = None,
     environment: Mapping[str, str] | None = None,
-    memory_bytes: int | None = None,
     program: Sequence[str] = PROGRAM,
     patience_s: float = 120,
 ) -> Ended:
-    """Run `program` with `arguments` as a process. It is killed (SIGKILL) after `patience_s` seconds.
-
-    Its address space has `memory_bytes`.
-    """
+    """Run `program` with `arguments` as a process. It is killed (SIGKILL) after `patience_s` seconds."""
     start = time.monotonic()
     try:
         done = subprocess.run(
@@ -145,7 +140,7 @@ def run(
             capture_output=True,
             cwd=cwd,
             env={**os.environ, "PYTHONPATH": str(ROOT), **(environment or {})},
-            preexec_fn=partial(_limit, memory_bytes),
+            preexec_fn=_limit,
             timeout=patience_s,
             check=False,
         )

@@ -2,10 +2,8 @@
 
 import ast
 import gc
-import math
 import shutil
 import signal
-import time
 from pathlib import Path
 from types import FunctionType
 from typing import Any
@@ -16,15 +14,7 @@ import pytest
 
 import pdb_core
 from pdb_core import jit
-from pdb_core.jit import NotCompiledError, compiling_until
 from tests import ROOT
-
-# What kernels import beside each other: files that import nothing else of ours.
-LEAVES = [
-    "pdb_core/encoding.py", "pdb_core/jit.py", "pdb_core/types.py", "pdb_query/records.py", "solver/algorithms.py",
-    "solver/engine/__init__.py", "solver/engine/layout.py", "solver/vectors/__init__.py",
-    "solver/vectors/llvm_vectors.py", "solver/vectors/numpy_vectors.py",
-]  # fmt: skip
 
 
 def naive_sources() -> set[Path]:
@@ -52,26 +42,25 @@ def naive_sources() -> set[Path]:
 
 def test_digest_covers_the_kernels_and_the_leaves_that_they_import() -> None:
     """So a message that changes elsewhere compiles nothing."""
-    sources = naive_sources()
-    names = {path.relative_to(ROOT).as_posix() for path in sources}
-    assert sorted(name for name in names if not name.endswith("_kernels.py")) == LEAVES
-    assert {path.read_bytes() for path in sources} == set(jit._kernel_sources().values())
+    names = {path.relative_to(ROOT).as_posix() for path in naive_sources()}
+    assert sorted(name for name in names if not name.endswith("_kernels.py")) == sorted(jit._LEAVES)
 
 
 def test_digest_changes_with_constants_lanes_and_the_version(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     shutil.copytree(ROOT / "pdb_core", tmp_path / "pdb_core")
     monkeypatch.setattr(jit, "_ROOT", tmp_path)
-    digests = {jit._sources_digest()}
-    for name in ("errors", "puzzle", "layout_kernels"):
-        assert len(digests) == 1
+    monkeypatch.setattr(jit, "_LEAVES", ("pdb_core/types.py",))
+    digests = {jit.kernels_digest()}
+    for name in ("errors", "puzzle", "types", "layout_kernels"):
+        assert len(digests) == 1 + (name == "layout_kernels")
         with (tmp_path / "pdb_core" / f"{name}.py").open("a") as file:
             file.write("CONSTANT = 1\n")
-        digests.add(jit._sources_digest())
+        digests.add(jit.kernels_digest())
     monkeypatch.setattr(jit, "vector_lanes", lambda: 2)
-    digests.add(jit._sources_digest())
+    digests.add(jit.kernels_digest())
     monkeypatch.setattr(jit, "__version__", f"{pdb_core.__version__}.1")
-    digests.add(jit._sources_digest())
-    assert len(digests) == 4
+    digests.add(jit.kernels_digest())
+    assert len(digests) == 5
 
 
 def test_compilation_is_announced_once_and_pauses_the_collector_of_garbage(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -87,22 +76,6 @@ def test_compilation_is_announced_once_and_pauses_the_collector_of_garbage(monke
         assert numba.njit(lambda given: given + number)(8) == 8 + number  # noqa: B023
     assert told == [True]
     assert (pauses.call_count, gc.isenabled()) == (2, True)
-
-
-def test_kernels_are_compiled_only_if_there_is_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    function = numba.njit(lambda given: given + 2)
-    for _ in range(2):
-        with pytest.raises(NotCompiledError), compiling_until(time.perf_counter() + 10):
-            function(8)
-    assert gc.isenabled()
-    with compiling_until(math.inf):
-        assert function(8) == 10
-    with compiling_until(0):
-        assert function(8) == 10
-    # A call may have to wait for the kernel that another thread compiles.
-    monkeypatch.setattr(jit._listener, "n_nested", 1)
-    with pytest.raises(NotCompiledError), compiling_until(0):
-        function(8)
 
 
 def test_signal_waits_until_numba_has_compiled(monkeypatch: pytest.MonkeyPatch) -> None:

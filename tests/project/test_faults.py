@@ -19,7 +19,7 @@ damaged_tables --tried 2000 --seed 2 | 20000 | slow
 NUMBA_BOUNDSCHECK=1 damaged_tables --tried 2000 --seed 2 | 20000 | slow
 hostile_clients | 6 | slow
 killed_commands --tried 5 --signals 5 | 25 | slow
-small_memory | 130 | slow
+few_threads | 28 | slow
 """
 
 

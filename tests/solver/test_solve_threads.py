@@ -4,7 +4,6 @@ import errno
 import gc
 import threading
 import time
-from collections.abc import Callable
 from itertools import count, pairwise
 from typing import Any
 from unittest import mock
@@ -14,7 +13,6 @@ import pytest
 from solver import Iteration, Limits, WorkerPool
 from solver.engine import stack
 from solver.engine.tuning import Tuning
-from solver.engine.worker_pool import in_parallel
 from tests import failing
 from tests.solving import (
     HARDEST_8,
@@ -52,20 +50,6 @@ def test_workers_change_neither_lengths_nor_finished_thresholds(monkeypatch: pyt
             assert shared.length == alone.length
             assert node_counts(shared.thresholds[:-1]) == node_counts(alone.thresholds[:-1])
     assert len(threads) > 1
-
-
-@pytest.mark.parametrize("n_allowed", [0, 2])
-def test_search_goes_on_with_the_threads_that_the_system_starts(
-    limit_threads: Callable[[int], None], n_allowed: int
-) -> None:
-    boards = solvable_boards(S4, 3, 14)
-    solver = solver_for("663", "4x4", tuning=TINY_SLICES)
-    lengths = [solver.solve(board).length for board in boards]
-    limit_threads(n_allowed)
-    with pytest.warns(RuntimeWarning, match="starts no more threads") as warned:
-        found = list(in_parallel(boards, lambda at, _, pool: solver.solve(at, pool=pool).length, n_threads=16))
-    assert found == lengths
-    assert len(warned) == 1
 
 
 def test_thread_without_memory_for_its_stack_leaves_the_work_to_others(monkeypatch: pytest.MonkeyPatch) -> None:

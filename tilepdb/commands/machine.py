@@ -69,8 +69,7 @@ def _checks(program: Any) -> Iterator[tuple[str, Any]]:
         f"numpy {np.__version__}, numba {numba.__version__}, h5py {h5py.__version__}, HDF5 {h5py.version.hdf5_version}",
     )
     yield "cores", available_cores()
-    memory = available_memory()
-    yield "memory", "unknown" if memory is None else f"{format_bytes(memory)} available"
+    yield "memory", f"{format_bytes(available_memory())} available"
     try:
         free = f"{format_bytes(available_disk(jit.cache_home()))} free"
     except OSError as error:
@@ -107,9 +106,8 @@ def _self_test() -> str:
     from tilepdb.named_build import build
 
     start = time.perf_counter()
-    # Windows does not remove a file that is mapped.
     with (
-        tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder,
+        tempfile.TemporaryDirectory() as folder,
         build("8", Path(folder) / "8.h5", progress=lambda _: None) as database,
     ):
         h = database.probe(_HARDEST_8_PUZZLE).h

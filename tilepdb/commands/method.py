@@ -159,8 +159,7 @@ def solvers(method: Method, databases: OpenDatabases, *, n_at_a_time: int) -> "C
 
     limit = method.memory_limit_bytes
     if limit is None and n_at_a_time > 1 and method.algorithm != IDA_STAR:
-        available = available_memory()
-        limit = None if available is None else available * 3 // 4
+        limit = available_memory() * 3 // 4
     lock = threading.Lock()
 
     @functools.cache

@@ -4,12 +4,12 @@ import csv
 import json
 import os
 import re
+import signal
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TextIO
 
-from pdb_core import system
 from pdb_core.errors import PdbError, writing_error
 from pdb_core.messages import one_line
 
@@ -22,7 +22,7 @@ Record = Mapping[str, Any]
 class ReaderGoneError(PdbError):
     """The process that reads stdout has ended. The command ends without a message."""
 
-    exit_code = 128 + system.PIPE_SIGNAL
+    exit_code = 128 + signal.SIGPIPE
 
 
 def message(text: str) -> None:
@@ -52,7 +52,7 @@ def write_result(text: str = "") -> None:
         sys.stdout.flush()
     except OSError as error:
         discard(sys.stdout)
-        if system.has_no_reader(error):
+        if isinstance(error, BrokenPipeError):
             raise ReaderGoneError from error
         raise writing_error(error, "standard output", "write it to another place") from error
 

@@ -10,7 +10,6 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NoReturn
 
-from pdb_core import system
 from pdb_core.errors import LimitReachedError, MemoryLimitError, OutputError, PdbError, system_error
 from tilepdb.commands.output import ReaderGoneError, message, write_result
 from tilepdb.commands.plots import check_plot
@@ -18,10 +17,8 @@ from tilepdb.commands.plots import check_plot
 # A shell shows the end by a signal as an exit code that is greater than its number by this.
 _SIGNALLED = 128
 _ENDINGS: dict[int, str] = {
-    system.HANGUP: "the terminal was closed", signal.SIGINT: "interrupted", signal.SIGTERM: "terminated"
+    signal.SIGHUP: "the terminal was closed", signal.SIGINT: "interrupted", signal.SIGTERM: "terminated"
 }  # fmt: skip
-# Address space that a command takes to load its libraries.
-_LIBRARY_BYTES = 350_000_000
 
 
 def command(function: Callable[..., None]) -> Callable[..., None]:
@@ -70,17 +67,10 @@ def _is_same_file(path: Path, other: Path) -> bool:
 def _import_libraries() -> None:
     """Import numba and NumPy, which every command needs, while a signal still ends the process at once.
 
-    Their modules in C make an ImportError of the exception by which a signal ends a command in good order. Raises
-    `MemoryLimitError` if the address space is too small: some would abort the process.
+    Their modules in C make an ImportError of the exception by which a signal ends a command in good order.
     """
     # OpenBLAS would start threads when NumPy is imported, and send SIGINT if it cannot. No command needs them.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    from pdb_core.resources import has_addresses
-
-    if not has_addresses(_LIBRARY_BYTES):
-        raise MemoryLimitError(
-            "the limit of the address space is too small to load NumPy and Numba; raise it (ulimit -v 400000)"
-        )
     warnings.showwarning = lambda text, *_args, **_kwargs: message(f"warning: {text}")
     from pdb_core import jit  # noqa: F401
 
@@ -147,8 +137,7 @@ def _fail(error: PdbError) -> NoReturn:
 def run_process(program: Callable[[], None]) -> None:
     """Run a program whose commands are made by `command`, and end the process as they say.
 
-    After a signal the process ends by the signal itself, so that a loop of a shell stops. On Windows it ends with an
-    exit code.
+    After a signal the process ends by the signal itself, so that a loop of a shell stops.
     """
     try:
         with errors_as_exit_codes():
@@ -156,7 +145,8 @@ def run_process(program: Callable[[], None]) -> None:
             program()
     except SystemExit as end:
         if isinstance(end.code, int) and end.code - _SIGNALLED in _ENDINGS:
-            system.end_by_signal(end.code - _SIGNALLED)
+            signal.signal(end.code - _SIGNALLED, signal.SIG_DFL)
+            signal.raise_signal(end.code - _SIGNALLED)
         raise
     finally:
         with suppress(PdbError):
@@ -175,5 +165,4 @@ def _open_streams() -> None:
     except OSError:  # a text in memory, in a program that calls the command
         return
     # With a buffer also if PYTHONUNBUFFERED is set: without one, Python ignores that a full disk took only a part.
-    encoding = system.text_encoding(sys.stdout)
-    sys.stdout = os.fdopen(descriptor, "w", encoding=encoding, errors="backslashreplace", closefd=False)
+    sys.stdout = os.fdopen(descriptor, "w", encoding=sys.stdout.encoding, errors="backslashreplace", closefd=False)

@@ -253,7 +253,7 @@ def _prove(database: "Database", index: int, threads: int | None, line: Progress
         prove_use(pattern, specs[use.index], use.cell_map)
         return pattern_record(entry)
     needed, available = required_bytes(specs[index]), available_memory()
-    if available is not None and needed > available:
+    if needed > available:
         raise MemoryLimitError(
             f"proving the table of pattern {pattern} needs {format_bytes(needed)} of memory, "
             f"{format_bytes(available)} are available; verify it on a larger machine, or without --deep"

@@ -25,7 +25,6 @@ pdb info $T >/dev/full | 5 | | pdb: the disk is full, standard output was not wr
 pdb info $T 1</dev/null | 2 | | pdb: cannot write standard output: Bad file descriptor; write it to another place
 pdb info $T| true | 141 | |
 ln -s $T →; PYTHONIOENCODING=latin-1 pdb info → | 0 | \\u2192: partition |
-ulimit -v 150000; pdb info $T | 5 | | pdb: the limit of the address space is too small to load NumPy and Numba; raise it
 ulimit -f 0; pdb approximate '1 2/0 3' --out a | 2 | | pdb: cannot write a: File too large; choose another place
 ulimit -f 5; pdb build 1,2,3 --size 2x2 --out a | 2 | | pdb: cannot write a: File too large; choose another place
 pdb approximate '1 2/0 3' --out /dev/stdout | 0 | 1 | pdb: /dev/stdout written

@@ -1,10 +1,9 @@
-"""Commands in a small address space (`ulimit -v`), and with few threads.
+"""Commands when the system starts only a few threads.
 
-    python -m tests.faults.small_memory
+    python -m tests.faults.few_threads
 
-Each command runs at 13 limits of the address space from 50 MB to 4 GB. Its kernels are compiled before, and in another
-trial they are not. Then the system starts only a few threads. A trial is survived if the answer is that of a run
-without a limit, or if the command ends with one sentence and the exit code of a limit.
+A trial is survived if the answer is that of a run without a limit, or if the command ends with one sentence and the
+exit code of a limit.
 """
 
 import argparse
@@ -12,14 +11,12 @@ import json
 import re
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
 from tests import rows
 from tests.command_line import PROGRAM
 from tests.faults.driver import Tally, main, run
 from tests.tables import table_file
 
-MEGABYTES = (50, 80, 120, 180, 270, 380, 420, 500, 700, 1000, 1500, 2500, 4000)
 THREADS = (0, 1, 2, 5)
 _LIMIT_REACHED = 5
 _WITH_BOARD, _BOARD = ("query", "solve", "search"), "0 3 2 1/4 5 6 7/8 9 10 11/12 13 14 15"
@@ -55,15 +52,13 @@ def commands() -> dict[str, tuple[list[str], list[str]]]:
     }
 
 
-def answer_of(
-    arguments: list[str], fields: list[str], *, n_threads: int | None = None, **options: Any
-) -> tuple[object, object] | None:
+def answer_of(arguments: list[str], fields: list[str], n_threads: int | None = None) -> tuple[object, object] | None:
     """Return the files and records of a command, None at a limit. `AssertionError`: it ended as no command may."""
     program = list(PROGRAM)
     if n_threads is not None:
         program[-1] = FEW_THREADS.format(n_threads=n_threads) + program[-1]
     with TemporaryDirectory() as folder:
-        ended = run(arguments, cwd=Path(folder), program=program, patience_s=300, **options)
+        ended = run(arguments, cwd=Path(folder), program=program, patience_s=300)
         problem = ended.problem()
         assert problem is None, problem
         if ended.code == 0:
@@ -76,25 +71,18 @@ def answer_of(
 
 
 def attack(tally: Tally, options: argparse.Namespace) -> None:
-    """Try each command at each limit. `--tried` is the number of trials of each fault, spread over all."""
+    """Try each command with each number of threads. `--tried` is the number of trials, spread over all."""
     of_command = commands()
     expected = {name: answer_of(*command) for name, command in of_command.items()}
-    faults: dict[str, list[tuple[str, dict[str, int]]]] = {
-        "address space": [(name, {"memory_bytes": n * 1_000_000}) for n in MEGABYTES for name in of_command],
-        "address space, kernels not compiled": [("query", {"memory_bytes": n * 1_000_000}) for n in MEGABYTES],
-        "number of threads": [(name, {"n_threads": n}) for n in THREADS for name in of_command],
-    }
-    for fault, trials in faults.items():
-        for name, limits in trials[:: -(-len(trials) // options.tried)]:
-            with TemporaryDirectory() as cache:
-                environment = {"TILE_PDB_CACHE": cache} if "not compiled" in fault else {}
-                try:
-                    found = answer_of(*of_command[name], environment=environment, **limits)
-                    loss = None if found in (None, expected[name]) else f"answer {str(found)[:200]}"
-                except AssertionError as error:
-                    loss = str(error)
-            tally.count(fault, None if loss is None else f"{name} at {limits}: {loss}")
+    trials = [(name, n_threads) for n_threads in THREADS for name in of_command]
+    for name, n_threads in trials[:: -(-len(trials) // options.tried)]:
+        try:
+            found = answer_of(*of_command[name], n_threads)
+            loss = None if found in (None, expected[name]) else f"answer {str(found)[:200]}"
+        except AssertionError as error:
+            loss = str(error)
+        tally.count("number of threads", None if loss is None else f"{name} with {n_threads} threads: {loss}")
 
 
 if __name__ == "__main__":
-    main(attack, tried=13 * 7)
+    main(attack, tried=28)
