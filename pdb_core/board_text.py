@@ -1,16 +1,17 @@
 """Text as boards: the one parser for files, arguments of commands, Python strings and HTTP.
 
 docs/files.md has the table of spellings, and the rules by which lines are boards. `split_lines` reads each line as rows
-of numbers, whatever signs are around them. `read_boards` then decides by the numbers and the lines together.
+of numbers, whatever signs are around them. `read_boards` then joins lines: the rows of a board go on until they are a
+whole board and the next line repeats one of its numbers.
 """
 
 import re
-from collections import deque
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from functools import lru_cache
-from itertools import chain
+from contextlib import suppress
+from copy import copy
+from itertools import chain, islice, takewhile, tee
 
-from pdb_core.board_size import MAX_SIDE, MIN_SIDE, BoardSize, parse_size, square_size
+from pdb_core.board_size import MAX_SIDE, BoardSize, as_size, parse_size, square_size
 from pdb_core.errors import BoardError, InputError, InstanceError
 from pdb_core.messages import listed, shorten
 
@@ -58,7 +59,7 @@ def split_lines(lines: Iterable[tuple[str, str]]) -> Iterator[Line]:
         for part in text.split("\n"):
             rows = _split_rows(part)
             # A list of lists may be a list of boards.
-            for board in [[row] for row in rows] if len(rows) > 1 and all(map(_is_numbering, rows)) else [rows]:
+            for board in [[row] for row in rows] if len(rows) > 1 and all(map(_is_whole, rows)) else [rows]:
                 yield where, board
 
 
@@ -66,7 +67,7 @@ def _split_rows(text: str) -> list[Words]:
     """Return the rows of a line. Separators other than / are between rows if each row has several numbers."""
     for separator in "/|;,":
         if separator in text:
-            rows = list(map(_split_words, text.split(separator)))
+            rows = list(map(_split_words, text.rstrip().removesuffix("/").split(separator)))
             if separator == "/" or all(len(row) > 1 for row in rows):
                 return rows
             if separator == "|":
@@ -76,16 +77,13 @@ def _split_rows(text: str) -> list[Words]:
 
 
 def _split_words(text: str) -> Words:
+    """Return the numbers of a row. A word may be a whole board in digits, such as 812043765 or 1853AC4F6B0D92E7."""
     words = text.replace(",", " ").replace(";", " ").split()
     if len(words) == 1 and len(words[0]) > 3:
-        words = _split_digits(words[0])
+        digits = re.sub("[_.x-]" if len(words[0]) <= _DIGITS.index("x") else "[_.-]", "0", words[0].lower())
+        if sorted(digits) == list(_DIGITS[: len(digits)]):
+            return [_DIGITS.index(digit) for digit in digits]
     return [_NUMBERS.get(word, word) for word in words]
-
-
-def _split_digits(word: str) -> list[str]:
-    """Return the numbers of a board that is a string of digits, such as 812043765 or 1853AC4F6B0D92E7."""
-    digits = re.sub("[_.x-]" if len(word) <= _DIGITS.index("x") else "[_.-]", "0", word.lower())
-    return [str(int(digit, 36)) for digit in digits] if sorted(digits) == list(_DIGITS[: len(digits)]) else [word]
 
 
 def read_boards(lines: Iterator[Line], size: BoardSize | None, *, waits: bool = False) -> Iterator[Read]:
@@ -95,27 +93,29 @@ def read_boards(lines: Iterator[Line], size: BoardSize | None, *, waits: bool = 
 
     Raises `BoardError`, whose message begins with the place of the board's first line, and the errors of `lines`.
     """
-    ahead = _Ahead(lines)
+    (lines,) = tee(lines, 1)  # a copy of such an iterator looks ahead
     counted, n_left = "", 0
     last_declared: BoardSize | None = None
-    while (line := ahead.take()) is not None:
-        where, rows = line
+    for where, rows in lines:
+        if not rows:
+            continue
+        declared: BoardSize | None = None
         try:
-            if not rows:
-                continue
-            found = _next_board(rows, ahead, size, waits=waits)
-            if isinstance(found, int):
-                counted = f"{where} was read as a number of boards, {found}" if found else counted
-                n_left = max(n_left, 0) + found
-                continue
-            n_left -= 1
-            board, declared = found
-            if declared is not None:
+            if _is_head(rows, lines):
+                announced = _announced(rows[0], lines)
+                if isinstance(announced, int):
+                    counted = f"{where} was read as a number of boards, {announced}" if announced else counted
+                    n_left = max(n_left, 0) + announced
+                    continue
+                declared = last_declared = announced
                 where += f" was read as size {declared}"
-                last_declared = declared
-            elif last_declared is not None and list(map(len, board)) == [last_declared.n_cells]:
-                declared = last_declared
-            tiles, its_size = read_rows(board, size, declared)
+                rows = _rows_of_size(lines, declared)
+            else:
+                rows = _rows_of_board(rows, lines, size, waits=waits)
+                if last_declared is not None and list(map(len, rows)) == [last_declared.n_cells]:
+                    declared = last_declared
+            n_left -= 1
+            tiles, its_size = read_rows(rows, size, declared)
         except InstanceError:
             raise
         except InputError as error:
@@ -127,179 +127,99 @@ def read_boards(lines: Iterator[Line], size: BoardSize | None, *, waits: bool = 
         )
 
 
-class _Ahead:
-    """Lines of a text, with a look at the lines ahead."""
+def _rows_of_board(rows: list[Words], lines: Iterator[Line], size: BoardSize | None, *, waits: bool) -> list[Words]:
+    """Return the rows of the board that begins with these, and take its other lines.
 
-    def __init__(self, lines: Iterator[Line]) -> None:
-        self._lines = lines
-        self._ahead: deque[Line] = deque()
-
-    def rows(self, n: int = 0) -> list[Words]:
-        """Return the rows of the line `n` lines ahead; none at the end of the text."""
-        while len(self._ahead) <= n:
-            line = next(self._lines, None)
-            if line is None:
-                return []
-            self._ahead.append(line)
-        return self._ahead[n][1]
-
-    def words(self, n: int = 0) -> Words:
-        """Return the words of the line `n` lines ahead; none if it has several rows, or none."""
-        rows = self.rows(n)
-        return rows[0] if len(rows) == 1 else []
-
-    def take(self) -> Line | None:
-        """Return the next line; None at the end of the text."""
-        self.rows()
-        return self._ahead.popleft() if self._ahead else None
-
-
-# The lines of a board: its rows, and the size that a line before them declares
-
-
-def _next_board(
-    rows: list[Words], ahead: _Ahead, size: BoardSize | None, *, waits: bool
-) -> tuple[list[Words], BoardSize | None] | int:
-    """Return the rows of the board that begins with these, and its declared size; or a number of boards that follow.
-
-    Raises `InputError`.
+    They go on until they are a whole board and the next line repeats one of the numbers. If the writer waits, a board
+    in a line is one; but four numbers may be the first row of a larger board.
     """
-    words = rows[0]
-    if len(rows) > 1:
-        while not rows[-1] and (following := ahead.rows()):
-            rows[-1:] = following
-            ahead.take()
-        return rows, None
-    if len(words) < 3 and not _is_numbered(words, ahead):
-        return _announced_board(words, ahead, size, waits=waits)
-    if waits and _is_answered(words, size):
-        return rows, None
-    _check_numbers(words, ahead.words())
-    while _continues(ahead.words(), rows, size):
-        rows = [*rows, ahead.words()]
-        ahead.take()
-    return _row_of_column(rows), None
+    numbers = [*chain(*rows)]
+    is_square = len(numbers) > 4 and square_size(len(numbers)) is not None
+    is_answered = waits and _is_whole(numbers) and (is_square if size is None else len(numbers) == size.n_cells)
+    if len(rows) > 1 or is_answered:
+        return rows
+    is_column, rows = len(numbers) == 1, [*rows]
+    for row in _ahead(lines, is_column=is_column):
+        is_board = _is_whole(numbers, size) or _is_whole(row, size)
+        if len(numbers) > _MOST_CELLS or (is_board and not set(numbers).isdisjoint(row)):
+            break
+        rows.append(row)
+        numbers += row
+        next(lines)
+    return [numbers] if is_column else rows
 
 
-def _check_numbers(words: Words, following: Words) -> None:
-    """Raise `BoardError` if a line is a board with one number more: its own in front, or a length behind."""
-    if _is_numbering(words) or (following and not _repeats(following, words)):
-        return
-    for where, others in (("first", words[1:]), ("last", words[:-1])):
-        if _is_numbering(others) and square_size(len(others)) is not None:
-            raise BoardError(
-                f"the line has {len(words)} numbers, of which all but the {where} are a board; leave that one out, or "
-                "write CSV, such as with the columns id and board"
-            )
+def _rows_of_size(lines: Iterator[Line], size: BoardSize) -> list[Words]:
+    """Take the rows of a board of this size. Raises `BoardError` if they have another number of numbers."""
+    rows: list[Words] = []
+    n_numbers = 0
+    while n_numbers < size.n_cells and (line := next(lines, None)) is not None:
+        rows += line[1]
+        n_numbers = sum(map(len, rows))
+    if n_numbers != size.n_cells:
+        raise BoardError(f"{n_numbers} numbers follow, and such a board has {size.n_cells}")
+    return [[*chain(*rows)]] if len(rows) == n_numbers else rows
 
 
-def _row_of_column(rows: list[Words]) -> list[Words]:
-    return [list(chain(*rows))] if all(len(row) == 1 for row in rows) else rows
+def _ahead(lines: Iterator[Line], *, is_column: bool) -> Iterator[Words]:
+    """Yield the words of the lines ahead, up to one that cannot continue a board in a column, or in longer rows."""
+    for _, rows in islice(copy(lines), _MOST_CELLS):
+        if len(rows) != 1 or (len(rows[0]) == 1) != is_column:
+            return
+        yield rows[0]
 
 
-def _continues(following: Words, rows: list[Words], size: BoardSize | None) -> bool:
-    """Return whether a line belongs to the board with these rows."""
-    numbers = list(chain(*rows))
-    if not following or (len(following) == 1) != (len(rows[0]) == 1):
-        return False
-    is_board = _is_whole(numbers, size) or _is_whole(following, size)
-    return len(numbers) <= _MOST_CELLS and not (is_board and _repeats(following, numbers))
-
-
-def _is_numbered(words: Words, ahead: _Ahead) -> bool:
-    """Return whether the lines of as many words hold each number from 0 on once. Otherwise the words are a size.
+def _is_head(rows: list[Words], lines: Iterator[Line]) -> bool:
+    """Return whether a line has one or two words that are not the first row of a board, which repeats no number.
 
     If a line repeats a number, as many lines from it on are another board with these numbers.
     """
-    seen, n = set(words), 0
-    while len(following := ahead.words(n)) == len(words) and len(seen) <= _MOST_CELLS:
+    if len(rows) != 1 or len(rows[0]) not in (1, 2):
+        return False
+    seen = set(rows[0])
+    ahead = takewhile(lambda row: len(row) == len(rows[0]), _ahead(lines, is_column=len(rows[0]) == 1))
+    for n, row in enumerate(ahead):
         # Stop here: otherwise the time would be quadratic in the number of boards.
-        if _repeats(following, seen):
-            return _is_numbering(seen) and seen == set(chain(*(ahead.words(n + row) for row in range(n + 1))))
-        seen.update(following)
-        n += 1
-    return _is_numbering(seen)
+        if not seen.isdisjoint(row):
+            others = (rows[0] for _, rows in islice(copy(lines), n, 2 * n + 1) if len(rows) == 1)
+            return not _is_whole(seen) or seen != set(chain(*others))
+        seen.update(row)
+    return not _is_whole(seen)
 
 
-def _is_numbering(words: Collection[int | str]) -> bool:
-    """Return whether the words are the numbers from 0 on, each once, and enough for a board."""
-    return 3 < len(words) <= _MOST_CELLS and _numbers(len(words)) == set(words)
+def _is_whole(words: Collection[int | str], size: BoardSize | None = None) -> bool:
+    """Return whether the words are the numbers from 0 on, each once, or as many as a board of this size has."""
+    return (len(words) > 3 and set(words) == set(range(len(words)))) or (
+        size is not None and len(words) == size.n_cells
+    )
 
 
-@lru_cache
-def _numbers(n: int) -> frozenset[int]:
-    return frozenset(range(n))
+def _announced(words: Words, lines: Iterator[Line]) -> BoardSize | int:
+    """Return what a line of one or two words announces: the size of the board that follows, or a number of boards.
 
-
-def _is_whole(words: Words, size: BoardSize | None) -> bool:
-    """Return whether the numbers are those of a whole board."""
-    return _is_numbering(words) or (size is not None and len(words) == size.n_cells)
-
-
-def _is_answered(words: Words, size: BoardSize | None) -> bool:
-    """Return whether a line is a board by itself. Four numbers are not: they may be the first row of a larger board."""
-    if size is not None:
-        return len(words) == size.n_cells
-    return len(words) > 4 and square_size(len(words)) is not None and _is_numbering(words)
-
-
-def _repeats(following: Words, numbers: Collection[int | str]) -> bool:
-    return not set(numbers).isdisjoint(following)
-
-
-def _announced_board(
-    words: Words, ahead: _Ahead, size: BoardSize | None, *, waits: bool
-) -> tuple[list[Words], BoardSize | None] | int:
-    """Return the rows after a line with their size, and the size; or the number of boards that the line announces.
-
-    The size is that of rows, or of rows and columns. Raises `InputError`.
+    A number n is a size if n * n numbers follow, each from 0 on once. A number and directions are the solution of the
+    board before, and announce no boards. Raises `InputError`.
     """
-    first, last, following, otherwise = words[0], words[-1], ahead.words(), ""
-    if len(words) == len(following) == 1:
-        if re.fullmatch("[UDLRudlr]+", str(*following)):
-            ahead.take()
+    first, last, ahead = words[0], words[-1], copy(lines)
+    if isinstance(first, int) and len(words) == 1:
+        rows: list[Words] = next((rows for _, rows in ahead if rows), [[]])
+        if re.fullmatch("[UDLRudlr]+", str(*rows[0][:1])):
+            next(rows for _, rows in lines if rows)
             return 0
-        otherwise = ", and as a column the lines do not hold each number from 0 on once"
-    if len(words) == 1 and isinstance(first, int) and first and _is_count(first, ahead, size, waits=waits):
-        return first
-    rows: list[Words] = []
-    n_numbers = 0
-    try:
-        if isinstance(first, int) and isinstance(last, int):
-            declared = BoardSize(last, first)
-        else:
-            declared = parse_size(" ".join(map(str, words)))
-        while n_numbers < declared.n_cells and (line := ahead.take()) is not None:
-            rows += filter(None, line[1])
-            n_numbers = sum(map(len, rows))
-        if n_numbers != declared.n_cells:
-            raise BoardError(
-                f"{n_numbers} numbers follow; a board of {declared.height} rows and {declared.width} columns has "
-                f"{declared.n_cells}"
-            )
-    except InputError as error:
-        raise BoardError(f"{error}{otherwise}") from None
-    return _row_of_column(rows), declared
+        if first and not _is_side(first, lines):
+            if len(rows[0]) == 1 and _is_head(rows, ahead) and not _is_side(rows[0][0], ahead):
+                raise BoardError(f"{first} is no size of the board that follows, and no row of one")
+            return first
+    if isinstance(first, int) and isinstance(last, int):
+        return BoardSize(last, first)
+    return parse_size(" ".join(map(str, words)))
 
 
-def _is_count(number: int, ahead: _Ahead, size: BoardSize | None, *, waits: bool) -> bool:
-    """Return whether a number is one of boards: the lines after it are of another size. Raises `BoardError`."""
-    while not ahead.rows() and ahead.take():
-        pass
-    following = list(chain(*ahead.rows()))
-    if size is not None:
-        return size.n_cells != number * number
-    if len(following) != number * number or not _is_numbering(following):
-        return len(following) not in (0, 1, number)
-    if not waits and len(ahead.words(1)) == len(following) and not _repeats(ahead.words(1), following):
-        raise BoardError(
-            f"{number} may be a size, {number}x{number}, or a number of boards with rows of {len(following)}; "
-            "leave it out, or write rows and columns of the boards"
-        )
+def _is_side(side: int | str, lines: Iterator[Line]) -> bool:
+    """Return whether the numbers of a square board of that side follow, each once."""
+    with suppress(InputError):
+        return _is_whole([*chain(*_rows_of_size(copy(lines), as_size(side)))])
     return False
-
-
-# Numbers and size
 
 
 def read_rows(
@@ -308,12 +228,10 @@ def read_rows(
     """Return the numbers and the size of the rows of a board. Raises `InputError`."""
     tiles = tuple(word for row in rows for word in row if isinstance(word, int))
     if not (rows and all(rows) and len(tiles) == sum(map(len, rows))):
-        odd = next((word for row in rows for word in row if isinstance(word, str)), None)
-        what = "a number is missing"
-        if odd is not None:
-            what = f"{shorten(odd, 40)!r} is not a number up to {_MOST_CELLS - 1}, and does not hold each digit once"
+        odd = next((shorten(word, 40) for word in chain(*rows) if isinstance(word, str)), "")
         raise BoardError(
-            f"board {quoted(rows)}: {what}; a board is written like 1 2 3/4 5 6/7 8 0, with 0 for the blank"
+            f"board {quoted(rows)}: {odd!r} is not a number up to {_MOST_CELLS - 1}, and does not hold each digit "
+            "once; a board is written like 1 2 3/4 5 6/7 8 0, with 0 for the blank"
         )
     lengths = list(map(len, rows))
     if declared is not None:
@@ -322,43 +240,30 @@ def read_rows(
             declared = BoardSize(declared.height, declared.width)
         if expected not in (None, declared):
             raise BoardError(f"a {expected} board is expected, this one is {declared}")
-        expected = declared
-    return tiles, size_of_rows(lengths, expected, rows)
+    return tiles, size_of_rows(lengths, declared or expected, rows)
 
 
 def size_of_rows(lengths: list[int], expected: BoardSize | None, rows: Sequence[Sequence[object]]) -> BoardSize:
     """Return the board size for rows of these lengths. A single row may hold the whole board. Raises `BoardError`."""
     width, height = lengths[0], len(lengths)
-    is_grid = lengths == [width] * height
-    if height > 1 and expected is not None and lengths != [expected.width] * expected.height:
-        of_rows = (
-            f"is {width}x{height} by its rows, and" if is_grid else f"has rows of [{listed(lengths)}] numbers where"
-        )
-        raise BoardError(f"board {quoted(rows)} {of_rows} a {expected} board is expected")
-    if expected is not None:
+    if expected is not None and (height == 1 or lengths == [expected.width] * expected.height):
         return expected
-    if not is_grid:
-        # In a spreadsheet, the blank may be an empty cell.
-        is_blank_missing = sum(lengths) == max(lengths) * height - 1 and all(0 not in row for row in rows)
-        hint = "; is the blank missing? write it as 0" if is_blank_missing else ""
-        raise BoardError(f"board {quoted(rows)} has rows of different lengths: [{listed(lengths)}]{hint}")
-    if height > 1:
-        try:
-            return BoardSize(width, height)
-        except InputError as error:
-            raise BoardError(f"board {quoted(rows)}: {error}") from None
-    size = square_size(width)
-    if size is None:
-        others = " or ".join(
-            f"{side}x{width // side}"
-            for side in range(MAX_SIDE, MIN_SIDE - 1, -1)
-            if width % side == 0 and MIN_SIDE <= width // side <= MAX_SIDE
-        )
-        numbers = "1 number" if width == 1 else f"{width} numbers"
+    if lengths != [width] * height:
+        wanted = "" if expected is None else f" where a {expected} board is expected"
         raise BoardError(
-            f"board {quoted(rows)} is not square: it has {numbers}, and a square board has 4, 9, 16, ... numbers"
-            f"{others and f'; it may be {others}'}; give it in rows, as in 1 2 3/4 5 0, or with its size, "
-            "as in 3x2: 1 2 3 4 5 0"
+            f"board {quoted(rows)} has rows of different lengths: [{listed(lengths)}]{wanted}; write the blank as 0"
+        )
+    if expected is not None:
+        raise BoardError(f"board {quoted(rows)} is {width}x{height} by its rows, and a {expected} board is expected")
+    try:
+        size = square_size(width) if height == 1 else BoardSize(width, height)
+    except InputError as error:
+        raise BoardError(f"board {quoted(rows)}: {error}") from None
+    if size is None:
+        raise BoardError(
+            f"board {quoted(rows)} is not square: it has {width} numbers, and a square board has 4, 9, 16, ... "
+            "numbers; give it in rows, as in 1 2 3/4 5 0, or with its size, as in 3x2: 1 2 3 4 5 0, and without other "
+            "numbers in its line"
         )
     return size
 

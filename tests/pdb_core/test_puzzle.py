@@ -83,7 +83,7 @@ def test_rows_give_the_size(given: Any) -> None:
 
 
 BAD_TEXTS = rows(r"""
-1 2 3/4 5 6/7 8 0/ | a number is missing
+1 2 3//4 5 6/7 8 0 | '' is not a number
 1 2 3 | is not square: it has 3 numbers, and a square board has 4, 9, 16, ... numbers; give it in rows
 1 1 3 4 5 6 7 8 0 | 1 appears twice, missing 2
 1 2 3 4 5 6 7 8 9 | 9 is out of range, missing 0; if 9 is the blank, write 0 for it
@@ -91,9 +91,8 @@ BAD_TEXTS = rows(r"""
 812043766 | '812043766' is not a number up to 1023, and does not hold each digit once
 1 2 3 4 5 6 7 8 1000 | 1000 is out of range, missing 0
 1 2 3 4 5 6 7 1_0 0 | '1_0' is not a number
-1 2 3/4 5/6 7 8 0 | different lengths: \[3, 2, 4\]$
-1 2 3/4 5 0/7 8 | different lengths: \[3, 3, 2\]$
-1 2 3/4 5 6/7 8 | different lengths: \[3, 3, 2\]; is the blank missing\? write it as 0$
+1 2 3/4 5/6 7 8 0 | different lengths: \[3, 2, 4\]; write the blank as 0$
+1 2 3/4 5 6/7 8 | different lengths: \[3, 3, 2\]; write the blank as 0$
 1/2/3/0 | board size 1x4 is not supported
 """)
 LONG = ["1 2 3 4 5 6 7 8 " + "9" * 5000, r"'9{17}\.\.\.9{20}' is not a number"]
