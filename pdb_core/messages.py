@@ -74,8 +74,7 @@ def did_you_mean(name: object, known: Iterable[str]) -> str:
     if not name or not isinstance(name, str):
         return ""
     known = list(known)
-    begun = [other for other in known if other.startswith(name)]
-    near = begun[:3] if len(begun) > 1 else difflib.get_close_matches(name[:40], known, n=1)
+    near = [other for other in known if other.startswith(name)][:3] or difflib.get_close_matches(name[:40], known, n=1)
     return f"; did you mean {' or '.join(near)}?" if near else ""
 
 

@@ -215,26 +215,14 @@ def _read_sequence(board: BoardLike, size: BoardSize | None) -> tuple[Tiles, Boa
     except (TypeError, ValueError):  # also of NumPy, for rows of different lengths
         integers = "integers" if size is None else f"{size.n_cells} integers"
         raise BoardError(
-            f"board {shown(board)} must be {integers}, 0 or None for the blank, in a sequence or an array; "
-            f"{_oddity(board)}"
+            f"board {shown(board)} must be {integers}, 0 or None for the blank, in a sequence or an array, or in "
+            "rows of one length"
         ) from None
     tiles = tuple(cells.reshape(-1).tolist())
     if size is not None and cells.ndim == 1:
         return tiles, size
     lengths = [len(row) for row in np.atleast_2d(cells)] or [0]
     return tiles, size_of_rows(lengths, size, [tiles])
-
-
-def _oddity(board: object) -> str:
-    """Return, for a message, why something is no board of integers."""
-    if not isinstance(board, Sequence) or isinstance(board, bytes):
-        return "it is of another kind"
-    cells = chain.from_iterable(
-        row if isinstance(row, Sequence) and not isinstance(row, str) else [row] for row in board
-    )
-    integers = int | np.integer | np.ndarray | None
-    odd = [cell for cell in cells if isinstance(cell, bool) or not isinstance(cell, integers)]
-    return f"it has {shown(odd[0])}" if odd else "it has rows of different lengths"
 
 
 def format_board(board: Sequence[int], size: SizeLike | None = None) -> str:

@@ -189,7 +189,7 @@ def read_header(file: BinaryIO, source: str) -> Header:
     if text is None:
         raise TableFileDamagedError(f"{source} is damaged: its header does not match its digest; build it again")
     try:
-        content = json.loads(text)
+        content = json.loads(text, parse_int=_natural, parse_float=_natural, parse_constant=_natural)
         if content["format_version"] != FORMAT_VERSION:
             raise TableFileVersionError(
                 f"{source} has format version {shorten(str(content['format_version']), 20)}, this program reads "
@@ -229,19 +229,19 @@ def _raise_for_other_file(start: bytes, source: str) -> None:
 
 
 def _parse_header(content: dict[str, Any]) -> Header:
-    size = BoardSize(_natural(content["width"]), _natural(content["height"]))
-    goal = Board(_naturals(content["goal"]), size)
+    size = BoardSize(content["width"], content["height"])
+    goal = Board(content["goal"], size)
     for field, known in (("encoding", ENCODINGS), ("cost", COSTS)):
         if content[field] not in known:
             raise ValueError(f"{shorten(repr(content[field]), 60)} is none of {', '.join(known)}")
     encoding, cost = content["encoding"], content["cost"]
-    file_bytes = _natural(content["file_bytes"])
+    file_bytes = content["file_bytes"]
     records = content["patterns"]
     if not 1 <= len(records) <= MAX_CATALOGUE_PATTERNS:
         raise ValueError(f"it has {len(records)} patterns; a file has 1 to {MAX_CATALOGUE_PATTERNS}")
     entries: list[PatternHeader] = []
     for record in records:
-        spec = TableSpec(size, goal, Pattern(_naturals(record["tiles"])), encoding, cost)
+        spec = TableSpec(size, goal, Pattern(tuple(record["tiles"])), encoding, cost)
         if "same_as" in record:
             entries.append(_parse_use(record, spec, entries))
         else:
@@ -264,52 +264,39 @@ def _parse_partition(content: dict[str, Any], patterns: tuple[Pattern, ...], siz
     if content["encoding"] != "bits":
         raise ValueError("a catalogue is stored in bits only")
     # Each partition once, as `pattern.catalogue` writes it: the text of another form differs from that of this header.
-    sums = dict.fromkeys(tuple(sorted(set(_naturals(indices)))) for indices in content["partitions"] if indices)
+    sums = dict.fromkeys(tuple(sorted(set(indices))) for indices in content["partitions"] if indices)
     return Partition(name, patterns, size, cost, tuple(sums))
 
 
 def _parse_use(record: dict[str, Any], spec: TableSpec, before: Sequence[PatternHeader]) -> PatternHeader:
     """Return the header of a pattern that uses the table of one of the patterns `before` it."""
-    pattern = spec.pattern
-    use = TableUse(_natural(record["same_as"]), _naturals(record["cell_map"]))
-    if use.index >= len(before):
-        raise ValueError(f"pattern {pattern} uses the table of pattern {use.index}, which is not before it")
+    use = TableUse(record["same_as"], tuple(record["cell_map"]))
     first = before[use.index]
-    if first.use is not None:
-        raise ValueError(f"pattern {pattern} uses the table of pattern {first.pattern}, which has no table")
-    if not may_share(spec.size, spec.goal, pattern, first.pattern, use.cell_map, spec.cost):
-        raise ValueError(f"pattern {pattern} cannot use the table of pattern {first.pattern} by its cell map")
+    if first.use is not None or not may_share(
+        spec.size, spec.goal, spec.pattern, first.pattern, use.cell_map, spec.cost
+    ):
+        raise ValueError(f"pattern {spec.pattern} cannot use the table of pattern {first.pattern} by its cell map")
     return replace(first, spec=spec, use=use)
 
 
 def _parse_table(record: dict[str, Any], spec: TableSpec, file_bytes: int) -> PatternHeader:
-    n_bytes, offset = _natural(record["bytes"]), _natural(record["offset"])
-    if n_bytes > file_bytes:
-        raise ValueError(f"the table of pattern {spec.pattern} has {n_bytes} bytes, and the file has {file_bytes}")
+    n_bytes, histogram = record["bytes"], tuple(record["histogram"])
     # Blocks are counted only if each cell set can have one: a small file may claim a large board.
-    if n_bytes < spec.n_sets * block_bytes(spec.n_tiles):
-        raise ValueError(f"the table of pattern {spec.pattern} has {n_bytes} bytes, fewer than any table has")
-    if n_bytes != spec.n_bytes:
-        raise ValueError(f"the table of pattern {spec.pattern} has {n_bytes} bytes instead of {spec.n_bytes}")
-    histogram = _naturals(record["histogram"])
-    if not 1 <= len(histogram) <= UNREACHED or histogram[-1] == 0:
-        raise ValueError(f"the histogram of pattern {spec.pattern} is not a list of 1 to {UNREACHED} counts")
-    if sum(histogram) > spec.n_entries:
-        raise ValueError(f"the histogram of pattern {spec.pattern} has more than {spec.n_entries} entries")
-    return PatternHeader(spec, offset, histogram, _digest_text(record["sha256"]))
+    if not spec.n_sets * block_bytes(spec.n_tiles) <= n_bytes <= file_bytes or n_bytes != spec.n_bytes:
+        raise ValueError(f"the table of pattern {spec.pattern} has {n_bytes} bytes, which is not its size")
+    if not 1 <= len(histogram) <= UNREACHED or histogram[-1] == 0 or sum(histogram) > spec.n_entries:
+        raise ValueError(
+            f"the histogram of pattern {spec.pattern} is not a list of 1 to {UNREACHED} counts of {spec.n_entries} "
+            "entries"
+        )
+    return PatternHeader(spec, record["offset"], histogram, _digest_text(record["sha256"]))
 
 
-def _natural(value: Any) -> int:
-    # A bool is an int, too.
-    if type(value) is not int or value < 0:
-        raise ValueError(f"{shorten(repr(value), 60)} is not a natural number")
-    return value
-
-
-def _naturals(values: Any) -> tuple[int, ...]:
-    if not isinstance(values, list):
-        raise TypeError(f"{shorten(repr(values), 60)} is not a list")
-    return tuple(map(_natural, values))
+def _natural(text: str) -> int:
+    """Return a number of the JSON text, which has only natural ones. Raises `ValueError`."""
+    if not text.isdecimal():
+        raise ValueError(f"{shorten(text, 60)} is not a natural number")
+    return int(text)
 
 
 def _digest_text(value: Any) -> str:

@@ -105,16 +105,16 @@ ARABIC = ["\u0661 2 3 4 5 6 7 8 0", "'\u0661' is not a number"]
         *((text, None, message) for text, message in (*BAD_TEXTS, LONG, ARABIC)),
         ("1 2 3 4 5 6 7 8 0", S44, "9 numbers where a 4x4 board has 16"),
         ("1 2 3/4 5 0", S23, "is 3x2 by its rows, and a 2x3 board is expected"),
-        ([[1, 2], [3]], None, "rows of different lengths"),
-        ([1.0, 2.0, 3.0, 0.0], S22, r"must be 4 integers, 0 or None for the blank, .*; it has 1.0"),
-        (100, None, "board 100 must be integers, .*; it is of another kind"),
-        ([[1, 2], ["", 3]], None, "must be integers, .*; it has ''"),
+        ([[1, 2], [3]], None, "rows of one length"),
+        ([1.0, 2.0, 3.0, 0.0], S22, r"must be 4 integers, 0 or None for the blank, in a sequence or an array"),
+        (100, None, "board 100 must be integers, 0 or None for the blank"),
+        ([[1, 2], ["", 3]], None, "must be integers, .* in rows of one length"),
         ([1, 2, 3, -4], None, "-4 is out of range, missing 0"),
         *(
             (other, None, "must be integers, 0 or None for the blank, in a sequence or an array")
             for other in NO_SEQUENCES
         ),
-        *((booleans, S22, "must be 4 integers, .*; it has (True|np.False_)") for booleans in BOOLEANS),
+        *((booleans, S22, "must be 4 integers, 0 or None for the blank") for booleans in BOOLEANS),
     ],
 )
 def test_what_is_no_board_is_refused_in_one_line(given: Any, size: BoardSize | None, message: str) -> None:

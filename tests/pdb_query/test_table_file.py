@@ -191,8 +191,8 @@ def test_every_changed_header_is_refused(
 HEADERS = {
     1: """
 width |  | 'width'
-width | "3" | '3' is not a natural number
-width | True | True is not a natural number
+width | "3" | board size '3'x3 is not supported
+width | True | board size Truex3 is not supported
 width | 4 | 9 numbers where a 4x3 board has 12
 remark | "seen" | unknown, misplaced or
 partitions | [[0, 1, 2]] | a catalogue is stored in bits only
@@ -203,7 +203,7 @@ cost | "odd-moves" | 'odd-moves' is none of additive, every-move
 cost | "every-move" | written in bits, not in bytes
 index_function | "other" | unknown, misplaced or
 goal | [1, 1, 2] | 3 numbers where a 3x3 board has 9
-goal | {"a": 1} | is not a list
+goal | {"a": 1} | must be 9 integers
 structure_sha256 | "0" * 63 | is not a SHA-256 digest
 patterns 2 sha256 | "A" * 64 | is not a SHA-256 digest
 patterns | [] | it has 0 patterns
@@ -213,29 +213,29 @@ patterns 0 tiles | [] | 0 tiles
 patterns 0 tiles | [0, 1, 2] | not on a 3x3 board
 patterns 0 tiles | [2, 1, 5] | must ascend
 patterns 0 tiles | [1, 1, 2] | twice
-patterns 0 bytes | 503 | has 503 bytes instead of 504
-patterns 0 bytes | 10**15 | and the file has
+patterns 0 bytes | 503 | has 503 bytes, which is not its size
+patterns 0 bytes | 10**15 | which is not its size
 patterns 0 offset | 0 | overlaps other parts
 patterns 0 offset | 10**18 | and the file has
 patterns 1 offset | FIRST + 1 | overlaps other parts
 patterns 2 histogram | [] | not a list of 1 to 255 counts
 patterns 2 histogram | [72, 0] | not a list of 1 to 255 counts
 patterns 2 histogram | [1] * 256 | not a list of 1 to 255 counts
-patterns 2 histogram | [73] | has more than 72 entries
+patterns 2 histogram | [73] | not a list of 1 to 255 counts
 patterns 2 n_unreached | 2**63 | contradictory
 """,
     2: """
-cost | "every-move" | bytes instead of
-patterns 1 same_as | 1 | table of pattern 1, which is not before it
+cost | "every-move" | bytes, which is not its size
+patterns 1 same_as | 1 | list index out of range
 patterns 1 same_as | -1 | -1 is not a natural number
-patterns 2 same_as | 1 | pattern 4,7 uses the table of pattern 3,6, which has no table
+patterns 2 same_as | 1 | pattern 4,7 cannot use the table of pattern 3,6
 patterns 1 cell_map | [0, 1, 2, 3, 4, 5, 6, 7, 8] | pattern 3,6 cannot use the table of pattern 1,2
 patterns 1 cell_map | [200, 1, 2, 3, 4, 5, 6, 7, 8] | cannot use the table
 patterns 1 tiles | [3, 5] | cannot use the table
 """,
     4: """
 partitions | [] | in two patterns
-partitions | "0,1" | not a list
+partitions | "0,1" | tuple indices must be integers
 partitions | [[0, 1]] | belong to no partition
 partitions | [[0, 1], [0, 2, 3], []] | contradictory
 partitions | [[0, 1], [0, 3, 2]] | contradictory
