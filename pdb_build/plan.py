@@ -1,7 +1,6 @@
 """Plan of a build: its entries, states, memory and disk, and a check that they are available."""
 
 import os
-import warnings
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -81,9 +80,7 @@ class BuildPlan(ShortRepr):
         Peak memory of the process.
     disk_bytes
         Size of the table file.
-    available_memory
-        None if it is unknown.
-    available_disk
+    available_memory, available_disk
         Free disk, and the space of an unfinished build of the same file.
     overlaps_writing
         Whether each table is written while the next pattern is searched; otherwise before, to free its memory.
@@ -95,7 +92,7 @@ class BuildPlan(ShortRepr):
     patterns: tuple[PatternPlan, ...]
     memory_bytes: int
     disk_bytes: int
-    available_memory: int | None
+    available_memory: int
     available_disk: int
     overlaps_writing: bool = True
 
@@ -189,7 +186,7 @@ def plan_build(
 
 
 def check_plan(plan: BuildPlan) -> None:
-    """Check that the memory and the disk suffice for a plan. Warn if the available memory is unknown.
+    """Check that the memory and the disk suffice for a plan.
 
     Raises
     ------
@@ -199,11 +196,7 @@ def check_plan(plan: BuildPlan) -> None:
         The disk is too small.
     """
     available = plan.available_memory
-    if available is None:
-        text = f"the available memory is unknown; building {plan.spec.partition.name} for {plan.spec.size} needs "
-        # The same location for all callers: the warning is printed once.
-        warnings.warn(f"{text}{format_bytes(plan.memory_bytes)}", RuntimeWarning, stacklevel=1)
-    elif plan.memory_bytes > available:
+    if plan.memory_bytes > available:
         largest = _largest_pattern_that_fits(plan, available)
         fitting = f"patterns of at most {largest} tiles would fit" if largest else "no pattern would fit"
         raise MemoryLimitError(
@@ -222,14 +215,11 @@ def check_disk(plan: BuildPlan, n_bytes: int) -> None:
         )
 
 
-def _fit(patterns: tuple[PatternPlan, ...], memory: int | None) -> tuple[tuple[PatternPlan, ...], bool]:
+def _fit(patterns: tuple[PatternPlan, ...], memory: int) -> tuple[tuple[PatternPlan, ...], bool]:
     """Fit the searches into `memory`. Return the patterns, and whether writing and searching overlap.
 
-    If a search does not fit, each table is written before the next search, and some bits are kept in a file. If the
-    memory is unknown, the whole build is in memory.
+    If a search does not fit, each table is written before the next search, and some bits are kept in a file.
     """
-    if memory is None:
-        return patterns, True
     wanted = int(memory * _MEMORY_SHARE)
     if _peak(patterns, overlaps_writing=True) <= wanted:
         return patterns, True

@@ -27,9 +27,8 @@ _CLOSE_S = 5
 _POLL_S = 0.2
 # States of workers that start no more tasks.
 _ENDING = ("closing_gracefully", "closing", "closed", "failed")
-# Share of a worker's memory limit that a search may take; memory of a system that does not report it.
+# Share of a worker's memory limit that a search may take.
 _LIMIT_SHARE = 0.6
-_UNKNOWN_BYTES = 1 << 62
 # Packages whose code runs on workers.
 _PACKAGES = ("pdb_core", "pdb_query", "pdb_build", "solver", "pdb_cluster")
 
@@ -202,8 +201,7 @@ def _report(dask_worker: Any) -> tuple[tuple[str, str], int, int]:
 
     Runs on a worker.
     """
-    known, limit = available_memory(), dask_worker.memory_manager.memory_limit
-    available = _UNKNOWN_BYTES if known is None else known
+    available, limit = available_memory(), dask_worker.memory_manager.memory_limit
     # Dask pauses a worker above 80 % of its limit.
     left = int(_LIMIT_SHARE * limit) - dask_worker.monitor.get_process_memory() if limit else available
     return program_sources(), available, max(0, left)

@@ -112,7 +112,7 @@ def explore_space(
         raise InputError(f"the boards of {size} are too many to count; the largest sizes have {MAX_CELLS} cells")
     goal = as_goal(goal, size)
     needed, available = int(math.factorial(size.n_cells) / 2 * BYTES_A_BOARD), available_memory()
-    if available is not None and needed > available:
+    if needed > available:
         raise MemoryLimitError(
             f"the boards of {size} take {format_bytes(needed)} of memory, and {format_bytes(available)} are available; "
             "choose a smaller size"

@@ -179,11 +179,7 @@ def _plan_text(record: Record) -> Iterator[str]:
             f"{entry['entries']:,} entries, {entry['states']:,} states, {format_bytes(entry['memory_bytes'])} of memory"
         )
         yield f"  {pattern_text(record, entry, contents)}"
-    size = {
-        name: "an unknown amount" if n is None else format_bytes(n)
-        for name, n in record.items()
-        if name.endswith("_bytes")
-    }
+    size = {name: format_bytes(n) for name, n in record.items() if name.endswith("_bytes")}
     yield (
         f"  memory {size['memory_bytes']} of {size['memory_available_bytes']} available, "
         f"disk {size['disk_bytes']} of {size['disk_available_bytes']} free, {plural(record['threads'], 'thread')}"
