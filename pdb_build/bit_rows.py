@@ -85,5 +85,5 @@ class BitRows:
 
     def _offset(self, slab: Int64s) -> int:
         """Return where the rows of a slab begin in the file."""
-        n_row: int = self._held.shape[1]
-        return (self._starts[int(slab[0])] - self._n_held) * n_row * 8
+        offset: int = (self._starts[int(slab[0])] - self._n_held) * self._held.shape[1] * 8
+        return offset
