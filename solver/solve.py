@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from pdb_core.arguments import FilePath, as_threads, check_functions
+from pdb_core.arguments import FilePath, as_threads, check_functions, check_kind
 from pdb_core.errors import InputError, UnsolvableError
 from pdb_core.puzzle import Board, BoardLike, Boards, Tiles, as_goal
 from pdb_core.symmetry import BoardMapping
@@ -88,6 +88,7 @@ class Solver(IdaStarSolver):
     ) -> None:
         if not databases:
             raise InputError("no database is given; name one or more, or use HeuristicSolver")
+        check_kind(tuning, Tuning, "tuning", "a Tuning")
         self.databases = opened = as_databases(databases)
         self._made = partial(type(self), goal=goal, plain=plain, reflects=reflects, tuning=tuning)
         self._database = database = opened[0]

@@ -3,6 +3,7 @@
 from functools import partial
 from typing import Any
 
+from pdb_core.arguments import check_kind
 from pdb_core.board_size import SizeLike, as_size, check_table_size
 from pdb_core.errors import GoalError
 from pdb_core.puzzle import BoardLike, Tiles, as_goal, format_board
@@ -61,6 +62,7 @@ class HeuristicSolver(IdaStarSolver):
         plain: bool = False,
         tuning: Tuning = TUNING,
     ) -> None:
+        check_kind(tuning, Tuning, "tuning", "a Tuning")
         board_size = as_size(size)
         check_table_size(board_size)
         checked_goal = as_goal(goal, board_size)
