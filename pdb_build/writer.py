@@ -99,7 +99,7 @@ class TableFileWriter:
         except OSError as error:
             # The fault may be over soon: nothing is removed.
             raise OutputError(
-                f"the tables in {folder.path} cannot be read: {error.strerror}; try again, or start over (--fresh)"
+                f"the tables in {folder.path} cannot be read: {error.strerror}; try again, or start over (fresh)"
             ) from error
         if self.written:
             self._say(f"{folder.out} continues: {self._n_kept()}")
@@ -130,7 +130,7 @@ class TableFileWriter:
         if differences:
             raise CheckpointMismatchError(
                 f"{self._folder.path} has a checkpoint of another build: {'; '.join(differences)}. Give the same "
-                "options to continue it, or start over (--fresh), which removes it"
+                "options to continue it, or start over (fresh), which removes it"
             )
 
     def _n_kept(self) -> str:
@@ -141,7 +141,7 @@ class TableFileWriter:
         if self._folder.keeps_tables:
             self._say(
                 f"{self._folder.out}: {self._n_kept()} and kept in {self._folder.path.name}; the same build continues, "
-                "or starts over (--fresh)"
+                "or starts over (fresh)"
             )
 
     def write(self, index: int, table: PatternTable) -> None:
