@@ -41,7 +41,8 @@ def verify_table_file(memory: Bytes, header: Header, source: str, progress: Call
         structures.update(memory[start:stop].data)
     if structures.hexdigest() != header.structure_sha256:
         raise TableFileDamagedError(
-            f"{source} is damaged: the bytes outside its tables do not match their digest; build it again"
+            f"{source} is damaged: the bytes outside its tables do not match their digest; if another program has it "
+            "open for writing, close it there, otherwise build it again"
         )
 
 
