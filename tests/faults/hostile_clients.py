@@ -103,14 +103,6 @@ def silent(n: int, port: int, is_over: threading.Event) -> None:
         is_over.wait()
 
 
-def unread(n: int, port: int, is_over: threading.Event) -> None:
-    """Send batches and read no answer. Answers have megabytes: a problem for each board."""
-    board = b"[1" + b",1" * 15 + b"]"
-    body = b'{"boards": [' + b",".join([board] * 100_000) + b"]}"
-    batch = _kept_open(request("/v1/lookup?size=4x4", body, "Content-Type: application/json"))
-    _flood(n, b"", batch, port, is_over, pause_s=0.01)
-
-
 def odd_bodies(n: int, port: int, is_over: threading.Event) -> None:
     """Send bodies of all shapes and sizes to all routes, and long queries, and read the answers."""
     zeros = b"[0" + b",0" * 35 + b"]"
@@ -144,7 +136,6 @@ KINDS = {
     "1 connection after another, short requests without end": Kind(endless),
     "200 connections, heads byte by byte": Kind(partial(slow_heads, 200)),
     "500 connections, nothing sent": Kind(partial(silent, 500)),
-    "20 connections, answers of batches not read": Kind(partial(unread, 20), 200),
     "10 connections, bodies of any shape to all routes, long queries": Kind(partial(odd_bodies, 10), 200),
 }
 

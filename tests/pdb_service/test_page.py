@@ -5,11 +5,9 @@ import re
 from pathlib import Path
 from typing import Any
 
-from pdb_service.openapi import openapi
 from playwright.sync_api import Browser, expect
 
 from pdb_core.puzzle import format_board
-from pdb_service.app import create_app
 from tests.command_line import BOARD
 from tests.pdb_service.app_requests import GOAL
 from tests.pdb_service.browsing import FAR_ADDRESS, HOSTILE, NEAR, NEAR_ADDRESS, Visit, visiting
@@ -37,19 +35,6 @@ def test_page_says_what_it_is_fills_the_window_and_explains_its_words(visit: Vis
     assert visit.page.evaluate(fills) == [800, True]
     visit.click("#help")
     visit.shows("#help-dialog dt", ["Distance", "Pattern", "h", "Reflection", "Threshold"])
-    visit.check_looks()
-
-
-def test_page_of_the_api_lists_every_route(visit: Visit) -> None:
-    visit.open()
-    visit.click("nav a")
-    visit.has_address("/openapi.json$")
-    paths = openapi(create_app([]).state.routes)["paths"]
-    titles = [f"{method.upper()} {path}" for path, methods in paths.items() for method in methods]
-    visit.shows("h2", [*titles, "Problem"])
-    visit.tells("[id='GET/v1/moves']", "optimal length from the board; null if it was not found within the limits")
-    visit.click("[href='#POST/v1/check']")
-    expect(visit.at("[id='POST/v1/check']")).to_be_in_viewport()
     visit.check_looks()
 
 
