@@ -217,8 +217,12 @@ def _announced(words: Words, lines: Iterator[Line]) -> BoardSize | int:
 
 def _is_side(side: int | str, lines: Iterator[Line]) -> bool:
     """Return whether the numbers of a square board of that side follow, each once."""
-    with suppress(InputError):
-        return _is_whole([*chain(*_rows_of_size(copy(lines), as_size(side)))])
+    try:
+        size = as_size(side)
+    except InputError:
+        return False
+    with suppress(BoardError):
+        return _is_whole([*chain(*_rows_of_size(copy(lines), size))])
     return False
 
 
