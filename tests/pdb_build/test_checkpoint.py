@@ -71,7 +71,7 @@ def test_what_is_kept_is_reported(plan: BuildPlan) -> None:
         build_database(plan, progress=stop, say=said.append)
     assert said[1:] == [
         f"{plan.out}: 1 of 3 tables are finished and kept in a.h5.partial; the same build continues, or starts over "
-        "(--fresh)"
+        "(fresh)"
     ]
 
 
@@ -134,7 +134,7 @@ def test_checkpoint_of_0_2_0_is_refused(plan: BuildPlan) -> None:
     del content["build"]["version of the table file"], content["build"]["version of the builder"]
     content |= {"format": "tile-pdb checkpoint 3", "index": 1, "position": {"entries_per_depth": [1]}, "n_runs": 1}
     (folder / "checkpoint").write_bytes(signed_line(json.dumps(content).encode()) + bytes(1000))
-    with pytest.raises(CheckpointMismatchError, match=r"version of the builder is unknown, not 1\. Give .*--fresh"):
+    with pytest.raises(CheckpointMismatchError, match=r"version of the builder is unknown, not 1\. Give .*fresh"):
         build_database(plan)
 
 
