@@ -254,7 +254,7 @@ def layout_bytes(spec: TableSpec) -> int:
     """Return the memory of the layout of a search: all but its rows and its table."""
     n_jumps = len(jump_positions(spec.n_tiles, spec.size.width))
     return (
-        n_jumps * row_bytes(spec.n_tiles) * 8  # where jumps take words
+        n_jumps * row_bytes(spec.n_tiles) * 12  # where jumps take words
         + spec.n_orders * (16 * spec.n_tiles + 64)  # their making
         + spec.n_sets * (32 + spec.size.n_cells) + spec.n_blocks * 28  # blocks
         + 6 * spec.n_transitions

@@ -16,7 +16,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from pdb_build.search_kernels import SOURCE_BITS, WordJumps
+from pdb_build.search_kernels import SOURCE_BITS, TARGET_BITS, WordJumps
 from pdb_core.layout import jump_permutation, jump_positions
 from pdb_core.ranking import lexicographic_arrangements
 from pdb_core.types import UInt32s
@@ -79,11 +79,13 @@ def word_layout(n_tiles: int, width: int) -> WordLayout:
     jumps = WordJumps(
         np.empty((len(positions), n_words), dtype=np.uint64),
         np.zeros((len(positions), MAX_PAIRS + 2), dtype=np.int64),
+        np.empty((len(positions), n_words), dtype=np.uint32),
     )
     for jump, (before, after) in enumerate(positions):
         arrived = slot_of_rank[jump_permutation(n_tiles, before, after)[representatives]]
         target, digit = arrived // bits, digit_of_bit[arrived % bits]
         order = np.argsort(digit, kind="stable").astype(np.uint64)
+        jumps.by_source[jump] = target | (digit << TARGET_BITS)
         jumps.by_digit[jump] = order | (target[order].astype(np.uint64) << np.uint64(SOURCE_BITS))
         jumps.first[jump, 1:] = np.cumsum(np.bincount(digit, minlength=MAX_PAIRS + 1))
     return WordLayout(dtype, row_bytes(n_tiles), slot_of_rank, rank_of_slot, jumps)
