@@ -11,7 +11,7 @@ Every task ends within a second or two. So nothing that runs has to be stopped, 
 import functools
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable
 from concurrent.futures import Future
 from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
@@ -94,7 +94,7 @@ class ClusterAnswers:
     hooks: Hooks = field(default_factory=Hooks)
     report: Callable[[ClusterProgress], None] | None = None
 
-    def answers(self, requests: Iterable[Request]) -> Iterator[Answer]:
+    def answers(self, requests: Iterable[Request]) -> Generator[Answer, None, None]:
         """Yield the answer of each request, in the order of the requests. See `AnswerSource.answers`.
 
         Equal boards that are under way at the same time are searched once. When the iteration ends early, pending tasks
@@ -136,7 +136,7 @@ class _Run:
         self._n_yielded = self._n_board_tasks = self._generated = 0
         self._start = self._reported_at = time.perf_counter()
 
-    def answers(self) -> Iterator[Answer]:
+    def answers(self) -> Generator[Answer, None, None]:
         """Yield the answers in order."""
         try:
             while self._waiting or self._reads_on:

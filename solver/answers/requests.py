@@ -1,7 +1,7 @@
 """Requests to solve boards, and the protocol of the sources that answer each of them once."""
 
 from array import array
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -74,7 +74,7 @@ class Hooks:
 class AnswerSource(Protocol):
     """Search that answers requests: the engine in batches, a textbook search, the suboptimal search, or a cluster."""
 
-    def answers(self, requests: Iterable[Request]) -> Iterator[Answer]:
+    def answers(self, requests: Iterable[Request]) -> Generator[Answer, None, None]:
         """Yield the answer of each request, in the order of the requests.
 
         Requests are read ahead in a thread, so a slow iterator delays no search. Errors of `requests` are raised after

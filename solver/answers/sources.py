@@ -39,7 +39,7 @@ class _ThreadedSource(ABC):
     hooks: Hooks
     n_most: ClassVar[int] = 1
 
-    def answers(self, requests: Iterable[Request]) -> Iterator[Answer]:
+    def answers(self, requests: Iterable[Request]) -> Generator[Answer, None, None]:
         """Yield the answer of each request, see `AnswerSource`. Raises what the searches raise.
 
         With the hook `known`, a board that comes again is searched once.

@@ -37,7 +37,7 @@ _CHANGING = (
     (r"[\d.]+ [kMGT]?B\b", "* B"),
     (r"\d+ threads?|at most \d+ tiles", "*"),
     (r"tile-pdb [\d.]+\w*(, commit \w+)?", "tile-pdb VERSION"),
-    (r"(?<=': )(Input should be|\S+ is not (in the range|a valid)) .*", "*"),  # of Typer
+    (r"(?<=': )(Input should be|Value error,|\S+ is not (in the range|a valid)) .*", "*"),  # of Typer
     (r'"title": ?"[^"]*"', '"title":"*"'),  # of Python
     # Sums of floats have their last digits from the order of the sum.
     (r"(\d+\.\d{6})\d+", r"\1"),

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
 from dataclasses import asdict
 from functools import partial
-from typing import IO, TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any
 
 from pdb_core.errors import LimitReachedError, MemoryLimitError, PdbError, UnsolvableError, WrongAnswerError
 from pdb_core.messages import shorten
@@ -14,6 +14,7 @@ from tilepdb.commands.method import APPROXIMATE, Method
 from tilepdb.commands.options import AnswerOptions
 from tilepdb.commands.output import Record, board_record, clock, message, plural, print_line, write_records
 from tilepdb.commands.tile_names import TileNames
+from tilepdb.progress import ProgressLine
 
 if TYPE_CHECKING:
     from solver import Solution
@@ -36,10 +37,10 @@ class AnswerWriter:
     `worst` is the error that decides the exit code: one board without a solution does not stop the others.
     """
 
-    def __init__(self, method: Method, *, names: TileNames | None, has_log: bool) -> None:
+    def __init__(self, method: Method, names: TileNames | None, display: ProgressLine, *, has_log: bool) -> None:
         """With `has_log`, answers may be those of earlier runs, so there is no rate of this run."""
         self._method_fields = {"algorithm": method.algorithm, "heuristic": method.heuristic}
-        self._method, self._names, self._has_log = method, names, has_log
+        self._method, self._names, self._display, self._has_log = method, names, display, has_log
         self._columns = (*_COLUMNS, *(_ALL_COLUMNS if method.all_solutions else ()))
         self._word: Callable[[int], str] = str if names is None else names.word
         self._start = clock()
@@ -48,6 +49,7 @@ class AnswerWriter:
 
     def record(self, answer: "Answer") -> dict[str, Any]:
         """Return the record of one board. Messages about the board go to stderr."""
+        self._display.clear()
         request, result = answer.request, answer.result
         self._n_boards += 1
         record: dict[str, Any] = dict.fromkeys(self._columns) | board_record(request) | self._method_fields
@@ -61,8 +63,7 @@ class AnswerWriter:
         solution = _solution_of(result)
         if solution is None:
             return record
-        is_incomplete = self._method.all_solutions and not solution.is_complete
-        if solution.length is None or is_incomplete:
+        if solution.length is None or (self._method.all_solutions and not solution.is_complete):
             self._remember(
                 LimitReachedError(f"board {request.id} was given up at a limit; raise --time-limit or --max-nodes")
             )
@@ -73,9 +74,9 @@ class AnswerWriter:
         if error := contradiction(answer):
             message(str(error))
             self._remember(error)
+        record |= {name: getattr(solution, name) for name in _COLUMNS[5:-2] if name not in self._method_fields}
         if self._method.all_solutions:
             record |= dict(zip(_ALL_COLUMNS, (solution.n_solutions, solution.is_complete), strict=True))
-        record |= {name: getattr(solution, name) for name in _COLUMNS[5:-2] if name not in self._method_fields}
         record |= {f"{of}_directions": solution.directions(of) for of in ("blank", "tile")}
         record["seconds"] = round(solution.seconds, 6)
         record["thresholds"] = [asdict(at) | {"seconds": round(at.seconds, 6)} for at in solution.thresholds]
@@ -108,38 +109,37 @@ class AnswerWriter:
         """Write records to stdout. With --out, write the solutions to its file, and records only if not as text."""
         from pdb_core.durable_files import written_safely
 
-        records: Iterable[Record] = map(self.record, answers)
         with ExitStack() as stack:
-            if options.out is not None:
-                records = self._positions_written(records, stack.enter_context(written_safely(options.out)))
-            if self._names is not None:
-                records = map(self._names.named, records)
-            text = partial(_text, options.notation) if options.out is None else lambda _: iter(())
-            write_records(records, options.output, columns=self._columns, text=text)
+            file = None if options.out is None else stack.enter_context(written_safely(options.out))
+
+            def record(answer: "Answer") -> Record:
+                found = self.record(answer)
+                if file is not None:
+                    file.writelines(self._positions(answer))
+                return found if self._names is None else self._names.named(found)
+
+            text = partial(_text, options.notation) if file is None else lambda _: ()
+            write_records(map(record, answers), options.output, columns=self._columns, text=text)
         if options.out is not None:
             message(f"{options.out} written")
 
-    def _positions_written(self, records: Iterable[Record], file: IO[str]) -> Iterator[Record]:
-        """Yield the records, and write each solution to `file` position by position (docs/files.md)."""
-        from pdb_core.board_size import parse_size
+    def _positions(self, answer: "Answer") -> Iterator[str]:
+        """Yield the parts of the text of an answer, position by position (docs/files.md)."""
         from solver.solution import played
 
-        for number, record in enumerate(records):
-            if number:
-                file.write("\n")
-            if not record["solvable"]:
-                file.write("NO SOLUTION\n")
-            elif record["length"] is None:
-                file.write("NO ANSWER\n")
-            else:
-                file.write(f"{record['length']}\n")
-                size = parse_size(record["size"])
-                for step, cells in enumerate(played(record["board"], record["moves"], tuple(record["goal"]), size)):
-                    if step:
-                        file.write("\n")
-                    for start in range(0, size.n_cells, size.width):
-                        file.write(" ".join(map(self._word, cells[start : start + size.width])) + "\n")
-            yield record
+        request, solution = answer.request, _solution_of(answer.result)
+        if self._n_boards > 1:
+            yield "\n"
+        if solution is None or solution.moves is None:
+            yield "NO SOLUTION\n" if isinstance(answer.result, UnsolvableError) else "NO ANSWER\n"
+            return
+        yield f"{solution.length}\n"
+        size = request.size
+        for step, cells in enumerate(played(request.board, solution.moves, request.goal, size)):
+            if step:
+                yield "\n"
+            for start in range(0, size.n_cells, size.width):
+                yield " ".join(map(self._word, cells[start : start + size.width])) + "\n"
 
     def finish(self, seconds_made: float) -> None:
         """Report the totals of several boards on stderr, with the seconds after those of making tables and solvers.

@@ -21,7 +21,7 @@ from tilepdb.commands.options import (
     ThreadsOption,
     option_group,
 )
-from tilepdb.commands.output import Record, message, plural, prepare, write_records
+from tilepdb.commands.output import Record, message, plural, write_records
 from tilepdb.commands.table_files import header_record, pattern_record, pattern_text, spec_record
 
 if TYPE_CHECKING:
@@ -95,7 +95,6 @@ def build(
             f"--out names one file for {len(partitions)} partitions; leave it out, or build them one by one"
         )
     cluster.check(run.threads)
-    prepare("the builder of tables")
     from pdb_build import build_database, check_plan
     from pdb_build.report import check_replaced
     from tilepdb.named_build import TABLE_FOLDER, build_plan, named_plan

@@ -11,7 +11,7 @@ from typer import Argument
 
 from pdb_core.errors import InputError, LimitReachedError, MovesError, PdbError, UnsolvableError
 from tilepdb.commands.board_input import NO_BOARDS, STDIN, read_rows
-from tilepdb.commands.method import Method, solvers
+from tilepdb.commands.method import Method
 from tilepdb.commands.opened_tables import OpenDatabases
 from tilepdb.commands.options import (
     BoardOptions,
@@ -22,8 +22,9 @@ from tilepdb.commands.options import (
     file_or_board,
     option_group,
 )
-from tilepdb.commands.output import Record, board_record, message, plural, prepare, write_records
+from tilepdb.commands.output import Record, board_record, message, plural, write_records
 from tilepdb.commands.progress import SearchDisplay
+from tilepdb.commands.solve import solvers
 
 _FACTS = ("length", "optimal_length", "difference", "first_illegal_move", "first_suboptimal_move")
 _COLUMNS = ("id", "size", "board", "goal", "verdict", *_FACTS, "problem")
@@ -56,7 +57,6 @@ def check(
     code 1. Without moves, the lengths in the column published_length are compared with the optimal ones. Boards are up
     to 6x6.
     """
-    prepare("the search for tables")
     from pdb_core.resources import available_cores
     from pdb_query.instances import InvalidRow
     from solver import Checkpoint, WorkerPool

@@ -22,7 +22,7 @@ from tilepdb.commands.options import (
     ThreadsOption,
     option_group,
 )
-from tilepdb.commands.output import message, plural, prepare
+from tilepdb.commands.output import message, plural
 from tilepdb.commands.progress import LabelDisplay
 
 if TYPE_CHECKING:
@@ -91,7 +91,6 @@ def label(
     command line, from files or from sets. All boards have one size and one goal. The same command
     continues after Ctrl-C or a crash. docs/how-to/numpy.md describes the columns.
     """
-    prepare("the search for tables")
     from pdb_study.labels import write_labels
     from pdb_study.labels.formats import check_format
     from pdb_study.labels.sources import Shard

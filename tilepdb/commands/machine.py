@@ -13,7 +13,7 @@ from pdb_core.errors import InputError, WrongAnswerError
 from tilepdb.commands import completion
 from tilepdb.commands.opened_tables import open_file
 from tilepdb.commands.options import EncodingOption, FormatOption, LoadOption, SeedOption
-from tilepdb.commands.output import Record, message, prepare, write_records
+from tilepdb.commands.output import Record, message, write_records
 
 if TYPE_CHECKING:
     from pdb_core.puzzle import Tiles
@@ -43,7 +43,6 @@ def doctor(
 
     Print versions, cores, memory and cache folders, and test a small build, a lookup and a search.
     """
-    prepare()
     checks = _checks(context.find_root().command if warm_up else None)
     records = ({"check": check, "value": value} for check, value in checks)
     write_records(records, output, columns=("check", "value"), text=_check_text)
@@ -156,7 +155,6 @@ def bench(
     Build each partition as a whole process, then solve random boards and sets of boards on one thread. Print the median
     time of the builds, and the nodes and nodes/s of the searches.
     """
-    prepare()
     import tempfile
 
     from pdb_core.puzzle import random_boards
@@ -234,23 +232,21 @@ def _measure_build(partition: str, encoding: str, path: Path, repeats: int) -> d
 
 
 def _measure_searches(name: str, solver: "Solver", boards: "Boards") -> dict[str, Any]:
-    import statistics
-
     found = [solver.solve(board, goal) for board, goal in boards]
-    columns = zip(*((at.seconds, at.length, at.h, at.generated, at.expanded) for at in found), strict=True)
-    seconds, lengths, h, generated, expanded = map(list, columns)
+    names = ("seconds", "h", "length", "generated", "expanded")
+    seconds, h, length, generated, expanded = (sum(getattr(at, name) for at in found) for name in names)
     return {
         "measurement": name,
         "boards": len(found),
-        "seconds": sum(seconds),
-        "mean_ms": 1000 * statistics.mean(seconds),
-        "mean_h": statistics.mean(h),
-        "mean_length": statistics.mean(lengths),
-        "mean_generated": sum(generated) / len(found),
-        "generated": sum(generated),
-        "expanded": sum(expanded),
-        "nodes_per_second": sum(generated) / sum(seconds),
-        "slowest_ms": 1000 * max(seconds),
+        "seconds": seconds,
+        "mean_ms": 1000 * seconds / len(found),
+        "mean_h": h / len(found),
+        "mean_length": length / len(found),
+        "mean_generated": generated / len(found),
+        "generated": generated,
+        "expanded": expanded,
+        "nodes_per_second": generated / seconds,
+        "slowest_ms": 1000 * max(at.seconds for at in found),
     }
 
 

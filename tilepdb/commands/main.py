@@ -10,7 +10,6 @@ from tilepdb.commands.build import build
 from tilepdb.commands.check import check
 from tilepdb.commands.label import label
 from tilepdb.commands.machine import bench, doctor
-from tilepdb.commands.options import GroupedCommand, is_file, with_option_groups
 from tilepdb.commands.output import message, print_line
 from tilepdb.commands.process import command, run_process
 from tilepdb.commands.query import query
@@ -116,7 +115,8 @@ study = typer.Typer(
 )  # fmt: skip
 for group, commands in ((app, COMMANDS), (study, STUDIES)):
     for function, examples in commands:
-        group.command(cls=GroupedCommand, epilog="\n".join(examples))(command(with_option_groups(function)))
+        # \b: Typer keeps the lines of the paragraph.
+        group.command(epilog="\n  ".join(["\b\nExamples:", *examples]))(command(function))
 app.add_typer(study)
 
 
@@ -143,10 +143,9 @@ def run() -> None:
 
 
 def _run_command() -> None:
-    """Run the command, or exit with a message if the first argument is a file, which is for Python's debugger."""
-    first = sys.argv[1] if len(sys.argv) > 1 else ""
-    names = {function.__name__ for function, _ in COMMANDS} | {"study"}
-    if first.endswith(".py") or (first not in names and is_file(first)):
+    """Run the command, or exit with a message if the first argument is a script, which is for Python's debugger."""
+    first = "".join(sys.argv[1:2])
+    if first.endswith(".py"):
         message(f"this is the pattern-database tool; for the Python debugger type python -m pdb {as_typed(first)}")
         raise SystemExit(2)
     app()

@@ -1,21 +1,18 @@
-"""Options of the commands, in the groups that --help shows."""
+"""Options of the commands, in groups that are passed on as they are."""
 
 import contextlib
-import functools
 import importlib.util
-import inspect
+import os
 import re
-from collections.abc import Callable, Iterator
-from copy import copy
-from dataclasses import MISSING, dataclass, fields, is_dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, dataclass_transform, get_args, get_origin
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, dataclass_transform
 
-from typer import Argument, BadParameter, Option
-from typer.core import TyperCommand
+from typer import Argument, Option
 
 from pdb_core.errors import InputError
-from pdb_core.messages import did_you_mean, how_to_install
+from pdb_core.messages import how_to_install
 from solver.algorithms import ALGORITHMS, HEURISTICS, IDA_STAR
 from tilepdb.commands import completion
 from tilepdb.commands.output import message, plural
@@ -24,8 +21,6 @@ if TYPE_CHECKING:
     from distributed import Client
 
 Group = TypeVar("Group")
-# What --help calls the value of an option of a type that has no metavar.
-_METAVARS: dict[Any, str] = {int: "N", float: "S", Path: "FILE", list[Path]: "FILE"}
 
 FormatOption = Annotated[
     Literal["text", "json", "ndjson", "csv"], Option("--format", help="Format of the results on stdout.")
@@ -134,29 +129,20 @@ TimeLimitOption = Annotated[
 
 def file_or_board(argument: str) -> Path | str:
     """Return an argument that names a file as its path, and one that is a board as it is."""
+    # pathlib raises for a name that no file can have, such as one that is too long.
+    is_there = os.path.exists(argument) and not os.path.isdir(argument)  # noqa: PTH110, PTH112
     # A word with a letter and a short ending, such as boards.txt; or the name of a file that is not all digits.
     names_file = (
         argument.endswith(".dat")
         or re.fullmatch(r"\S*[A-Za-z]\S*\.\w{1,7}", argument[-300:])
-        or (not re.fullmatch(r"[\d\s,/]*", argument) and is_file(argument))
+        or (is_there and not re.fullmatch(r"[\d\s,/]*", argument))
     )
     return Path(argument) if names_file else argument
 
 
-def is_file(name: str) -> bool:
-    """Return True if a file or a pipe has this name, which may be any text."""
-    try:
-        return Path(name).is_file() or Path(name).is_fifo()
-    except (OSError, ValueError):  # such as a name that is too long
-        return False
-
-
-# Groups of options. The docstring of a group is its title in --help.
-
-
 @dataclass_transform(frozen_default=True)
 def option_group(group: type[Group]) -> type[Group]:
-    """Return a class as a frozen dataclass. It has no other methods, because `pdb --help` makes all groups."""
+    """Return a class as a frozen dataclass, quickly, because `pdb --help` makes all groups."""
     return dataclass(frozen=True, eq=False, repr=False)(group)
 
 
@@ -204,6 +190,7 @@ class TableOptions:
     db: Annotated[
         list[Path] | None,
         Option(
+            metavar="FILE",
             help="Table file, made by pdb build. Repeat the option to use the maximum of several databases.",
         ),
     ] = None
@@ -341,79 +328,3 @@ def parse_bytes(text: str) -> int:
     if match is None:
         raise InputError(f"memory limit {text[:40]!r} is not a number of bytes; give one such as 8G or 500M")
     return int(float(match[1]) * 1000 ** " KMGT".index(match[2].upper() or " "))
-
-
-def with_option_groups(function: Callable[..., None]) -> Callable[..., None]:
-    """Return `function` as a Typer command: parameters that are dataclasses become an option for each field."""
-    parameters = inspect.signature(function, eval_str=True).parameters.values()
-    groups: dict[str, Any] = {p.name: p.annotation for p in parameters if is_dataclass(p.annotation)}
-
-    @functools.wraps(function)
-    def call(**values: Any) -> None:
-        for name, group in groups.items():
-            values[name] = group(**{field.name: values.pop(field.name) for field in fields(group)})
-        function(**values)
-
-    options: list[inspect.Parameter] = []
-    for parameter in parameters:
-        if parameter.name in groups:
-            group = groups[parameter.name]
-            title = group.__doc__.rstrip(".")
-            options += [_option(field.name, field.type, field.default, title) for field in fields(group)]
-        else:
-            options.append(_option(parameter.name, parameter.annotation, parameter.default))
-    call.__signature__ = inspect.Signature(options)  # type: ignore[attr-defined]
-    call.__annotations__ = {}
-    return call
-
-
-def _option(name: str, annotation: Any, default: Any, title: str | None = None) -> inspect.Parameter:
-    """Return an option as a parameter of a command, below the title of its group."""
-    if get_origin(annotation) is Annotated:
-        kind, info = get_args(annotation)
-        info = copy(info)
-        info.rich_help_panel = title or info.rich_help_panel
-        info.readable = False  # the function that reads a file says what is wrong with it
-        info.metavar = info.metavar or next((_METAVARS[of] for of in (kind, *get_args(kind)) if of in _METAVARS), None)
-        annotated: Any = Annotated  # a type checker would read the next line as a type
-        annotation = annotated[kind, info]
-    default = inspect.Parameter.empty if default is MISSING else default
-    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
-
-
-class GroupedCommand(TyperCommand):
-    """Command whose help lists options by group, then examples."""
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Read the command line. The message for a value that is none of the choices names the nearest one."""
-        try:
-            return super().parse_args(ctx, args)
-        except BadParameter as error:
-            given, *choices = re.findall("'([^']*)'", error.message) or [""]
-            error.message = error.message.removeprefix("Value error, ").rstrip(".") + did_you_mean(given, choices)
-            raise
-
-    def collect_usage_pieces(self, ctx: Any) -> list[str]:
-        """Return the parts of the usage line: `[BOARD]...` for optional, `FILE...` for required arguments."""
-        return [re.sub(r"^\{(.*)\}", r"\1", piece) for piece in super().collect_usage_pieces(ctx)]
-
-    def format_options(self, ctx: Any, formatter: Any) -> None:
-        """Write the arguments, then the options below the titles of their groups."""
-        sections: dict[str, list[tuple[str, str]]] = {}
-        for parameter in self.get_params(ctx):
-            if (row := parameter.get_help_record(ctx)) is None:
-                continue
-            title, (name, text) = getattr(parameter, "rich_help_panel", None) or "Options", row
-            if parameter.param_type_name == "argument":
-                # Typer adds the Python type of an argument, such as <list[str]>.
-                title, name = "Arguments", name.partition(" <")[0]
-            sections.setdefault(title, []).append((name, text))
-        for title, rows in sections.items():
-            with formatter.section(title):
-                formatter.write_dl(rows)
-
-    def format_epilog(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002 (as Click calls it)
-        """Write the examples, a line each."""
-        if self.epilog:
-            with formatter.section("Examples"):
-                formatter.write("".join(f"  {line}\n" for line in self.epilog.splitlines()))

@@ -10,19 +10,15 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TextIO
 
-from pdb_core.errors import PdbError, writing_error
+from pdb_core.errors import writing_error
 from pdb_core.messages import one_line
 
 if TYPE_CHECKING:
     from solver.answers.requests import Request
 
 Record = Mapping[str, Any]
-
-
-class ReaderGoneError(PdbError):
-    """The process that reads stdout has ended. The command ends without a message."""
-
-    exit_code = 128 + signal.SIGPIPE
+# A shell shows the end by a signal as an exit code that is greater than its number by this.
+SIGNALLED = 128
 
 
 def message(text: str) -> None:
@@ -45,7 +41,7 @@ def print_line(text: str) -> None:
 def write_result(text: str = "") -> None:
     """Write text to stdout at once, and what is waiting there.
 
-    Raises `OutputError`, `DiskFullError`, and `ReaderGoneError` if the process that reads stdout has ended.
+    Raises `OutputError`, `DiskFullError`. If the process that reads stdout has ended, exit without a message.
     """
     try:
         sys.stdout.write(text)
@@ -53,7 +49,7 @@ def write_result(text: str = "") -> None:
     except OSError as error:
         discard(sys.stdout)
         if isinstance(error, BrokenPipeError):
-            raise ReaderGoneError from error
+            raise SystemExit(SIGNALLED + signal.SIGPIPE) from None
         raise writing_error(error, "standard output", "write it to another place") from error
 
 
@@ -161,17 +157,6 @@ def _csv_field(value: Any) -> Any:
         is_nested = any(isinstance(item, Mapping | list | tuple) for item in value)
         return ("/" if is_nested else " ").join(str(_csv_field(item)) for item in value)
     return value
-
-
-def prepare(what: str = "kernels") -> None:
-    """Set up messages before kernels are imported. `what` is what will be compiled on a new machine."""
-    from pdb_core import jit
-
-    def announce() -> None:
-        once = ", once" if jit.keeps_compiled_kernels() else ""
-        message(f"compiling {what}{once}; about 10 s on an idle machine ...")
-
-    jit.announce_compilation(announce)
 
 
 def clock() -> float:

@@ -1,39 +1,92 @@
 """Process of a command: what it refuses to overwrite, and its errors and signals as exit codes (docs/files.md)."""
 
 import functools
+import inspect
 import os
 import signal
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from dataclasses import fields, is_dataclass
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, get_args
 
 from pdb_core.errors import LimitReachedError, MemoryLimitError, OutputError, PdbError, system_error
-from tilepdb.commands.output import ReaderGoneError, message, write_result
+from tilepdb.commands.output import SIGNALLED, message, write_result
 from tilepdb.commands.plots import check_plot
 
-# A shell shows the end by a signal as an exit code that is greater than its number by this.
-_SIGNALLED = 128
-_ENDINGS: dict[int, str] = {
+# Signals that end a command in good order, and what is said then.
+_ENDINGS = {
     signal.SIGHUP: "the terminal was closed", signal.SIGINT: "interrupted", signal.SIGTERM: "terminated"
 }  # fmt: skip
 
 
 def command(function: Callable[..., None]) -> Callable[..., None]:
-    """Return a function as a command that a signal ends in good order, with a message and an exit code."""
+    """Return a function as a Typer command. Parameters that are option groups become an option for each field.
+
+    Signals end the command in good order. Before and afterwards, they end it at once.
+    """
+    parameters = inspect.signature(function, eval_str=True).parameters.values()
+    groups: dict[str, Any] = {at.name: at.annotation for at in parameters if is_dataclass(at.annotation)}
 
     @functools.wraps(function)
-    def wrapped(**options: Any) -> None:
+    def call(**options: Any) -> None:
+        caught = signal.SIGINT
+
+        def end(number: int, _frame: object) -> None:
+            nonlocal caught
+            caught = signal.Signals(number)
+            raise KeyboardInterrupt
+
         _import_libraries()
-        with _signals_as_exit_codes():
+        # An ignored signal stays ignored: nohup ignores SIGHUP.
+        numbers = [number for number in _ENDINGS if signal.getsignal(number) is signal.SIG_DFL]
+        for number in numbers:
+            # asyncio takes over from Python's handler of Ctrl-C, and from no other.
+            signal.signal(number, signal.default_int_handler if number == signal.SIGINT else end)
+        try:
             _refuse_overwriting(options)
             if options.get("plot") is not None:
                 check_plot(options["plot"])
+            for name, group in groups.items():
+                options[name] = group(**{field.name: options.pop(field.name) for field in fields(group)})
             function(**options)
+        except KeyboardInterrupt:  # Typer would drop the signal
+            message(_ENDINGS[caught])
+            raise SystemExit(SIGNALLED + caught) from None
+        finally:
+            for number in numbers:
+                signal.signal(number, signal.SIG_DFL)
 
-    return wrapped
+    options: list[inspect.Parameter] = []
+    for parameter in parameters:
+        group = groups.get(parameter.name)
+        options += [parameter] if group is None else inspect.signature(group).parameters.values()
+    for option in options:
+        for info in get_args(option.annotation)[1:]:
+            info.readable = False  # the function that reads a file says what is wrong with it
+    options = [option.replace(kind=option.KEYWORD_ONLY) for option in options]
+    call.__signature__ = inspect.Signature(options)  # type: ignore[attr-defined]
+    call.__annotations__ = {}
+    return call
+
+
+def _import_libraries() -> None:
+    """Import numba and NumPy, which every command needs, and announce the compilation of kernels.
+
+    Their modules in C make an ImportError of the exception by which a signal ends a command in good order.
+    """
+    # OpenBLAS would start threads when NumPy is imported, and send SIGINT if it cannot. No command needs them.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    warnings.showwarning = lambda text, *_args, **_kwargs: message(f"warning: {text}")
+    from pdb_core import jit
+
+    def announce() -> None:
+        once = ", once" if jit.keeps_compiled_kernels() else ""
+        message(f"compiling kernels{once}; about 10 s on an idle machine ...")
+
+    jit.announce_compilation(announce)
 
 
 def _refuse_overwriting(options: Mapping[str, Any]) -> None:
@@ -64,74 +117,27 @@ def _is_same_file(path: Path, other: Path) -> bool:
         return not path.exists() and os.path.realpath(path) == os.path.realpath(other)
 
 
-def _import_libraries() -> None:
-    """Import numba and NumPy, which every command needs, while a signal still ends the process at once.
-
-    Their modules in C make an ImportError of the exception by which a signal ends a command in good order.
-    """
-    # OpenBLAS would start threads when NumPy is imported, and send SIGINT if it cannot. No command needs them.
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    warnings.showwarning = lambda text, *_args, **_kwargs: message(f"warning: {text}")
-    from pdb_core import jit  # noqa: F401
-
-
-@contextmanager
-def _signals_as_exit_codes() -> Iterator[None]:
-    """Let a command end in good order. Before and afterwards, a signal ends the process at once."""
-    # An ignored signal stays ignored: nohup ignores SIGHUP.
-    numbers = [number for number in _ENDINGS if signal.getsignal(number) is signal.SIG_DFL]
-    for number in numbers:
-        # asyncio takes over from Python's handler of Ctrl-C, and from no other.
-        signal.signal(number, signal.default_int_handler if number == signal.SIGINT else _terminate)
-    try:
-        yield
-    except KeyboardInterrupt as ending:  # Typer would drop the signal
-        # Libraries raise it with texts.
-        number = next((number for number in ending.args if number in _ENDINGS), signal.SIGINT)
-        message(_ENDINGS[number])
-        raise SystemExit(_SIGNALLED + number) from None
-    finally:
-        for number in numbers:
-            signal.signal(number, signal.SIG_DFL)
-
-
-def _terminate(number: int, _frame: object) -> None:
-    """End a command in good order, as Ctrl-C does."""
-    raise KeyboardInterrupt(number)
-
-
 @contextmanager
 def errors_as_exit_codes() -> Iterator[None]:
     """Turn errors into one line on stderr and an exit code."""
+    error: PdbError
     try:
         yield
-    except ReaderGoneError as error:
-        raise SystemExit(error.exit_code) from None
-    except PdbError as error:
-        _fail(error)
-    except OSError as error:
-        _fail(system_error(error))
+        return
+    except PdbError as refusal:
+        error = refusal
+    except OSError as refusal:
+        error = system_error(refusal)
     except MemoryError:
-        _fail(MemoryLimitError("not enough memory; pdb build --dry-run prints the memory that a build needs"))
-    except (ImportError, RuntimeError) as error:
-        _fail(_shortage(error))
-
-
-def _shortage(error: Exception) -> PdbError:
-    """Return the error for a library or a thread that cannot be had. Raises other errors again."""
-    text = str(error)
-    if "failed to map segment" in text or "annot allocate memory" in text:
-        return MemoryLimitError("not enough memory to load a library; raise the limit of the system (ulimit -v)")
-    if "start new thread" in text:
-        return LimitReachedError(
-            "the system starts no more threads; raise its limits (ulimit -u and -v), or give fewer --threads"
+        error = MemoryLimitError("not enough memory; pdb build --dry-run prints the memory that a build needs")
+    except RuntimeError as refusal:
+        if "start new thread" not in str(refusal):
+            raise
+        error = LimitReachedError(
+            "the system starts no more threads; raise its limit (ulimit -u), or give fewer --threads"
         )
-    raise error
-
-
-def _fail(error: PdbError) -> NoReturn:
     message(str(error))
-    raise SystemExit(error.exit_code) from None
+    raise SystemExit(error.exit_code)
 
 
 def run_process(program: Callable[[], None]) -> None:
@@ -144,9 +150,10 @@ def run_process(program: Callable[[], None]) -> None:
             _open_streams()
             program()
     except SystemExit as end:
-        if isinstance(end.code, int) and end.code - _SIGNALLED in _ENDINGS:
-            signal.signal(end.code - _SIGNALLED, signal.SIG_DFL)
-            signal.raise_signal(end.code - _SIGNALLED)
+        number = end.code - SIGNALLED if isinstance(end.code, int) else 0
+        if number in _ENDINGS:
+            signal.signal(number, signal.SIG_DFL)
+            signal.raise_signal(number)
         raise
     finally:
         with suppress(PdbError):
@@ -160,9 +167,8 @@ def _open_streams() -> None:
     if sys.stdout is None:
         sys.stdout = sys.stderr
         raise OutputError("there is no standard output; write it to another place")
-    try:
-        descriptor = sys.stdout.fileno()
-    except OSError:  # a text in memory, in a program that calls the command
-        return
     # With a buffer also if PYTHONUNBUFFERED is set: without one, Python ignores that a full disk took only a part.
-    sys.stdout = os.fdopen(descriptor, "w", encoding=sys.stdout.encoding, errors="backslashreplace", closefd=False)
+    with suppress(OSError):  # a text in memory, in a program that calls the command
+        sys.stdout = os.fdopen(
+            sys.stdout.fileno(), "w", encoding=sys.stdout.encoding, errors="backslashreplace", closefd=False
+        )

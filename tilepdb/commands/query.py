@@ -8,10 +8,9 @@ from pdb_core.errors import UnsolvableError
 from tilepdb.commands.board_input import read_boards
 from tilepdb.commands.opened_tables import OpenDatabases
 from tilepdb.commands.options import BoardOptions, FormatOption, TableOptions
-from tilepdb.commands.output import Record, board_record, message, prepare, write_records
+from tilepdb.commands.output import Record, board_record, message, write_records
 
 if TYPE_CHECKING:
-    from pdb_query import Instance
     from solver.answers.requests import Request
 
 # Boards that are looked up together at most.
@@ -23,37 +22,26 @@ def query(boards: BoardOptions, tables: TableOptions, output: FormatOption = "te
 
     Print the distance of each pattern and their sum, for each symmetry, and the maximum of the sums.
     """
-    prepare("lookups in tables")
+    from solver.answers.read_ahead import in_chunks
+
     columns = ("id", "size", "board", "goal", "solvable", "h", "sums", "values", "costs", "symmetries", "files")
-    verdicts = set()
+    verdicts: set[bool] = set()
     with OpenDatabases(tables) as databases:
-
-        def records() -> Iterator[Record]:
-            for record in _records(read_boards(boards, databases), databases, boards.goal):
-                verdicts.add(record["solvable"])
-                yield record
-
-        write_records(records(), output, columns=columns, text=_text)
+        requests = (databases.request(instance, boards.goal) for instance in read_boards(boards, databases))
+        records = (
+            record
+            for chunk in in_chunks(requests, _MOST_BOARDS, n_threads=1)  # of boards that can be read at once
+            for _, alike in groupby(chunk, key=lambda request: (request.size, request.goal))
+            for record in _look_up(list(alike), databases, verdicts)
+        )
+        write_records(records, output, columns=columns, text=_text)
     # An unsolvable board does not stop the others.
     if False in verdicts:
         raise UnsolvableError("not all boards can be solved")
 
 
-def _records(instances: "Iterator[Instance]", databases: OpenDatabases, goal_text: str | None) -> Iterator[Record]:
-    """Yield the records of boards, of those that can be read at once together.
-
-    Raises `BoardError`, `InstanceError`, `GoalError`, `TableMismatchError`.
-    """
-    from solver.answers.read_ahead import in_chunks
-
-    requests = (databases.request(instance, goal_text) for instance in instances)
-    for chunk in in_chunks(requests, _MOST_BOARDS, n_threads=1):
-        for _, alike in groupby(chunk, key=lambda request: (request.size, request.goal)):
-            yield from _look_up(list(alike), databases)
-
-
-def _look_up(requests: "list[Request]", databases: OpenDatabases) -> Iterator[Record]:
-    """Yield the records of boards of one size and goal."""
+def _look_up(requests: "list[Request]", databases: OpenDatabases, verdicts: set[bool]) -> Iterator[Record]:
+    """Yield the records of boards of one size and goal. `verdicts` gets whether each can be solved."""
     from pdb_core.puzzle import is_solvable
     from solver.solution import unsolvable
 
@@ -71,6 +59,7 @@ def _look_up(requests: "list[Request]", databases: OpenDatabases) -> Iterator[Re
     ]
     for row, (request, solvable) in enumerate(zip(requests, are_solvable, strict=True)):
         record = board_record(request) | {"solvable": solvable}
+        verdicts.add(solvable)
         if not solvable:
             message(str(unsolvable(request.board, goal, size)))
             yield record | {"h": None, "sums": [], "values": [], "costs": [], "symmetries": [], "files": []}

@@ -16,7 +16,7 @@ from pdb_core.errors import InputError
 from pdb_core.messages import how_to_install
 from tilepdb.commands.opened_tables import open_file
 from tilepdb.commands.options import TableOptions, VerifyOption, option_group
-from tilepdb.commands.output import message, prepare
+from tilepdb.commands.output import message
 
 if TYPE_CHECKING:
     from pdb_query import Database
@@ -125,7 +125,6 @@ def serve(tables: ServedTableOptions, network: NetworkOptions, searches: SearchQ
     docs/http.md describes the requests. The standard tables of a size are built at the first use, and what is ready is
     served meanwhile.
     """
-    prepare("the search for tables")
     try:
         from pdb_service.app import create_app
     except ModuleNotFoundError as error:

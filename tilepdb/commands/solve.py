@@ -1,18 +1,21 @@
 """`pdb solve`, `pdb search` and `pdb approximate`: solutions of boards."""
 
-from collections.abc import Generator, Iterator
+import functools
+import threading
+from collections.abc import Callable
 from contextlib import ExitStack, closing
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Option
 
+import solver
 from pdb_core.errors import InputError
 from solver.algorithms import IDA_STAR
 from tilepdb.commands.answers import AnswerWriter, solution_list
 from tilepdb.commands.board_input import boards_to_solve
-from tilepdb.commands.method import APPROXIMATE, Method, parse_method, search_source
+from tilepdb.commands.method import APPROXIMATE, Method, parse_method
 from tilepdb.commands.opened_tables import OpenDatabases
 from tilepdb.commands.options import (
     AlgorithmOptions,
@@ -24,13 +27,15 @@ from tilepdb.commands.options import (
     SolveClusterOptions,
     TableOptions,
 )
-from tilepdb.commands.output import message, plural, prepare
+from tilepdb.commands.output import clock, message, plural
 from tilepdb.commands.progress import ClusterDisplay, SearchDisplay
-from tilepdb.progress import ProgressLine
 
 if TYPE_CHECKING:
+    from pdb_core.board_size import BoardSize
+    from pdb_core.puzzle import Tiles
     from solver.answers.log import AnswerLog
-    from solver.answers.requests import Answer, AnswerSource, Request
+    from solver.answers.requests import AnswerSource, Hooks, Request
+    from solver.progress import Report
 
 
 def solve(
@@ -109,16 +114,13 @@ def _answer_boards(
     """Solve the boards of a command, and write the answers. Raises the worst error at the end."""
     if ida_star.list_solutions:
         _check_list(method, output)
-    prepare(method.search)
     from pdb_core.resources import available_cores
-    from solver import Limits
     from solver.answers.requests import Hooks
 
-    search_limits = Limits(limits.time_limit, limits.max_nodes)
+    search_limits = solver.Limits(limits.time_limit, limits.max_nodes)
     with ExitStack() as stack:
         databases = stack.enter_context(OpenDatabases(tables))
         boards = boards_to_solve(options, databases)
-        writer = AnswerWriter(method, names=boards.names, has_log=output.log is not None)
         hooks = Hooks()
         if output.log is not None:
             from solver.answers.log import AnswerLog
@@ -153,19 +155,97 @@ def _answer_boards(
                 n_threads=limits.threads or (available_cores() if is_parallel else 1),
                 listed=solution_list(output.output, boards.names) if ida_star.list_solutions else None,
             )
-        stack.enter_context(display)
+        writer = AnswerWriter(method, boards.names, stack.enter_context(display), has_log=output.log is not None)
         requests = (databases.request(instance, boards.goal) for instance in boards.instances)
         # Closed before the client, which takes back the tasks.
-        writer.write(stack.enter_context(closing(_answers(source, requests, display))), output)
+        writer.write(stack.enter_context(closing(source.answers(requests))), output)
     writer.finish(databases.seconds)
 
 
-def _answers(
-    source: "AnswerSource", requests: "Iterator[Request]", display: ProgressLine
-) -> "Generator[Answer, None, None]":
-    for answer in source.answers(requests):
-        display.clear()
-        yield answer
+def search_source(
+    method: Method,
+    databases: OpenDatabases,
+    limits: solver.Limits,
+    hooks: "Hooks",
+    *,
+    n_threads: int,
+    listed: Callable[[str, tuple[int, ...]], None] | None = None,
+) -> "AnswerSource":
+    """Return the source of answers that searches by a method in threads of this process.
+
+    `listed` gets all optimal solutions of each board, with its id.
+    """
+    from solver.answers.sources import BatchAnswers, SingleAnswers
+
+    is_limited = limits.time_limit is not None or limits.max_nodes is not None
+    is_ida_star = method.algorithm == IDA_STAR
+    solver_for = solvers(method, databases, n_at_a_time=n_threads)
+    if is_ida_star and method.uses_databases and not (method.all_solutions or is_limited):
+        return BatchAnswers(solver_for, n_threads=n_threads, hooks=hooks)
+
+    def search(
+        request: "Request", report: "Report", pool: "solver.WorkerPool | None", checkpoint: "solver.Checkpoint"
+    ) -> "solver.Solution":
+        used = solver_for(request.size, request.goal)
+        options: dict[str, Any] = {"limits": limits, "report": report}
+        if is_ida_star:
+            options |= {"goal": request.goal, "pool": pool, "checkpoint": checkpoint}
+        if method.all_solutions:
+            options["listed"] = None if listed is None else functools.partial(listed, request.id)
+        solution: solver.Solution = (used.solve_all if method.all_solutions else used.solve)(request.board, **options)
+        return solution
+
+    def approximate(request: "Request", *_: object) -> "solver.Solution":
+        used = databases.databases_for(request.size, request.goal) if method.uses_databases else ()
+        return solver.find_suboptimal_solution(
+            request.board, request.goal, request.size, time_limit=limits.time_limit, databases=used
+        )
+
+    searched = approximate if method.algorithm == APPROXIMATE else search
+    return SingleAnswers(searched, n_threads=n_threads, hooks=hooks)
+
+
+def solvers(method: Method, databases: OpenDatabases, *, n_at_a_time: int) -> "Callable[[BoardSize, Tiles], Any]":
+    """Return a function that returns the solver for a size and a goal, made when it is first needed. Thread-safe.
+
+    It is a `Solver`, a `HeuristicSolver` or a `GraphSolver`. `n_at_a_time` boards share the memory limits. The function
+    raises `TableMismatchError`, `InputError`.
+    """
+    from pdb_core.resources import available_memory
+
+    limit = method.memory_limit_bytes
+    if limit is None and n_at_a_time > 1 and method.algorithm != IDA_STAR:
+        limit = available_memory() * 3 // 4
+    lock = threading.Lock()
+    # A solver with tables serves several goals.
+    of_tables = functools.cache(lambda *tables: solver.Solver(*tables, plain=method.plain))
+
+    @functools.cache
+    def make(size: "BoardSize", goal: "Tiles") -> Any:
+        tables = databases.databases_for(size, goal) if method.uses_databases else ()
+        # Each kind of solver loads kernels that the others do not need.
+        if method.algorithm != IDA_STAR:
+            return solver.GraphSolver(
+                size,
+                goal,
+                algorithm=method.algorithm,
+                heuristics=method.heuristics,
+                databases=tables,
+                weight=method.weight,
+                memory_limit_bytes=None if limit is None else limit // n_at_a_time,
+            )
+        if method.heuristics:
+            return solver.HeuristicSolver(size, goal, method.heuristics, plain=method.plain)
+        return of_tables(*tables)
+
+    def solver_for(size: "BoardSize", goal: "Tiles") -> Any:
+        with lock:
+            start = clock()
+            made = make(size, goal)
+            databases.seconds += clock() - start
+            return made
+
+    return solver_for
 
 
 def _report_log(log: "AnswerLog", path: Path, on_cluster: bool) -> None:

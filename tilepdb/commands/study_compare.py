@@ -12,7 +12,7 @@ from solver.algorithms import ALGORITHMS, IDA_STAR, WEIGHTED_A_STAR
 from tilepdb.commands import completion
 from tilepdb.commands.answers import contradiction
 from tilepdb.commands.board_input import read_all_boards
-from tilepdb.commands.method import DATABASES, Method, parse_method, search_source
+from tilepdb.commands.method import DATABASES, Method, parse_method
 from tilepdb.commands.opened_tables import OpenDatabases
 from tilepdb.commands.options import (
     AlgorithmOptions,
@@ -29,8 +29,9 @@ from tilepdb.commands.options import (
     WeightOption,
     option_group,
 )
-from tilepdb.commands.output import Record, message, plural, prepare, table, write_study
+from tilepdb.commands.output import Record, message, plural, table, write_study
 from tilepdb.commands.plots import PlotOption, write_plot
+from tilepdb.commands.solve import search_source
 from tilepdb.progress import ProgressLine
 
 if TYPE_CHECKING:
@@ -124,7 +125,6 @@ def compare(
     heuristic db is a row for each, and one for their maximum.
     """
     methods = _methods(compared, tables.db)
-    prepare()
     from pdb_study.compare import Comparison, ComparisonRow, comparison_row
     from solver import Limits
     from solver.answers.requests import Hooks
@@ -149,7 +149,6 @@ def compare(
                 line.show(f"{what}: {n_done:,} of {len(instances):,} boards", n_done / len(instances))
 
             algorithm = method.algorithm + (" (plain)" if method.plain else "")
-            prepare(method.search)
             rows.append(comparison_row(heuristic, algorithm, results(method, tables_of), show))
             line.clear()
             return rows[-1]

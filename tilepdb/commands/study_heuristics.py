@@ -12,7 +12,7 @@ from tilepdb.commands import completion
 from tilepdb.commands.method import DATABASES
 from tilepdb.commands.opened_tables import OpenDatabases
 from tilepdb.commands.options import FormatOption, GoalOption, SeedOption, SizeArgument, TableOptions, ThreadsOption
-from tilepdb.commands.output import message, prepare, table, write_study
+from tilepdb.commands.output import message, table, write_study
 from tilepdb.commands.plots import PlotOption, write_plot
 from tilepdb.progress import ProgressLine
 
@@ -54,7 +54,6 @@ def heuristics(
     to 16 cells random boards are evaluated and solved; larger random boards are not solved. Means of random boards have
     standard errors (+-). Each --db is a heuristic, too.
     """
-    prepare("heuristics")
     from pdb_core.board_size import parse_size
     from pdb_core.puzzle import parse_goal
     from pdb_study.heuristics import fitting_heuristics, study_heuristics

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from typer import Option
 
 from tilepdb.commands.options import FormatOption, GoalOption, SizeArgument, ThreadsOption
-from tilepdb.commands.output import Record, bar_chart, message, plural, prepare, write_records
+from tilepdb.commands.output import Record, bar_chart, message, plural, write_records
 from tilepdb.commands.plots import PlotOption, write_plot
 from tilepdb.progress import ProgressLine
 
@@ -26,7 +26,6 @@ def space(
 
     Boards have up to 12 cells. With --format csv, each distance is a line.
     """
-    prepare("breadth-first search")
     from pdb_study.space import explore_space
 
     with ProgressLine(message) as line:

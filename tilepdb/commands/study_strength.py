@@ -7,7 +7,7 @@ from typer import Option
 
 from tilepdb.commands.opened_tables import OpenDatabases
 from tilepdb.commands.options import FormatOption, GoalOption, SeedOption, SizeArgument, TableOptions, ThreadsOption
-from tilepdb.commands.output import message, prepare, table, write_study
+from tilepdb.commands.output import message, table, write_study
 from tilepdb.commands.study_heuristics import HeuristicsOption, studied_names
 from tilepdb.progress import ProgressLine
 
@@ -39,7 +39,6 @@ def strength(
     larger boards eta is estimated, with its standard error (+-), by chains from random boards to those with a small h.
     Each --db is a heuristic, too, and the only one by default.
     """
-    prepare()
     from pdb_core.board_size import parse_size
     from pdb_core.puzzle import parse_goal
     from pdb_study.heuristics import fitting_heuristics

@@ -11,7 +11,7 @@ from typer import Argument, Option
 from pdb_core.errors import TableFileError
 from tilepdb.commands.opened_tables import open_file
 from tilepdb.commands.options import FormatOption, LoadOption, SeedOption, ThreadsOption, VerifyOption
-from tilepdb.commands.output import Record, bar_chart, joined, message, prepare, write_records
+from tilepdb.commands.output import Record, bar_chart, joined, message, write_records
 from tilepdb.commands.plots import PlotOption, write_plot
 from tilepdb.progress import ProgressLine
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 # Needed memory from which a proof is announced.
 _LONG_PROOF_BYTES = 500_000_000
 
-FilesArgument = Annotated[list[Path], Argument(help="Table files, made by pdb build.")]
+FilesArgument = Annotated[list[Path], Argument(metavar="FILE", help="Table files, made by pdb build.")]
 
 
 def spec_record(path: Path, spec: "DatabaseSpec") -> dict[str, Any]:
@@ -134,7 +134,7 @@ def _info_text(record: Record) -> Iterator[str]:
 
 
 def stats(
-    file: Annotated[Path, Argument(help="Table file, made by pdb build.")],
+    file: Annotated[Path, Argument(metavar="FILE", help="Table file, made by pdb build.")],
     boards: Annotated[int, Option(min=2, max=100_000_000, help="Number of random boards.")] = 100_000,
     seed: SeedOption = 0,
     load: LoadOption = "map",
@@ -146,7 +146,6 @@ def stats(
 
     Print the histogram, mean and maximum of each table, and the mean lower bound over random boards.
     """
-    prepare("lookups in tables")
     from pdb_query import random_board_statistics
     from pdb_study.histograms import Histograms
 
@@ -204,7 +203,6 @@ def verify(
 
     With --deep, prove every entry. Print the checks that were made. A damaged file does not end the command.
     """
-    prepare("the check of tables")
     failures: list[TableFileError] = []
     write_records(
         (_verify(path, deep, threads, failures) for path in files),

@@ -2,7 +2,6 @@
 
 import re
 import shlex
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -32,13 +31,9 @@ def test_help_lists_the_commands_and_is_quick() -> None:
     assert listed == [*NAMES, "study"]
 
 
-def test_help_shortens_no_sentence_and_names_the_values_of_options() -> None:
+def test_help_shortens_no_sentence() -> None:
     for words in ((), ("study",)):
         assert "..." not in pdb(*words, "--help").stdout.partition("Commands:\n")[2]
-    for words in [(name,) for name in NAMES] + [("study", at.__name__) for at, _ in STUDIES]:
-        assert not re.search(r"<(int|float|list|str)\b", pdb(*words, "--help").stdout), words
-    for command, usage in (("solve", "solve [OPTIONS] [BOARD]..."), ("info", "info [OPTIONS] FILE...")):
-        assert pdb(command, "--help").stdout.splitlines()[0].endswith(usage)
 
 
 @pytest.mark.parametrize("example", [example for _, examples in (*COMMANDS, *STUDIES) for example in examples])
@@ -49,14 +44,12 @@ def test_examples_of_the_help_are_valid(example: str) -> None:
     command: Any = typer.main.get_command(app)
     while hasattr(command, "commands"):
         command = command.commands[words.pop(0)]
-    assert example in command.epilog.splitlines()
+    assert f"  {example}" in command.epilog.splitlines()
     assert command.make_context("", words).params
 
 
-def test_scripts_are_for_the_debugger(tmp_path: Path) -> None:
-    (tmp_path / "script").write_text("print()")
-    for name in ("script.py", "script"):
-        refused(started_pdb(name, cwd=tmp_path), 2, f"python -m pdb {name}")
+def test_scripts_are_for_the_debugger() -> None:
+    refused(started_pdb("script.py"), 2, "python -m pdb script.py")
 
 
 @pytest.mark.parametrize(
