@@ -46,7 +46,7 @@ from pdb_core.errors import (
     RequestError,
     RequestTooLargeError,
     TokenError,
-)  # fmt: skip
+)
 from pdb_core.messages import as_typed, did_you_mean, shorten
 from pdb_core.puzzle import Board
 from pdb_query.board_rows import rows_of_boards
@@ -81,7 +81,7 @@ from pdb_service.models import (
     SolveProgress,
     read_json,
     read_query,
-)  # fmt: skip
+)
 from pdb_service.searches import Report, Search, Searches, list_moves
 from pdb_service.settings import ServiceSettings, is_allowed
 from solver import Checkpoint, Limits, Solution

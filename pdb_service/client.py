@@ -21,7 +21,7 @@ from pdb_core.errors import (
     ServiceError,
     UnknownDatabaseError,
     UnsolvableError,
-)  # fmt: skip
+)
 from pdb_core.messages import as_typed
 from pdb_core.puzzle import Board, BoardLike, as_goal, format_board
 from pdb_query.board_rows import board_rows, refuse_row
@@ -40,7 +40,7 @@ from pdb_service.models import (
     SolveAnswer,
     SolveProgress,
     clearest_error,
-)  # fmt: skip
+)
 from pdb_service.settings import is_token
 from solver.moves import NOTATIONS, MovesLike, Notation, as_moves
 

@@ -19,7 +19,7 @@ from pydantic import (
     TypeAdapter,
     ValidationError,
     WithJsonSchema,
-)  # fmt: skip
+)
 from pydantic_core import PydanticCustomError, from_json, to_json
 
 from pdb_core.board_size import MAX_TABLE_SIDE

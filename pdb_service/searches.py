@@ -167,13 +167,13 @@ class Searches:
 
     def load(self) -> None:
         """Compile kernels and read the tables into memory, so that no request waits for them."""
-        announce_compilation(lambda: _log.info("compiling kernels, up to a minute, once after each update"))
         for database in self._given:
             name = f"{database.path} for {database.size}"
             _log.info("reading %s", name)
             for index in database.header.tables:
                 np.bitwise_or.reduce(database.table(index)[::_PAGE_BYTES])  # reads every page
             goal = self.databases.default_goal(database)
+            announce_compilation(lambda: _log.info("compiling kernels, up to a minute, once after each update"))
             database.probe(goal, goal)
             self.solver(database)
             self.databases.add(database)
