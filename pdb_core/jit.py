@@ -9,6 +9,7 @@ A process that loads a compiled kernel runs it. So the folder is used only if no
 it. It may be read-only.
 """
 
+import functools
 import gc
 import hashlib
 import os
@@ -129,8 +130,8 @@ def _kernel_folder() -> Path | None:
     return folder
 
 
+@functools.cache  # once: there are a hundred kernels
 def _warn(text: str) -> None:
-    # Python shows equal warnings once: there are a hundred kernels.
     warnings.warn(text, RuntimeWarning, stacklevel=1)
 
 

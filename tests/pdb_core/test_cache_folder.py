@@ -42,7 +42,7 @@ def test_full_disk_loses_only_the_kernel_cache(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(IndexDataCacheFile, "_save_data", failing(errno.ENOSPC))
     with pytest.warns(RuntimeWarning, match="No space left on device.*compiled anew in every run; make room") as told:
         assert [jit.kernel(added)(1, 2) for _ in range(2)] == [3, 3]
-    assert len({str(warning.message) for warning in told}) == 1  # Python shows it once
+    assert len(told) == 1
 
 
 def test_kernels_in_a_read_only_folder_are_used(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
