@@ -51,11 +51,9 @@ def test_help_names_every_partition() -> None:
     assert words >= {*named_partitions(), "auto"}
 
 
-def test_dry_run_builds_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pdb_build.plan.available_memory", lambda: None)
+def test_dry_run_builds_nothing(tmp_path: Path) -> None:
     shown = pdb("build", "78", "--dry-run", "--encoding", "bytes", cwd=tmp_path).stdout
     assert "518,918,400 entries, 1,425,191,040 states" in shown
-    assert " of an unknown amount available" in shown
     assert not list(tmp_path.iterdir())
 
 
@@ -75,7 +73,7 @@ def test_fresh_removes_a_checkpoint_and_starts_over(tmp_path: Path) -> None:
     assert "a.h5 continues: 1 of 3 tables" in pdb(*command).stderr
     path.unlink()
     stopped(small_plan(path))
-    refused(pdb(*command, "--goal", "blank-first"), 2, "its goal is 1 2 3 .* or start over .--fresh")
+    refused(pdb(*command, "--goal", "blank-first"), 2, "its goal is 1 2 3 .* or start over .fresh")
     for options in (("--goal", "blank-first"), ()):
         assert pdb(*command, *options, "--fresh", code=0).stderr == ""
         assert read_table_header(path).spec.goal[0] == (0 if options else 1)
