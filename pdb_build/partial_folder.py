@@ -30,7 +30,7 @@ class PartialFolder:
         self.path = partial_path(out)
         self.table = self.path / _TABLE
         self.checkpoint = self.path / "checkpoint"
-        self.keeps_tables = True  # until the checkpoint of an earlier run has been read
+        self.keeps_tables = False
         self._new = self.path / "new"
         self._lock = FileLock(self.path / "lock", blocking=False)
 
@@ -40,6 +40,7 @@ class PartialFolder:
             try:
                 self.path.mkdir(exist_ok=True)
                 self._lock.acquire()
+                self.keeps_tables = self.checkpoint.exists()
             except Timeout:
                 raise BuildRunningError(
                     f"{self.out} is being built by another process; wait until it is done, or choose another place"

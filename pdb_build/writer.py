@@ -62,7 +62,7 @@ class TableFileWriter:
 
     def __init__(self, folder: PartialFolder, plan: BuildPlan, say: Say, *, fresh: bool) -> None:
         self._folder, self._plan, self._say = folder, plan, say
-        with _memory_file() as content:
+        with writing_errors(folder.out), _memory_file() as content:
             self._offsets = _write_structures(content, plan)
         self.written: dict[int, PatternTable] = {}
         self._start = time.monotonic()

@@ -101,7 +101,7 @@ def test_many_invalid_boards_have_short_problems(database: Database) -> None:
 # Databases
 
 
-def test_lines_are_rows_and_a_list_with_two_sizes_is_refused() -> None:
+def test_lines_are_rows_and_a_list_of_two_possible_sizes_is_refused() -> None:
     with database_for("1,2/3,4,5", "3x2") as wide, database_for("1,2,3/4,5", "2x3") as high:
         app = ready_app(wide, high)
         for text, size in (("1+2+3%0A4+5+0", "3x2"), ("1+2%0A3+4%0A5+0", "2x3")):
@@ -109,7 +109,7 @@ def test_lines_are_rows_and_a_list_with_two_sizes_is_refused() -> None:
         found = ask(app, "/v1/lookup", body=b'{"boards": ["1 1", "1 2/3 4/5 0"]}').json
         assert ["error" in one for one in found["answers"]] == [True, False]
         refused = ask(app, "/v1/lookup", body=b'{"boards": [[1, 2, 3, 4, 5, 0]]}')
-        assert (refused.status, "may be 3x2 or 2x3" in refused.json["detail"]) == (422, True)
+        assert (refused.status, "is not square: it has 6 numbers" in refused.json["detail"]) == (422, True)
         eight_wide = "0+2+3+4+5+6+7+8%0A1+9+10+11+12+13+14+15"
         assert "for 8x2 boards" in ask(app, f"/v1/lookup?board={eight_wide}").json["detail"]
 

@@ -274,6 +274,7 @@ def test_search_without_a_solution_is_explained_and_tried_again(visit: Visit) ->
     visit.click("#undo")
     visit.hides("#solution-problem")  # it was of the board before
     visit.click("#solve")
+    expect(again).to_be_visible()
     visit.page.unroute_all()
     again.click()
     visit.tells("#solution-text", "31 moves")

@@ -10,7 +10,7 @@ from tests import ROOT, marked_rows
 
 # Program and its options | the fewest trials.
 PROGRAMS = """
-failing_builds --every 101 | 45 |
+failing_builds --every 23 | 45 |
 failing_search --tried 16 --interrupts 8 --offers 20 | 44 |
 damaged_tables --tried 8 --samples 4 | 80 |
 failing_builds | 2500 | slow
