@@ -88,34 +88,45 @@ class Search:
 class Together(Generic[Result]):
     """Boards of requests that wait at the same time, answered by one call. For the event loop.
 
-    answer     returns the results of boards
+    answer     returns the results of the first boards, at least of one; the others get another call
     n_at_once  calls of `answer` that may run at the same time
     """
 
     def __init__(self, answer: Callable[[Served, list[Board]], Awaitable[Sequence[Result]]], n_at_once: int) -> None:
-        self._answer, self._slots = answer, asyncio.Semaphore(n_at_once)
-        # The boards of the next call for each database, by request, and the task that answers them.
-        self._next: dict[Served, tuple[dict[object, Board], asyncio.Task[dict[object, Result]]]] = {}
+        self._answer, self._n_at_once = answer, n_at_once
+        self._waiting: dict[Served, list[tuple[Board, asyncio.Future[Result]]]] = {}
+        self._tasks: set[asyncio.Task[None] | None] = set()
 
     async def ask(self, board: Board, served: Served) -> Result:
         """Return the result of a board. Raises what the call for it and for other boards raises."""
-        if served not in self._next or len(self._next[served][0]) == _MOST_TOGETHER:
-            first: dict[object, Board] = {}
-            self._next[served] = first, asyncio.create_task(self._call(served, first))
-        boards, call = self._next[served]
-        request = object()
-        boards[request] = board
-        try:
-            return (await asyncio.shield(call))[request]  # a request that leaves does not end the call of the others
-        finally:
-            boards.pop(request, None)
+        result: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
+        self._waiting.setdefault(served, []).append((board, result))
+        if len(self._tasks) < self._n_at_once:
+            # Other requests that have arrived run first, and ask too.
+            self._tasks.add(asyncio.create_task(self._answer_all()))
+        return await result
 
-    async def _call(self, served: Served, boards: dict[object, Board]) -> dict[object, Result]:
-        async with self._slots:
-            if served in self._next and self._next[served][0] is boards:
-                del self._next[served]
-            asked = dict(boards)
-            return dict(zip(asked, await self._answer(served, [*asked.values()]), strict=True)) if asked else {}
+    async def _answer_all(self) -> None:
+        while self._waiting:
+            served, waiting = next(iter(self._waiting.items()))
+            # Calls that may start now share the boards.
+            n_now = min(_MOST_TOGETHER, -(-len(waiting) // (1 + self._n_at_once - len(self._tasks))))
+            asked, waiting[:n_now] = [each for each in waiting[:n_now] if not each[1].done()], []  # some may have left
+            if not waiting:
+                del self._waiting[served]
+            while asked:
+                try:
+                    found = await self._answer(served, [board for board, _ in asked])
+                except Exception as error:
+                    for _, result in asked:
+                        if not result.done():
+                            result.set_exception(error)
+                    break
+                for (_, result), one in zip(asked, found, strict=False):
+                    if not result.done():
+                        result.set_result(one)
+                asked = asked[len(found) :]
+        self._tasks.discard(asyncio.current_task())
 
 
 class Searches:
@@ -299,10 +310,7 @@ class Searches:
         return [None if h < 0 else Probe(values, sums, h) for values, sums, h in rows]
 
     async def _solve_easy(self, served: Served, boards: list[Board]) -> list[Solution | Checkpoint]:
-        results: list[Solution | Checkpoint] = []
-        while rest := boards[len(results) :]:
-            results += await self.run("easy", self.solve_easy, served, rest)
-        return results
+        return await self.run("easy", self.solve_easy, served, boards)
 
     def solve_easy(self, served: Served, boards: list[Board]) -> list[Solution | Checkpoint]:
         """Return the solutions of boards up to the first one that takes more than some 10 ms, and its checkpoint.

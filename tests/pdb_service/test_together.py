@@ -13,17 +13,19 @@ from solver import Checkpoint, Limits, Solution
 from tests.pdb_service.app_requests import BOARDS, GOAL
 from tests.solving import database_for
 
-WRONG = Board(BOARDS[99])
+HARD, WRONG = Board(BOARDS[31]), Board(BOARDS[99])
 
 
 def test_each_board_gets_its_own_result_or_the_error_of_its_call(database: Database) -> None:
     calls: list[list[Board]] = []
 
-    async def answer(_: Served, boards: list[Board]) -> list[int]:
+    async def answer(_: Served, boards: list[Board]) -> list[int | None]:
         calls.append(boards)
         await asyncio.sleep(0)
         if WRONG in boards:
             raise PdbError("wrong")
+        if HARD in boards:
+            return [*(board[0] for board in boards[: boards.index(HARD)]), None]
         return [board[0] for board in boards]
 
     async def work() -> list[Any]:
@@ -36,9 +38,9 @@ def test_each_board_gets_its_own_result_or_the_error_of_its_call(database: Datab
 
     left, *found, again = asyncio.run(work())
     assert (type(left), again) == (asyncio.CancelledError, BOARDS[50][0])
-    assert calls == [BOARDS[:64], BOARDS[64:100], [BOARDS[50]]]
-    assert found[:63] == [board[0] for board in BOARDS[1:64]]
+    assert found[:63] == [None if board == HARD else board[0] for board in BOARDS[1:64]]
     assert list(map(str, found[63:])) == ["wrong"] * 36
+    assert [len(call) for call in calls] == [63, 36, 32, 1]
 
 
 def test_hard_board_continues_after_the_thresholds_of_its_easy_search() -> None:
