@@ -34,7 +34,6 @@ from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from pdb_core import __version__
 from pdb_core.board_size import parse_size
 from pdb_core.errors import (
     PROBLEM_TYPE,
@@ -49,6 +48,7 @@ from pdb_core.errors import (
 )
 from pdb_core.messages import as_typed, did_you_mean, shorten
 from pdb_core.puzzle import Board
+from pdb_core.version import version_text
 from pdb_query.board_rows import rows_of_boards
 from pdb_query.database import Database
 from pdb_query.instances import instance_sets, read_instances
@@ -606,7 +606,7 @@ def openapi() -> bytes:
         "info": {
             "title": "tile-pdb",
             "summary": "Pattern databases for sliding-tile puzzles, over HTTP.",
-            "version": __version__,
+            "version": version_text(),
         },
         "security": [{}, {"token": []}],  # a server may need no token
         "paths": paths,

@@ -1,5 +1,6 @@
 """Refused requests, headers of answers, errors and their log, memory and metrics, the start; valid settings."""
 
+import asyncio
 import json
 import re
 import threading
@@ -281,6 +282,7 @@ async def test_only_health_is_answered_while_tables_are_loaded(database: Databas
         release.set()
         status = 503 if fails else 200
         assert (await lookup.reply()).status == status
+        await asyncio.to_thread(app.state.service.loaded.exception, 20)
         ready = await AppRequest(app, "/readyz").reply()
         assert (ready.status, b"secret" in ready.body) == (status, False)
 
