@@ -8,11 +8,15 @@ from threading import Event
 import pytest
 
 from pdb_core.errors import InputError, InstanceError
+from pdb_core.puzzle import Board, blank_last
 from pdb_query import read_instances
 from solver import Iteration, WorkerPool
 from solver.answers.read_ahead import in_chunks
+from solver.answers.requests import Hooks, Request
+from solver.answers.sources import SingleAnswers
 from solver.engine.worker_pool import in_parallel, stream_in_parallel
 from solver.progress import Report
+from tests.solving import HARDEST_8, S3
 
 
 @pytest.mark.tiny
@@ -48,21 +52,18 @@ def test_chunks_have_all_items_in_order(n_threads: int) -> None:
 
 
 @pytest.mark.parametrize("n_threads", [1, 4])
-def test_slow_source_does_not_hold_back_outcomes(n_threads: int) -> None:
-    """Each number is read when the outcome of the one before has come."""
-    has_come = [Event() for _ in range(10)]
+def test_slow_source_does_not_hold_back_answers(n_threads: int) -> None:
+    """Each request is read when the answer of the one before has come."""
+    has_come, board = [Event() for _ in range(10)], Board(HARDEST_8)
 
-    def numbers() -> Iterator[int]:
+    def requests() -> Iterator[Request]:
         for number in range(10):
             assert number == 0 or has_come[number - 1].wait(20)
-            yield number
+            yield Request(str(number), board, blank_last(S3))
 
-    def work(chunk: list[int], _report: Report, _pool: WorkerPool | None) -> Generator[int, None, None]:
-        yield from chunk
-
-    chunks = in_chunks(numbers(), 64, n_threads=n_threads, waits=n_threads == 1)
-    for number in stream_in_parallel((chunk or None for chunk in chunks), work, n_threads=n_threads):
-        has_come[number].set()
+    source = SingleAnswers(n_threads=n_threads, hooks=Hooks(), search=lambda request, *_: request)
+    for answer in source.answers(requests()):
+        has_come[int(answer.request.id)].set()
     assert has_come[-1].is_set()
 
 
