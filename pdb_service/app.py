@@ -265,7 +265,7 @@ async def _body(service: Searches, request: Request) -> bytearray:
                     raise RequestTooLargeError(
                         f"the body has more than the {settings.max_body_bytes:,} bytes allowed here; send less"
                     )
-    except ClientDisconnect:  # the server does not tell apart why
+    except ClientDisconnect:  # the server does not say why
         raise RequestError("the body of the request is incomplete or malformed") from None
     except TimeoutError:
         raise RequestError(f"the body took more than {settings.request_s:.0f} seconds; send smaller ones") from None
@@ -547,7 +547,7 @@ Endpoint = Callable[[Searches, Request], Coroutine[Any, Any, Response]]
 
 
 class Operation(NamedTuple):
-    """What a route does for a method, and what the document says of it: nothing, if it has no answer.
+    """Function of a route for one method, and its entry in the OpenAPI document; without an answer it has none.
 
     endpoint  its docstring is the summary
     answer    the model of an answer in JSON
