@@ -27,7 +27,7 @@ from pdb_core.symmetry import BoardMapping
 from pdb_query import Database
 from pdb_query.table_file import LoadMode
 from solver.answers.read_ahead import in_chunks
-from solver.answers.requests import Answer, Hooks, Request, Result
+from solver.answers.requests import Answer, Log, Request, Result
 from solver.engine.result import SearchResult
 from solver.progress import Iteration, Limits
 from solver.solution import check_solvable
@@ -59,7 +59,7 @@ class ClusterProgress:
 
 @dataclass(frozen=True)
 class ClusterAnswers:
-    """Source of optimal solutions that are found on a cluster, see `AnswerSource`.
+    """Source of optimal solutions that are found on a cluster.
 
     Parameters
     ----------
@@ -73,8 +73,8 @@ class ClusterAnswers:
         How workers open the table files.
     worker_folder
         Folder of the files on the workers. By default they are at the client's paths.
-    hooks
-        `known` and `finished`; the others are not called.
+    log
+        Keeps the answers. No checkpoints are taken from it.
     report
         Called several times a second.
 
@@ -91,12 +91,13 @@ class ClusterAnswers:
     limits: Limits = field(default_factory=Limits)
     load: LoadMode = "map"
     worker_folder: Path | None = None
-    hooks: Hooks = field(default_factory=Hooks)
+    log: Log = field(default_factory=Log)
     report: Callable[[ClusterProgress], None] | None = None
 
     def answers(self, requests: Iterable[Request]) -> Generator[Answer, None, None]:
-        """Yield the answer of each request, in the order of the requests. See `AnswerSource.answers`.
+        """Yield the answer of each request, in the order of the requests.
 
+        Requests are read ahead in a thread. Errors of `requests` are raised after the answers of the requests before.
         Equal boards that are under way at the same time are searched once. When the iteration ends early, pending tasks
         are cancelled.
 
@@ -177,8 +178,7 @@ class _Run:
         if request.key in self._searched:
             return self._searched[request.key]
         found: Future[Result] = Future()
-        known = self._settings.hooks.known
-        if known is not None and (result := known(request)) is not None:
+        if (result := self._settings.log.known(request)) is not None:
             found.set_result(result)
             return found
         try:
@@ -244,7 +244,7 @@ class _Run:
         solution = result.solution(board, Board(job.request.goal, board.size), job.mapping)
         self._generated += solution.generated
         self._searched.pop(job.request.key).set_result(solution)
-        self._settings.hooks.finished(Answer(job.request, solution))
+        self._settings.log.finish(Answer(job.request, solution))
 
     def _tables(self, databases: tuple[Database, ...]) -> WorkerTables:
         return tables_of(databases, self._settings.load, self._settings.worker_folder)

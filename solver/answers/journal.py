@@ -1,4 +1,4 @@
-"""Journals: files of records from which a run continues after a crash, a kill or Ctrl-C.
+"""Journal: a file of records from which a run continues after a crash, a kill or Ctrl-C.
 
 Each line is a JSON object. The first one is the header, which says what the run depends on. Each of the others is a
 record, and its last member is a checksum of the text before it. Records are only appended. A damaged last line, as a
@@ -9,8 +9,8 @@ import json
 import os
 import time
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, suppress
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager
 from pathlib import Path
 from threading import Lock
 from typing import Any, NoReturn, Self
@@ -22,6 +22,12 @@ from pdb_core.messages import as_typed
 Values = dict[str, Any]
 # Offset and length of a record in its file.
 Place = tuple[int, int]
+# The first member of the header: the kind of file, then the version of its format.
+_KIND = "log of pdb solve 4"
+# How to go on, for messages.
+_ADVICE = "choose another log"
+# Lines reach the system at once, the disk within this time while boards are solved: that takes some milliseconds.
+_SYNC_S = 1.0
 
 
 class Journal:
@@ -31,43 +37,22 @@ class Journal:
     ----------
     path
         File, which is made if it is missing.
-    kind
-        Name of the kind of journal, then the version of its format, as in `log of pdb solve 3`.
-    header
-        Settings that all records share, as JSON values. If the file exists, its header must be equal.
-    advice
-        How to choose another file, for messages.
-    free
-        Names of settings that may differ. `header` then has those of the file.
-    sync_s
-        Seconds after which an appended record is synced to the disk, with those before it.
-    fresh
-        Start over: the records of an existing file are removed.
+    settings
+        Settings that all records share, as JSON values. If the file has records, its settings must be equal.
 
     Raises
     ------
     OutputError
         The file is not such a journal, is damaged, or cannot be written.
     CheckpointMismatchError
-        The file has another header, and records.
+        The file has other settings, and records.
     BuildRunningError
         Another process uses the file.
     """
 
-    def __init__(
-        self,
-        path: Path,
-        kind: str,
-        header: Values,
-        *,
-        advice: str,
-        free: Sequence[str] = (),
-        sync_s: float = 0.0,
-        fresh: bool = False,
-    ) -> None:
+    def __init__(self, path: Path, settings: Values) -> None:
         self.path = path
-        self.header: Values = json.loads(json.dumps({"journal": kind} | header))
-        self._kind, self._advice, self._free, self._sync_s = kind, advice, free, sync_s
+        self._header: Values = json.loads(json.dumps({"journal": _KIND} | settings))
         self._lock = Lock()
         self._synced_at = time.monotonic()
         with self._writing():
@@ -77,7 +62,7 @@ class Journal:
             self._descriptor = self._opened()
         try:
             with self._writing():
-                self._begin(fresh=fresh)
+                self._begin()
         except BaseException:
             os.close(self._descriptor)
             raise
@@ -93,14 +78,17 @@ class Journal:
                 os.close(self._descriptor)
 
     def append(self, values: Values) -> Place:
-        """Write a record, which is not empty, and return its place. Raises `DiskFullError`, `OutputError`."""
-        text = json.dumps(values, separators=(",", ":"))[:-1].encode()
+        """Write a record, which is not empty, and return its place. Raises `DiskFullError`, `OutputError`.
+
+        Dataclasses among the values become objects.
+        """
+        text = json.dumps(values, separators=(",", ":"), default=vars)[:-1].encode()
         line = text + _check(text)
         with self._lock, self._writing():
             place = self._end, len(line)
             write_all(self._descriptor, memoryview(line), self._end)
             self._end += len(line)
-            if time.monotonic() - self._synced_at >= self._sync_s:
+            if time.monotonic() - self._synced_at >= _SYNC_S:
                 os.fsync(self._descriptor)
                 self._synced_at = time.monotonic()
         return place
@@ -131,13 +119,8 @@ class Journal:
             file.seek(offset)
             yield from file
 
-    def remove(self) -> None:
-        """Remove the file."""
-        with suppress(OSError):
-            self.path.unlink(missing_ok=True)
-
     def _writing(self) -> AbstractContextManager[None]:
-        return writing_errors(self.path, self._advice)
+        return writing_errors(self.path, _ADVICE)
 
     def _opened(self) -> int:
         try:
@@ -145,28 +128,23 @@ class Journal:
                 pass
             return descriptor
         except BlockingIOError:
-            raise BuildRunningError(
-                f"{self.path} is in use by another command; wait for it, or {self._advice}"
-            ) from None
+            raise BuildRunningError(f"{self.path} is in use by another command; wait for it, or {_ADVICE}") from None
 
-    def _begin(self, *, fresh: bool) -> None:
+    def _begin(self) -> None:
         """Check the header, find the end of the records, and remove what follows them."""
+        header = json.dumps(self._header).encode() + b"\n"
         lines = self._lines(0)
         line = next(lines, b"")
-        if fresh and not (line.startswith(b'{"journal"') or b'{"journal"'.startswith(line)):
+        is_whole = line.endswith(b"\n")
+        if not is_whole and not header.startswith(line):
             self._refuse_foreign()
-        if not fresh and line.endswith(b"\n"):
-            try:
-                self._check_header(line)
-            except CheckpointMismatchError:
-                # Without records, there is nothing to continue from.
-                if next(lines, None) is not None:
-                    raise
-                fresh = True
-        if fresh or not line.endswith(b"\n"):
-            header = json.dumps(self.header).encode() + b"\n"
-            if not fresh and not header.startswith(line):
-                self._refuse_foreign()
+        difference = self._difference(line) if is_whole else None
+        if difference is not None and next(lines, None) is not None:
+            raise CheckpointMismatchError(
+                f"{self.path} is of another command: {difference}; give the same options to continue, or {_ADVICE}"
+            )
+        if difference is not None or not is_whole:
+            # There are no records to continue from.
             os.ftruncate(self._descriptor, 0)
             write_all(self._descriptor, memoryview(header), 0)
             os.fsync(self._descriptor)
@@ -178,34 +156,27 @@ class Journal:
                 # Behind the last line, a power failure can leave zeros.
                 if any(line.strip(b"\0") for line in lines):
                     raise OutputError(
-                        f"{self.path} is damaged in line {number}, which is not the last; remove the line, or "
-                        f"{self._advice}"
+                        f"{self.path} is damaged in line {number}, which is not the last; remove the line, or {_ADVICE}"
                     )
                 break
             self._end += len(record)
         os.ftruncate(self._descriptor, self._end)
 
-    def _check_header(self, line: bytes) -> None:
+    def _difference(self, line: bytes) -> str | None:
+        """Return the first difference of a header from that of this run. Raises `OutputError` if it is none."""
         try:
             found = json.loads(line)
         except (ValueError, RecursionError):
             found = None
-        if not isinstance(found, dict) or found.get("journal") != self._kind:
+        if not isinstance(found, dict) or found.get("journal") != _KIND:
             self._refuse_foreign()
         if line != json.dumps(found).encode() + b"\n":
-            raise OutputError(f"another program has rewritten {self.path}; restore it, or {self._advice}")
-        wanted = self.header | {name: found.get(name) for name in self._free}
-        difference = first_difference(found, wanted)
-        if difference is not None:
-            raise CheckpointMismatchError(
-                f"{self.path} is of another command: {difference}; give the same options to continue, or {self._advice}"
-            )
-        self.header = found
+            raise OutputError(f"another program has rewritten {self.path}; restore it, or {_ADVICE}")
+        return first_difference(found, self._header)
 
     def _refuse_foreign(self) -> NoReturn:
-        name, _, version = self._kind.rpartition(" ")
-        other_path, *_start_over = self._advice.split(", or ")
-        raise OutputError(f"{self.path} is not a {name} (format {version}); {other_path}")
+        name, _, version = _KIND.rpartition(" ")
+        raise OutputError(f"{self.path} is not a {name} (format {version}); {_ADVICE}")
 
 
 def _check(text: bytes) -> bytes:

@@ -7,31 +7,25 @@ describes the file.
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import asdict, astuple, replace
+from dataclasses import astuple, replace
 from pathlib import Path
 from typing import Any, Self
 
 from pdb_core.errors import InputError, WrongAnswerError
 from solver.answers.journal import Journal, Place, Values
-from solver.answers.requests import Answer, Request, Result, request_key
+from solver.answers.requests import Answer, Log, Request, Result, request_key
 from solver.engine.checkpoint import Checkpoint, Subtrees
 from solver.progress import Iteration
 from solver.solution import Solution, check_replay
 
-_KIND = "log of pdb solve 4"
-# Lines reach the system at once, the disk within this time while boards are solved: that takes some milliseconds.
-_SYNC_S = 1.0
 # Seconds of a finished threshold that is worth a record.
 _LONG_S = 0.5
 # Seconds between two records about the subtrees of one board, so that the log of a long run stays small.
 _WRITE_S = 5.0
 
 
-class AnswerLog:
-    """Answers and checkpoints in a log file. Thread-safe; a context manager.
-
-    A source of answers takes its methods: `known`, `add` as `finished`, and `checkpoint`.
-    """
+class AnswerLog(Log):
+    """Answers and checkpoints in a log file. Thread-safe; a context manager."""
 
     def __init__(self, path: Path, method: Values) -> None:
         """Open or create the log. `method` holds the settings that all its answers share.
@@ -42,10 +36,11 @@ class AnswerLog:
         self._finds_all = bool(method.get("all"))
         # Place of each solved board: all answers may not fit into memory.
         self._solved: dict[bytes, Place] = {}
-        # Results of this run that the log does not keep: of unsolvable boards, and of those that were given up.
+        # Boards of this run, and results that the log does not keep: of unsolvable boards, and of those given up.
+        self._begun: set[bytes] = set()
         self._unlogged: dict[bytes, Result] = {}
         self._checkpoints: dict[bytes, _LoggedCheckpoint] = {}
-        self._journal = Journal(path, _KIND, method, advice="choose another log", sync_s=_SYNC_S)
+        self._journal = Journal(path, method)
         try:
             for place, values in self._journal.records():
                 self._read(place, values)
@@ -71,6 +66,12 @@ class AnswerLog:
         """Number of boards with a checkpoint and without an answer."""
         return len(self._checkpoints)
 
+    def begin(self, request: Request) -> bool:
+        with self._lock:
+            is_new = request.key not in self._begun and request.key not in self._solved
+            self._begun.add(request.key)
+            return is_new
+
     def known(self, request: Request) -> Result | None:
         """Return the solution in the log, replayed, or the result of this run; None if both are missing.
 
@@ -87,7 +88,7 @@ class AnswerLog:
             raise self._damaged(error) from None
         return replace(solution, board=request.board)
 
-    def add(self, answer: Answer) -> None:
+    def finish(self, answer: Answer) -> None:
         """Append the answer of a solved board. For a board that was given up, the log keeps only the checkpoint.
 
         Raises `DiskFullError`, `OutputError`.
@@ -96,10 +97,7 @@ class AnswerLog:
         with self._lock:
             if isinstance(result, Solution) and self._is_final(result):
                 self._checkpoints.pop(request.key, None)
-                # asdict would make each board of a generator, which has no size.
-                thresholds = {"thresholds": [asdict(threshold) for threshold in result.thresholds]}
-                values = {"width": request.size.width} | vars(result) | thresholds
-                self._solved[request.key] = self._journal.append(values)
+                self._solved[request.key] = self._journal.append({"width": request.size.width} | vars(result))
             else:
                 self._unlogged[request.key] = result
 
@@ -127,7 +125,7 @@ class AnswerLog:
                 self._solved[key] = place
                 self._checkpoints.pop(key, None)
         elif key not in self._solved:
-            self._checkpoint({name: values[name] for name in ("width", "board", "goal")}).read(values)
+            self._checkpoint({name: values.pop(name) for name in ("width", "board", "goal")}).read(values)
 
     def _damaged(self, error: Exception) -> InputError:
         return InputError(f"the log {self._journal.path} is damaged: {error}; choose another log")
@@ -161,23 +159,15 @@ class _LoggedCheckpoint(Checkpoint):
         if "thresholds" in values:
             super().finish_threshold(tuple(Iteration(*threshold) for threshold in values["thresholds"]))
             return
-        threshold, division = values["threshold"], values["division"]
-        more = Subtrees(
-            set(values["subtrees"]),
-            values["generated"],
-            values["expanded"],
-            values["seconds"],
-            values.get("solutions", 0),
-            tuple(values.get("solution", ())),
-        )
-        if not super().finish_subtrees(threshold, division, more):
+        sets = {"subtrees": set(values["subtrees"]), "solution": tuple(values.get("solution", ()))}
+        if not super().finish_subtrees(Subtrees(**(values | sets))):
             raise ValueError("subtrees that are in an earlier line")
 
-    def finish_subtrees(self, threshold: int, division: str, more: Subtrees) -> bool:
-        if not super().finish_subtrees(threshold, division, more):
+    def finish_subtrees(self, more: Subtrees) -> bool:
+        if not super().finish_subtrees(more):
             return False
         with self._lock:
-            self._unwritten.setdefault((threshold, division), Subtrees()).add(more)
+            self._unwritten.setdefault(more.key, Subtrees(*more.key)).add(more)
             if time.monotonic() - self._written_at >= _WRITE_S:
                 self._write_subtrees()
         return True
@@ -197,9 +187,5 @@ class _LoggedCheckpoint(Checkpoint):
     def _write_subtrees(self) -> None:
         unwritten, self._unwritten = self._unwritten, {}
         self._written_at = time.monotonic()
-        for (threshold, division), subtrees in unwritten.items():
-            values = {"threshold": threshold, "division": division, "subtrees": sorted(subtrees.numbers)}
-            values |= {"generated": subtrees.generated, "expanded": subtrees.expanded, "seconds": subtrees.seconds}
-            if subtrees.n_solutions:
-                values |= {"solutions": subtrees.n_solutions, "solution": subtrees.solution}
-            self._write(values)
+        for subtrees in unwritten.values():
+            self._write(vars(subtrees) | {"subtrees": sorted(subtrees.subtrees)})

@@ -1,15 +1,13 @@
-"""Requests to solve boards, and the protocol of the sources that answer each of them once."""
+"""Requests to solve boards, their answers, and the log that a source of answers asks and tells."""
 
 from array import array
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 from pdb_core.board_size import BoardSize
 from pdb_core.errors import MemoryLimitError, UnsolvableError
 from pdb_core.puzzle import Board, Tiles
 from solver.engine.checkpoint import Checkpoint
-from solver.progress import Iteration
 from solver.solution import Solution
 
 # A board that cannot be solved, or not within the memory, has an error instead of a solution.
@@ -55,29 +53,20 @@ class Answer:
     result: Result
 
 
-@dataclass(frozen=True)
-class Hooks:
-    """Functions that a source of answers calls, which keep a log and show the progress.
+class Log:
+    """Log that keeps nothing. `AnswerLog` overrides its methods, which any thread calls."""
 
-    known          returns the result of a request that needs no search, else None
-    finished       is called with each answer that was searched, in any order and in any thread
-    checkpoint_of  returns the checkpoint of a board that may take long
-    watch          is called several times a second with a board that is searched, its threshold, and its checkpoint
-    """
+    def begin(self, _request: Request) -> bool:
+        """Return whether to search a board: not if `known` returns its result, now or after an equal request."""
+        return True
 
-    known: Callable[[Request], Result | None] | None = None
-    finished: Callable[[Answer], None] = lambda _answer: None
-    checkpoint_of: Callable[[Request], Checkpoint] = lambda _request: Checkpoint()
-    watch: Callable[[Request, Iteration, Checkpoint], None] = lambda *_: None
+    def known(self, _request: Request) -> Result | None:
+        """Return the result of a board, or None."""
+        return None
 
+    def finish(self, answer: Answer) -> None:
+        """Take an answer that was searched."""
 
-class AnswerSource(Protocol):
-    """Search that answers requests: the engine in batches, a textbook search, the suboptimal search, or a cluster."""
-
-    def answers(self, requests: Iterable[Request]) -> Generator[Answer, None, None]:
-        """Yield the answer of each request, in the order of the requests.
-
-        Requests are read ahead in a thread, so a slow iterator delays no search. Errors of `requests` are raised after
-        the answers of the requests before.
-        """
-        ...
+    def checkpoint(self, _request: Request) -> Checkpoint:
+        """Return the checkpoint of a board that may take long."""
+        return Checkpoint()

@@ -1,142 +1,123 @@
-"""Sources of answers that search in threads of this process: many boards at a time, or boards one by one."""
+"""Source of answers that searches in threads of this process: many boards at a time, or boards one by one."""
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from functools import partial
-from itertools import chain, groupby
-from typing import ClassVar
+from itertools import chain, groupby, repeat
 
 from pdb_core.board_size import BoardSize
 from pdb_core.errors import MemoryLimitError, UnsolvableError
 from pdb_core.puzzle import Tiles, is_solvable
 from solver.answers.read_ahead import in_chunks
-from solver.answers.requests import Answer, Hooks, Request, Result
+from solver.answers.requests import Answer, Log, Request, Result
 from solver.engine.checkpoint import Checkpoint
-from solver.engine.search import MOST_BOARDS
 from solver.engine.worker_pool import WorkerPool, stream_in_parallel
 from solver.progress import Iteration, Report
 from solver.solution import Solution, check_solvable, unsolvable
 from solver.solve import Solver
 
-# Searches a board. It calls the report several times a second; the workers of the pool may help.
-Search = Callable[[Request, Report, WorkerPool | None, Checkpoint], Solution]
-# Called several times a second with the index of a request and the threshold that is searched.
-_IndexedReport = Callable[[int, Iteration], None]
+# Is called several times a second with the index of a request and the threshold that is searched.
+IndexedReport = Callable[[int, Iteration], None]
 # Returns the checkpoint of the request with an index.
-_Checkpoints = Callable[[int], Checkpoint]
+Checkpoints = Callable[[int], Checkpoint]
+# Yields the results of requests of one size and goal. The workers of the pool may help.
+Search = Callable[[list[Request], IndexedReport, WorkerPool | None, Checkpoints], Iterable[Result]]
+# Returns the solution of a board. It may raise `UnsolvableError` and `MemoryLimitError`, which are then the result.
+SearchOne = Callable[[Request, Report, WorkerPool | None, Checkpoint], Solution]
 
 
-@dataclass(frozen=True, kw_only=True)
-class _ThreadedSource(ABC):
+@dataclass(frozen=True)
+class ThreadedAnswers:
     """Source of answers that searches in threads of this process.
 
-    n_threads  boards, or lists of boards, that are searched at a time
+    search     `one_by_one` or `in_batches`
     n_most     boards that one call searches at most
+    n_threads  boards, or lists of boards, that are searched at a time
+    log        hook that keeps answers; a board that comes again is then searched once
+    watch      hook that is called several times a second with a board under way, its threshold, and its checkpoint
     """
 
+    search: Search
+    n_most: int = 1
+    _: KW_ONLY
     n_threads: int
-    hooks: Hooks
-    n_most: ClassVar[int] = 1
+    log: Log = field(default_factory=Log)
+    watch: Callable[[Request, Iteration, Checkpoint], None] = lambda *_: None
 
     def answers(self, requests: Iterable[Request]) -> Generator[Answer, None, None]:
-        """Yield the answer of each request, see `AnswerSource`. Raises what the searches raise.
+        """Yield the answer of each request, in the order of the requests.
 
-        With the hook `known`, a board that comes again is searched once.
+        Requests are read ahead in a thread, so a slow iterator delays no search. Errors of `requests` are raised after
+        the answers of the requests before. Raises what the searches raise.
         """
-        chunks = in_chunks(self._jobs(requests), self.n_most, n_threads=self.n_threads, waits=self.n_threads == 1)
+        begun = ((request, self.log.begin(request)) for request in requests)
+        chunks = in_chunks(begun, self.n_most, n_threads=self.n_threads, waits=self.n_threads == 1)
         ready = (chunk or None for chunk in chunks)
         for request, found in stream_in_parallel(ready, self._search_chunk, n_threads=self.n_threads):
             # Of equal boards, the first one has been answered.
-            result = self.hooks.known(request) if found is None and self.hooks.known is not None else found
+            result = self.log.known(request) if found is None else found
             assert result is not None
             yield Answer(request, result)
-
-    def _jobs(self, requests: Iterable[Request]) -> Iterator[tuple[Request, bool]]:
-        """Yield each request, and whether it is searched."""
-        begun: set[bytes] = set()
-        for request in requests:
-            is_searched = True
-            if self.hooks.known is not None:
-                is_searched = request.key not in begun and self.hooks.known(request) is None
-                begun.add(request.key)
-            yield request, is_searched
 
     def _search_chunk(
         self, chunk: list[tuple[Request, bool]], report: Report, pool: WorkerPool | None
     ) -> Generator[tuple[Request, Result | None], None, None]:
         """Yield requests with their results, None for one that is not searched."""
-        for (is_searched, *_), jobs in groupby(chunk, key=lambda job: (job[1], job[0].size, job[0].goal)):
-            requests = [request for request, _ in jobs]
-            if is_searched:
-                yield from self._search_alike(requests, report, pool)
-            else:
-                yield from ((request, None) for request in requests)
+        for (is_searched, *_), alike in groupby(chunk, key=lambda item: (item[1], item[0].size, item[0].goal)):
+            requests = [request for request, _ in alike]
+            results = self._search_alike(requests, report, pool) if is_searched else repeat(None, len(requests))
+            yield from zip(requests, results, strict=True)
 
-    def _search_alike(
-        self, requests: list[Request], report: Report, pool: WorkerPool | None
-    ) -> Iterator[tuple[Request, Result]]:
-        """Yield requests of one size and goal with their results."""
+    def _search_alike(self, requests: list[Request], report: Report, pool: WorkerPool | None) -> Iterator[Result]:
+        """Yield the results of requests of one size and goal."""
         checkpoints: dict[int, Checkpoint] = {}
 
         def checkpoint(index: int) -> Checkpoint:
-            checkpoints[index] = self.hooks.checkpoint_of(requests[index])
+            checkpoints[index] = self.log.checkpoint(requests[index])
             return checkpoints[index]
 
         def show(index: int, iteration: Iteration) -> None:
             report(iteration)  # raises if the search is to end
-            self.hooks.watch(requests[index], iteration, checkpoints.get(index) or Checkpoint())
+            self.watch(requests[index], iteration, checkpoints.get(index) or Checkpoint())
 
-        for request, result in zip(requests, self._results(requests, show, pool, checkpoint), strict=True):
-            self.hooks.finished(Answer(request, result))
-            yield request, result
-
-    @abstractmethod
-    def _results(
-        self, requests: list[Request], report: _IndexedReport, pool: WorkerPool | None, checkpoints: _Checkpoints
-    ) -> Iterable[Result]:
-        """Yield the results of requests of one size and goal."""
+        for request, result in zip(requests, self.search(requests, show, pool, checkpoint), strict=True):
+            self.log.finish(Answer(request, result))
+            yield result
 
 
-@dataclass(frozen=True)
-class SingleAnswers(_ThreadedSource):
-    """Source that searches boards one by one: a textbook search, the suboptimal search, or IDA* with limits.
+def one_by_one(search: SearchOne) -> Search:
+    """Search boards one by one: by a textbook search, the suboptimal search, or IDA* with limits."""
 
-    `search` may raise `UnsolvableError` and `MemoryLimitError`, which are then the result.
-    """
-
-    search: Search
-
-    def _results(
-        self, requests: list[Request], report: _IndexedReport, pool: WorkerPool | None, checkpoints: _Checkpoints
-    ) -> Iterable[Result]:
+    def results(
+        requests: list[Request], report: IndexedReport, pool: WorkerPool | None, checkpoints: Checkpoints
+    ) -> Iterator[Result]:
         for index, request in enumerate(requests):
             result: Result
             try:
                 check_solvable(request.board, request.goal, request.size)  # before tables are built
-                result = self.search(request, partial(report, index), pool, checkpoints(index))
+                result = search(request, partial(report, index), pool, checkpoints(index))
             except (UnsolvableError, MemoryLimitError) as error:
                 result = error
             yield result
 
+    return results
 
-@dataclass(frozen=True)
-class BatchAnswers(_ThreadedSource):
-    """Source that searches many boards by one call: IDA* with tables, without limits.
+
+def in_batches(solver_for: Callable[[BoardSize, Tiles], Solver]) -> Search:
+    """Search many boards by one call: by IDA* with tables, without limits.
 
     `solver_for` returns the solver for a size and a goal; threads call it at the same time.
     """
 
-    solver_for: Callable[[BoardSize, Tiles], Solver]
-    n_most: ClassVar[int] = MOST_BOARDS
-
-    def _results(
-        self, requests: list[Request], report: _IndexedReport, pool: WorkerPool | None, checkpoints: _Checkpoints
+    def results(
+        requests: list[Request], report: IndexedReport, pool: WorkerPool | None, checkpoints: Checkpoints
     ) -> Iterable[Result]:
         size, goal = requests[0].size, requests[0].goal
         boards = [request.board for request in requests]
         if not any(is_solvable(board, goal, size) for board in boards):  # no tables are needed, which may not be there
             return [unsolvable(board, goal, size) for board in boards]
         return chain.from_iterable(
-            self.solver_for(size, goal).solve_batch(boards, goal, report=report, pool=pool, checkpoints=checkpoints)
+            solver_for(size, goal).solve_batch(boards, goal, report=report, pool=pool, checkpoints=checkpoints)
         )
+
+    return results

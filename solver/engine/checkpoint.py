@@ -10,37 +10,45 @@ from solver.progress import Iteration
 
 @dataclass
 class Subtrees:
-    """Subtrees of a threshold that were searched to their end.
+    """Subtrees of a threshold that were searched to their end: a record of the log, with its names.
 
     Parameters
     ----------
-    numbers
-        Indices in the list of the threshold's subtrees.
+    threshold, division
+        The threshold, and the digest of the list of its subtrees.
+    subtrees
+        Indices in that list.
     generated, expanded
         Nodes of these subtrees.
     seconds
         Time that the search of the threshold took until these subtrees were finished, in all runs.
-    n_solutions
-        Solutions in these subtrees; without `solve_all` there is none.
+    solutions
+        Number of solutions in these subtrees; without `solve_all` there is none.
     solution
         One of them, in the terms of the tables.
     """
 
-    numbers: set[int] = field(default_factory=set)
+    threshold: int
+    division: str
+    subtrees: set[int] = field(default_factory=set)
     generated: int = 0
     expanded: int = 0
     seconds: float = 0.0
-    n_solutions: int = 0
+    solutions: int = 0
     solution: tuple[int, ...] = ()
 
+    @property
+    def key(self) -> tuple[int, str]:
+        return self.threshold, self.division
+
     def add(self, more: "Subtrees") -> None:
-        """Add other subtrees of the same threshold."""
+        """Add other subtrees of the same list."""
         # Ctrl-C may come at a call: the rest, which belongs together, has none.
         self.seconds = max(self.seconds, more.seconds)
-        self.numbers |= more.numbers
+        self.subtrees |= more.subtrees
         self.generated += more.generated
         self.expanded += more.expanded
-        self.n_solutions += more.n_solutions
+        self.solutions += more.solutions
         self.solution = more.solution or self.solution
 
 
@@ -64,7 +72,7 @@ class Checkpoint:
         self._lock = threading.Lock()
         # The board, goal and method of the first search.
         self._belongs_to: dict[str, object] = {}
-        # By threshold and by the digest of the list of its subtrees.
+        # By their keys.
         self._subtrees: dict[tuple[int, str], Subtrees] = {}
 
     def begin(self, board: Tiles, goal: Tiles, method: object) -> None:
@@ -104,16 +112,16 @@ class Checkpoint:
 
     def subtrees(self, threshold: int, division: str) -> Subtrees:
         """Return the finished subtrees of a threshold; `division` is the digest of the list of its subtrees."""
-        subtrees = Subtrees()
+        subtrees = Subtrees(threshold, division)
         with self._lock:
-            subtrees.add(self._subtrees.get((threshold, division), subtrees))
+            subtrees.add(self._subtrees.get(subtrees.key, subtrees))
         return subtrees
 
-    def finish_subtrees(self, threshold: int, division: str, more: Subtrees) -> bool:
+    def finish_subtrees(self, more: Subtrees) -> bool:
         """Record finished subtrees. Returns whether they are new: two searches at a time may finish the same."""
         with self._lock:
-            known = self._subtrees.setdefault((threshold, division), Subtrees())
-            is_new = not known.numbers & more.numbers
+            known = self._subtrees.setdefault(more.key, Subtrees(*more.key))
+            is_new = not known.subtrees & more.subtrees
             if is_new:
                 known.add(more)
             return is_new

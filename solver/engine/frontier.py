@@ -60,13 +60,13 @@ class Frontier:
         checkpoint  what is finished is taken from it, and recorded there
         """
         known = checkpoint.subtrees(self.threshold, items.digest)
-        if max(known.numbers, default=0) >= len(items.nodes):
-            known = Subtrees()  # only a forged log has such numbers
-        self.counts[:] = nodes[0] + known.generated, nodes[1] + known.expanded, known.n_solutions
+        if max(known.subtrees, default=0) >= len(items.nodes):
+            known = Subtrees(*known.key)  # only a forged log has such numbers
+        self.counts[:] = nodes[0] + known.generated, nodes[1] + known.expanded, known.solutions
         self.tiles, self.seconds = known.solution, known.seconds
-        checkpoint.share = float(items.shares[list(known.numbers)].sum())
+        checkpoint.share = float(items.shares[list(known.subtrees)].sum())
         self._division = items, checkpoint
-        self._left = deque(number for number in range(len(items.nodes)) if number not in known.numbers)
+        self._left = deque(number for number in range(len(items.nodes)) if number not in known.subtrees)
         self._begun.clear()
 
     @property
@@ -117,8 +117,8 @@ class Frontier:
             generated, expanded, n_solutions = begun.counts.tolist()
             checkpoint.share = min(1.0, (checkpoint.share or 0.0) + float(items.shares[stack.item]))
             solution, seconds = self.tiles if n_solutions else (), self.iteration.seconds
-            done = Subtrees({stack.item}, generated, expanded, seconds, n_solutions, solution)
-            checkpoint.finish_subtrees(self.threshold, items.digest, done)
+            done = {stack.item}, generated, expanded, seconds, n_solutions, solution
+            checkpoint.finish_subtrees(Subtrees(self.threshold, items.digest, *done))
 
     def note_rest(self, stack: Stack) -> None:
         """Note the nodes that a pause left on a stack."""

@@ -25,7 +25,7 @@ from pdb_core.errors import ClusterError, GoalError, InputError
 from pdb_core.puzzle import Board, Tiles, blank_first, format_board
 from pdb_query import Database
 from solver import Limits, Solution, Solver
-from solver.answers.requests import Answer, Hooks, Request
+from solver.answers.requests import Answer, Log, Request
 from solver.engine.tuning import TUNING, Tuning
 from tests import wait_until
 from tests.command_line import UNSOLVABLE, pdb, start
@@ -146,12 +146,16 @@ def complete(solution: Solution) -> list[tuple[int, int, int]]:
 
 
 def test_equal_boards_are_searched_once_up_to_their_time_limit(client: Client, large: Database) -> None:
-    finished: list[Answer] = []
-    found = solved(
-        client, [hard_board()] * 2, large, limits=Limits(time_limit=1), hooks=Hooks(finished=finished.append)
-    )
+    class CountingLog(Log):
+        n_finished = 0
+
+        def finish(self, _answer: Answer) -> None:
+            self.n_finished += 1
+
+    log = CountingLog()
+    found = solved(client, [hard_board()] * 2, large, limits=Limits(time_limit=1), log=log)
     assert [(solution.board, solution.length) for solution in found] == [(hard_board(), None)] * 2
-    assert len(finished) == 1
+    assert log.n_finished == 1
 
 
 def test_boards_before_an_error_are_answered(client: Client, database: Database) -> None:

@@ -40,7 +40,7 @@ def test_array_is_written_and_read_in_parts_with_its_digest(tmp_path: Path, monk
 def test_lock_through_a_link_to_a_missing_folder_is_refused(tmp_path: Path) -> None:
     (tmp_path / "log").symlink_to("none/file")
     with pytest.raises(OutputError, match=r"cannot write .*log: No such file"):
-        Journal(tmp_path / "log", "log of tests 1", {}, advice="choose another log")
+        Journal(tmp_path / "log", {})
 
 
 def test_file_system_without_locks_is_used_without(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

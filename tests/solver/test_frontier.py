@@ -44,10 +44,10 @@ class CountedCheckpoint(Checkpoint):
         self.n_subtrees = 0
         self.shares: list[float] = []
 
-    def finish_subtrees(self, threshold: int, division: str, more: Subtrees) -> bool:
-        self.n_subtrees += len(more.numbers)
+    def finish_subtrees(self, more: Subtrees) -> bool:
+        self.n_subtrees += len(more.subtrees)
         self.shares.append(self.share)
-        return super().finish_subtrees(threshold, division, more)
+        return super().finish_subtrees(more)
 
 
 @pytest.mark.parametrize(("encoding", "plain", "n_workers"), [("bits", False, 3), ("bytes", True, 0)])

@@ -12,8 +12,8 @@ from pdb_core.puzzle import Board, blank_last
 from pdb_query import read_instances
 from solver import Iteration, WorkerPool
 from solver.answers.read_ahead import in_chunks
-from solver.answers.requests import Hooks, Request
-from solver.answers.sources import SingleAnswers
+from solver.answers.requests import Request
+from solver.answers.sources import ThreadedAnswers, one_by_one
 from solver.engine.worker_pool import in_parallel, stream_in_parallel
 from solver.progress import Report
 from tests.solving import HARDEST_8, S3
@@ -61,7 +61,7 @@ def test_slow_source_does_not_hold_back_answers(n_threads: int) -> None:
             assert number == 0 or has_come[number - 1].wait(20)
             yield Request(str(number), board, blank_last(S3))
 
-    source = SingleAnswers(n_threads=n_threads, hooks=Hooks(), search=lambda request, *_: request)
+    source = ThreadedAnswers(one_by_one(lambda request, *_: request), n_threads=n_threads)
     for answer in source.answers(requests()):
         has_come[int(answer.request.id)].set()
     assert has_come[-1].is_set()

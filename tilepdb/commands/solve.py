@@ -4,7 +4,6 @@ import functools
 import threading
 from collections.abc import Callable
 from contextlib import ExitStack, closing
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -34,7 +33,8 @@ if TYPE_CHECKING:
     from pdb_core.board_size import BoardSize
     from pdb_core.puzzle import Tiles
     from solver.answers.log import AnswerLog
-    from solver.answers.requests import AnswerSource, Hooks, Request
+    from solver.answers.requests import Request
+    from solver.answers.sources import ThreadedAnswers
     from solver.progress import Report
 
 
@@ -115,21 +115,20 @@ def _answer_boards(
     if ida_star.list_solutions:
         _check_list(method, output)
     from pdb_core.resources import available_cores
-    from solver.answers.requests import Hooks
+    from solver.answers.requests import Log
 
     search_limits = solver.Limits(limits.time_limit, limits.max_nodes)
     with ExitStack() as stack:
         databases = stack.enter_context(OpenDatabases(tables))
         boards = boards_to_solve(options, databases)
-        hooks = Hooks()
+        log = Log()
         if output.log is not None:
             from solver.answers.log import AnswerLog
 
-            log = stack.enter_context(AnswerLog(output.log, method.logged(databases)))
-            _report_log(log, output.log, cluster.scheduler is not None)
-            hooks = Hooks(log.known, log.add, log.checkpoint)
+            log = opened = stack.enter_context(AnswerLog(output.log, method.logged(databases)))
+            _report_log(opened, output.log, cluster.scheduler is not None)
         display: ClusterDisplay | SearchDisplay
-        source: AnswerSource
+        source: Any
         if cluster.scheduler is not None:
             from pdb_cluster.boards import ClusterAnswers
 
@@ -141,7 +140,7 @@ def _answer_boards(
                 load=tables.load,
                 worker_folder=cluster.worker_db,
                 report=display.show_progress,
-                hooks=hooks,
+                log=log,
             )
         else:
             display = SearchDisplay()
@@ -151,7 +150,8 @@ def _answer_boards(
                 method,
                 databases,
                 search_limits,
-                replace(hooks, watch=display.show_search),
+                log=log,
+                watch=display.show_search,
                 n_threads=limits.threads or (available_cores() if is_parallel else 1),
                 listed=solution_list(output.output, boards.names) if ida_star.list_solutions else None,
             )
@@ -166,22 +166,23 @@ def search_source(
     method: Method,
     databases: OpenDatabases,
     limits: solver.Limits,
-    hooks: "Hooks",
     *,
     n_threads: int,
     listed: Callable[[str, tuple[int, ...]], None] | None = None,
-) -> "AnswerSource":
+    **hooks: Any,
+) -> "ThreadedAnswers":
     """Return the source of answers that searches by a method in threads of this process.
 
-    `listed` gets all optimal solutions of each board, with its id.
+    `listed` gets all optimal solutions of each board, with its id. `hooks` are those of `ThreadedAnswers`.
     """
-    from solver.answers.sources import BatchAnswers, SingleAnswers
+    from solver.answers.sources import ThreadedAnswers, in_batches, one_by_one
+    from solver.engine.search import MOST_BOARDS
 
     is_limited = limits.time_limit is not None or limits.max_nodes is not None
     is_ida_star = method.algorithm == IDA_STAR
     solver_for = solvers(method, databases, n_at_a_time=n_threads)
     if is_ida_star and method.uses_databases and not (method.all_solutions or is_limited):
-        return BatchAnswers(solver_for, n_threads=n_threads, hooks=hooks)
+        return ThreadedAnswers(in_batches(solver_for), MOST_BOARDS, n_threads=n_threads, **hooks)
 
     def search(
         request: "Request", report: "Report", pool: "solver.WorkerPool | None", checkpoint: "solver.Checkpoint"
@@ -202,7 +203,7 @@ def search_source(
         )
 
     searched = approximate if method.algorithm == APPROXIMATE else search
-    return SingleAnswers(searched, n_threads=n_threads, hooks=hooks)
+    return ThreadedAnswers(one_by_one(searched), n_threads=n_threads, **hooks)
 
 
 def solvers(method: Method, databases: OpenDatabases, *, n_at_a_time: int) -> "Callable[[BoardSize, Tiles], Any]":

@@ -127,7 +127,6 @@ def compare(
     methods = _methods(compared, tables.db)
     from pdb_study.compare import Comparison, ComparisonRow, comparison_row
     from solver import Limits
-    from solver.answers.requests import Hooks
 
     rows: list[ComparisonRow] = []
     with OpenDatabases(tables) as databases, ProgressLine(message) as line:
@@ -137,7 +136,7 @@ def compare(
 
         def results(method: Method, tables_of: OpenDatabases) -> "Iterator[Result]":
             search_limits = Limits(limits.time_limit, limits.max_nodes)
-            source = search_source(method, tables_of, search_limits, Hooks(), n_threads=limits.threads)
+            source = search_source(method, tables_of, search_limits, n_threads=limits.threads)
             for answer in source.answers(databases.request(instance, sample.goal) for instance in instances):
                 if error := contradiction(answer):
                     raise error
