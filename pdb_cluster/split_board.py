@@ -4,7 +4,7 @@
                /  |  \\
               o   o   o           the first task starts at the root; at its limit it returns the subtrees left
              / \\  |  / \\
-    paths   a  b  c  d  e         a path, the tiles moved from the root, is all that a worker needs of a subtree
+    paths   a  b  c  d  e         a path, the blank's moves from the root, is all that a worker needs of a subtree
            [a  c  e][b d]         tasks: some subtrees each, dealt in turn, those nearest to the root first
               |      |
            c' e'    found         a task at its limit returns the paths that are left, which are sent again

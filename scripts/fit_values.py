@@ -44,6 +44,7 @@ from solver.beams.fitted_values import (
 from solver.beams.pieces import Pieces, in_pieces
 from solver.beams.solutions import fitted_aim
 from solver.engine.worker_pool import in_parallel
+from solver.moves import make_moves
 
 # A path of the blank, or None; and the boards, in pieces, on it and on the solutions of strays: int32[moves + 1, 36].
 Solved = tuple[list[int] | None, list[Int32s]]
@@ -117,10 +118,8 @@ def solve_strays(board: Pieces, aim: Aim, length: int, seed: int) -> list[Int32s
 
 def boards_on(board: Pieces, path: list[int]) -> Int32s:
     """Return the boards on a path, the first and the last included."""
-    boards = [board]
-    for cell in path:
-        boards.append(boards[-1].after([cell]))
-    return np.array([each.cells for each in boards], dtype=np.int32)
+    cells = board.cells.copy()
+    return np.array([board.cells, *(cells.copy() for _ in make_moves(cells, path, _SIZE, board.blank))])
 
 
 def shorten_windows(board: Pieces, path: list[int], aim: Aim, first: int, length: int, width: int) -> list[int]:
@@ -128,7 +127,7 @@ def shorten_windows(board: Pieces, path: list[int], aim: Aim, first: int, length
     shorter = path[:first]
     for start in range(first, len(path), length):
         window = path[start : start + length]
-        before, after = board.after(path[:start]), board.after(path[: start + len(window)])
+        before, after = board.after(path[:start], _SIZE), board.after(path[: start + len(window)], _SIZE)
         relative = Pieces(np.argsort(after.cells).astype(np.int32)[before.cells], after.blank_cell)
         shorter += find_path(relative, aim, width, len(window) - 2, math.inf) or window
     return shorter

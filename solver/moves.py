@@ -5,8 +5,7 @@ The blank and the tile that it swaps with move in opposite directions: a notatio
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import accumulate
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 from pdb_core.arguments import as_choice, as_count, check_kind
 from pdb_core.board_size import BoardSize
@@ -97,19 +96,26 @@ def directions(board: Sequence[int], tiles: Iterable[int], of: str, size: BoardS
     return letters if as_choice(of, "of", ("blank", "tile")) == "blank" else letters.translate(_OPPOSITE)
 
 
-def tiles_on_path(board: Tiles, path: Iterable[int]) -> tuple[tuple[int, ...], Tiles]:
-    """Return the tiles that move when the blank moves to one cell after another, and the board after that."""
-    cells, blank = list(board), board.index(BLANK)
-    tiles = []
-    for cell in path:
-        tiles.append(cells[cell])
-        cells[blank], cells[cell] = cells[cell], BLANK
-        blank = cell
-    return tuple(tiles), tuple(cells)
+def blank_moves_of(board: Sequence[int], tiles: Iterable[int], size: BoardSize) -> bytes:
+    """Return the blank's moves by which tiles move."""
+    return bytes(map(_LETTERS.index, directions(board, tiles, "blank", size)))
+
+
+def make_moves(cells: Any, moves: Iterable[int], size: BoardSize, blank: int = BLANK) -> Iterator[int]:
+    """Make the blank's moves on a board, and yield the tile that each of them moves.
+
+    cells  list or array that changes; `blank` is the number of the blank in it
+    """
+    steps, here = blank_steps(size), list(cells).index(blank)
+    for move in moves:
+        there = here + steps[move]
+        tile = int(cells[there])
+        cells[here], cells[there], here = tile, blank, there
+        yield tile
 
 
 def tiles_moved(board: Tiles, moves: Iterable[int], size: BoardSize) -> tuple[tuple[int, ...], Tiles]:
     """Return the tiles that move when the blank makes these moves, and the board after that."""
-    steps = blank_steps(size)
-    _, *path = accumulate((steps[move] for move in moves), initial=board.index(BLANK))
-    return tiles_on_path(board, path)
+    cells = list(board)
+    tiles = tuple(make_moves(cells, moves, size))
+    return tiles, tuple(cells)

@@ -13,7 +13,7 @@ from pdb_core.errors import UnsolvableError, WrongAnswerError
 from pdb_core.messages import ShortRepr, shorten
 from pdb_core.puzzle import Board, Tiles, format_board, is_solvable, why_unsolvable
 from pdb_core.types import BLANK, Int64s
-from solver.moves import directions, play, tiles_on_path
+from solver.moves import directions, play
 from solver.progress import Iteration
 
 
@@ -191,8 +191,9 @@ def least_length(bound: int, board: Board, goal: Board) -> int:
 
 def one_move_away(goal: Tiles, size: BoardSize) -> Tiles:
     """Return a neighbour of a goal. Solvers search it first, so that all kernels are compiled."""
-    _, board = tiles_on_path(goal, size.neighbours[goal.index(BLANK)][:1])
-    return board
+    tile = goal[size.neighbours[goal.index(BLANK)][0]]
+    _, board = next(play(goal, [tile], size))
+    return tuple(board)
 
 
 def replay(board: Tiles, tiles: Sequence[int], goal: Tiles, size: BoardSize) -> tuple[Tiles, ...]:

@@ -9,7 +9,7 @@ from functools import lru_cache
 import numpy as np
 
 from pdb_core.board_size import BoardSize
-from pdb_core.types import BLANK, Bytes, Int32s
+from pdb_core.types import Bytes, Int32s
 from solver.approximate.line_by_line_kernels import (
     CORNER_DEPTH,
     CORNER_WIDTH,
@@ -18,6 +18,7 @@ from solver.approximate.line_by_line_kernels import (
 )
 from solver.beams.pieces import Pieces, geometry
 from solver.board_arrays import manhattan_distances
+from solver.moves import blank_moves_of
 from solver.textbook import a_star
 
 _REST_SIDE = 3
@@ -92,7 +93,7 @@ def path_of_part(pieces: Pieces, size: BoardSize, part: Part, locked: Bytes) -> 
         neighbours=geometry(size).neighbours,
         locked=locked.copy(),
         # A piece that crosses the board takes about five moves per cell, after the walk of the blank to it.
-        path=np.empty(8 * (len(part.cells) + 2) * (size.width + size.height + 8), dtype=np.int32),
+        path=np.empty(8 * (len(part.cells) + 2) * (size.width + size.height + 8), dtype=np.uint8),
         counts=np.zeros(1, dtype=np.int32),
     )
     solve_part(work, part.cells, part.corner)
@@ -108,4 +109,4 @@ def solve_rest(pieces: Pieces, plan: Plan) -> list[int]:
     board, goal = (tuple(tiles[piece] for piece in pieces_) for pieces_ in (pieces.cells[cells].tolist(), cells))
     distances = manhattan_distances(rest, goal).tolist()
     solution = a_star(board, lambda at: sum(distances[tile][cell] for cell, tile in enumerate(at)), goal, rest)
-    return [cells[board.index(BLANK)] for board in solution.boards()[1:]]
+    return list(blank_moves_of(board, solution.moves or (), rest))

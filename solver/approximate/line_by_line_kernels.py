@@ -1,7 +1,7 @@
 """Kernels that solve a board line by line.
 
 Boards consist of *pieces*: the number of a piece is its goal cell. `cells[c]` is the piece on cell c, `places[p]` the
-cell of piece p. A kernel that moves pieces updates both, and appends the new cell of the blank to the path.
+cell of piece p. A kernel that moves pieces updates both, and appends the blank's move to the path.
 """
 
 from typing import NamedTuple
@@ -25,7 +25,7 @@ class Work(NamedTuple):
     blank       int             the piece that is the blank
     neighbours  int32[n, 4]     the cells above, left, right and below each cell, else -1
     locked      uint8[n]        1 for a cell whose piece may not move
-    path        int32[m]        the cells that the blank moved to
+    path        uint8[m]        the moves of the blank
     counts      int32[1]        the number of moves; moves after the first m are counted, not stored
     """
 
@@ -34,7 +34,7 @@ class Work(NamedTuple):
     blank: int
     neighbours: Int32s
     locked: Bytes
-    path: Int32s
+    path: Bytes
     counts: Int32s
 
 
@@ -45,8 +45,11 @@ def move_blank(work: Work, to: int) -> None:
     piece = work.cells[to]
     work.cells[blank_cell], work.cells[to] = piece, work.blank
     work.places[piece], work.places[work.blank] = blank_cell, to
+    move = 0
+    while work.neighbours[blank_cell, move] != to:
+        move += 1
     if work.counts[0] < len(work.path):
-        work.path[work.counts[0]] = to
+        work.path[work.counts[0]] = move
     work.counts[0] += 1
 
 

@@ -7,7 +7,7 @@
    to 64 cells are such a rest.
 3. Replay the solution, move by move.                                                ../solution.py
 
-A path is the list of cells that the blank moves to.
+A path is a list of the blank's moves.
 """
 
 import math
@@ -40,7 +40,7 @@ from solver.beams.fitted_values import (
 from solver.beams.pieces import Pieces, geometry, geometry_within, in_pieces
 from solver.beams.solutions import both_ends, fitted_aim, shorter, without_loops
 from solver.engine.worker_pool import in_parallel
-from solver.moves import tiles_on_path
+from solver.moves import tiles_moved
 from solver.solution import Solution, check_replay, check_solvable, one_move_away, solution_of
 
 # Cost of each cell between a piece and its goal cell: for the pieces of a part, for those of its line, and the decrease
@@ -117,12 +117,12 @@ def find_suboptimal_solution(
     pieces = in_pieces(board, goal)
     h = bound = lower_bound(board, goal, size, opened, pieces)
     start = time.perf_counter()
-    path = without_loops(pieces, solve_by_lines(pieces, size))
+    path = without_loops(pieces, solve_by_lines(pieces, size), size)
     if not plan_lines(size, pieces.blank).parts:
         # A* has searched the whole board: the path is optimal.
         bound = len(path)
     path = _shortened(pieces, size, path, bound, start + seconds)
-    tiles, _ = tiles_on_path(board, path)
+    tiles, _ = tiles_moved(board, path, size)
     check_replay(board, tiles, goal, size)
     return solution_of(
         board,
@@ -158,7 +158,7 @@ def _shortened(pieces: Pieces, size: BoardSize, path: list[int], bound: int, end
             # The path that was found is a solution.
             break
         if found is not None:
-            path = min(path, without_loops(pieces, found), key=len)
+            path = min(path, without_loops(pieces, found, size), key=len)
         now = time.perf_counter()
         # Eight times as wide, or as wide as the time allows if that is not more than 50 times.
         growth = (end - now) / (now - begun)
@@ -208,7 +208,7 @@ def solve_by_lines(
                 return path + rest
             divisions.append(part.steps)
         best = _best(pieces, size, [_place(pieces, size, parts, locked, width, end) for parts in divisions])
-        pieces = pieces.after(best)
+        pieces = pieces.after(best, size)
         locked[part.cells] = 1
         path += best
     return path + solve_rest(pieces, plan)
@@ -216,7 +216,7 @@ def solve_by_lines(
 
 def _best(pieces: Pieces, size: BoardSize, paths: list[list[int]]) -> list[int]:
     """Return the path with the fewest moves, including an estimate of those that are left after it."""
-    return min(paths, key=lambda path: len(path) + _MOVES_A_CELL * manhattan_distance(pieces.after(path), size))
+    return min(paths, key=lambda path: len(path) + _MOVES_A_CELL * manhattan_distance(pieces.after(path, size), size))
 
 
 def _place(pieces: Pieces, size: BoardSize, parts: list[Part], locked: Bytes, width: int, end: float) -> list[int]:
@@ -228,7 +228,7 @@ def _place(pieces: Pieces, size: BoardSize, parts: list[Part], locked: Bytes, wi
         aim = _aim_of_part(size, plan_lines(size, pieces.blank), part, locked)
         found = find_path(pieces, aim, width, 2 * len(plain) + 50, end)
         best = plain if found is None else _best(pieces, size, [plain, found])
-        pieces = pieces.after(best)
+        pieces = pieces.after(best, size)
         locked[part.cells] = 1
         path += best
     return path
@@ -252,7 +252,7 @@ def find_from_both_ends(pieces: Pieces, aim: Aim, width: int, limit: int, end: f
         lambda board, report, _: find_path(board, aim, width, limit, end, report),
         n_threads=available_cores(),
     )
-    return shorter(pieces, forward, backward)
+    return shorter(forward, backward)
 
 
 def _aim_of_part(size: BoardSize, plan: Plan, part: Part, locked: Bytes) -> Aim:

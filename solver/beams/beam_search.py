@@ -26,7 +26,7 @@ _PART_OF_MEMORY = 8
 def find_path(
     pieces: Pieces, aim: Aim, width: int, limit: int, end: float, report: Report | None = None
 ) -> list[int] | None:
-    """Return a path of at most `limit` moves to a goal of `aim`, or None if a beam of a width finds none.
+    """Return the blank's moves, at most `limit`, to a goal of `aim`, or None if a beam of a width finds no path.
 
     The beam becomes narrower where it would not reach `limit` before `time.perf_counter()` passes `end`. `report` is
     called with the depth every fraction of a second; an exception from it ends the search.
@@ -41,7 +41,11 @@ def find_path(
         to_depth = min(depth + max(1, _SLICE_CELLS // (width * n)), limit)
         found = grow_beam(beam, aim, narrower, to_depth)
         if found >= 0:
-            return _trace(beam, aim, pieces.blank_cell, int(beam.state[1]), found)
+            moves = []
+            for layer in range(int(beam.state[1]), 0, -1):
+                found, move = divmod(int(beam.parents[layer, found]), N_MOVES)
+                moves.append(move)
+            return moves[::-1]
         begun, now = now, time.perf_counter()
         boards_until_end = narrower * (to_depth - depth) * (end - now) / (now - begun)
         depth = to_depth
@@ -99,16 +103,3 @@ def _on_lines(n_bytes: int) -> Bytes:
     """Return memory from the beginning of a cache line."""
     memory = np.empty(n_bytes + _LINE, dtype=np.uint8)
     return memory[-memory.ctypes.data % _LINE :][:n_bytes]
-
-
-def _trace(beam: Beam, aim: Aim, here: int, depth: int, index: int) -> list[int]:
-    """Return the path of the blank from the cell `here` to a board of the beam."""
-    moves = []
-    for layer in range(depth, 0, -1):
-        index, move = divmod(int(beam.parents[layer, index]), N_MOVES)
-        moves.append(move)
-    path = []
-    for move in reversed(moves):
-        here = int(aim.geometry.neighbours[here, move])
-        path.append(here)
-    return path

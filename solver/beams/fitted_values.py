@@ -115,13 +115,15 @@ def images_of_cells(size: BoardSize) -> Int32s:
 class Embedding:
     """Rectangle of a board, embedded in the upper left corner of another board, which has fitted values.
 
-    size      of the other board
-    image_of  int32[n]  the other board's cell for each cell, or -1
-    cell_of   int32[m]  the cell for each cell of the other board, or -1
-    geometry  of the other board, in which only the images are neighbours
+    size       of the other board
+    is_turned  whether its rows are columns of the rectangle
+    image_of   int32[n]  the other board's cell for each cell, or -1
+    cell_of    int32[m]  the cell for each cell of the other board, or -1
+    geometry   of the other board, in which only the images are neighbours
     """
 
     size: BoardSize
+    is_turned: bool
     image_of: Int32s
     cell_of: Int32s
     geometry: Geometry
@@ -134,8 +136,8 @@ class Embedding:
         return Pieces(cells, int(self.image_of[pieces.blank]))
 
     def original_path(self, path: list[int]) -> list[int]:
-        """Return the path for a path on the other board."""
-        return self.cell_of[path].tolist()  # type: ignore[no-any-return]
+        """Return the path for a path, the blank's moves, on the other board."""
+        return [move ^ self.is_turned for move in path]  # up and left, or right and down, change places
 
 
 def has_fitted_values(n_rows: int, n_columns: int) -> bool:
@@ -154,10 +156,11 @@ def embedding(size: BoardSize, rows: Sequence[int], columns: Sequence[int]) -> E
     """Return the embedding of a rectangle that has fitted values."""
     fitted = fitted_size(len(rows), len(columns))
     cells = np.arange(size.n_cells).reshape(size.height, size.width)[np.ix_(rows, columns)]
-    if len(rows) > fitted.height:
+    is_turned = len(rows) > fitted.height
+    if is_turned:
         cells = cells.T
     images = np.arange(fitted.n_cells).reshape(fitted.height, fitted.width)[: cells.shape[0], : cells.shape[1]]
     image_of = np.full(size.n_cells, -1, dtype=np.int32)
     cell_of = np.full(fitted.n_cells, -1, dtype=np.int32)
     image_of[cells], cell_of[images] = images, cells
-    return Embedding(fitted, image_of, cell_of, geometry_within(fitted, (cell_of >= 0).astype(np.uint8)))
+    return Embedding(fitted, is_turned, image_of, cell_of, geometry_within(fitted, (cell_of >= 0).astype(np.uint8)))

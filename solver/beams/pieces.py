@@ -1,5 +1,6 @@
 """Boards of *pieces*, whose numbers are their goal cells: beams and line-by-line solutions serve any goal."""
 
+from collections import deque
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -10,6 +11,7 @@ from pdb_core.puzzle import Tiles
 from pdb_core.types import BLANK, Bytes, Int32s
 from solver.beams.pieces_kernels import Geometry
 from solver.board_arrays import neighbours_by_move
+from solver.moves import make_moves
 
 
 @lru_cache(maxsize=8)
@@ -42,13 +44,11 @@ class Pieces:
     def blank_cell(self) -> int:
         return int(np.flatnonzero(self.cells == self.blank)[0])
 
-    def after(self, path: list[int]) -> "Pieces":
-        """Return the board after the blank has moved to each cell of `path`."""
-        cells, here = self.cells.tolist(), self.blank_cell
-        for cell in path:
-            cells[here], here = cells[cell], cell
-        cells[here] = self.blank
-        return Pieces(np.array(cells, dtype=np.int32), self.blank)
+    def after(self, path: list[int], size: BoardSize) -> "Pieces":
+        """Return the board after these moves of the blank."""
+        cells = self.cells.copy()
+        deque(make_moves(cells, path, size, self.blank), maxlen=0)
+        return Pieces(cells, self.blank)
 
 
 def in_pieces(board: Tiles, goal: Tiles) -> Pieces:

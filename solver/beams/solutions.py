@@ -1,17 +1,18 @@
 """Solutions by beams from the board and from the goal, ranked by fitted values.
 
-A path is the list of cells that the blank moves to.
+A path is a list of the blank's moves.
 """
 
 import numpy as np
 
 from pdb_core.board_size import BoardSize
 from pdb_core.puzzle import Tiles
+from pdb_core.types import N_MOVES
 from solver.beams.beam_search import find_path
 from solver.beams.beam_search_kernels import Aim
 from solver.beams.fitted_values import Embedding, embedding, fitted_values, has_fitted_values
 from solver.beams.pieces import Pieces, in_pieces
-from solver.moves import tiles_on_path
+from solver.moves import make_moves, tiles_moved
 from solver.progress import Report
 
 
@@ -29,8 +30,8 @@ def find_by_beams(
     aim, (forward, backward) = fitted_aim(whole), both_ends(whole.embed(pieces))
     path = find_path(forward, aim, width, limit, end, report)
     if path is None:
-        path = shorter(forward, None, find_path(backward, aim, width, limit, end, report))
-    return None if path is None else tiles_on_path(board, without_loops(pieces, whole.original_path(path)))[0]
+        path = shorter(None, find_path(backward, aim, width, limit, end, report))
+    return None if path is None else tiles_moved(board, without_loops(pieces, whole.original_path(path), size), size)[0]
 
 
 def fitted_aim(embedded: Embedding) -> Aim:
@@ -44,22 +45,19 @@ def both_ends(pieces: Pieces) -> tuple[Pieces, Pieces]:
     return pieces, Pieces(np.argsort(pieces.cells).astype(np.int32), pieces.blank_cell)
 
 
-def shorter(pieces: Pieces, forward: list[int] | None, backward: list[int] | None) -> list[int] | None:
+def shorter(forward: list[int] | None, backward: list[int] | None) -> list[int] | None:
     """Return the shorter of the paths from both ends, from the board to the goal."""
     if backward is None:
         return forward
-    backward = [*backward[-2::-1], pieces.blank]
+    backward = [N_MOVES - 1 - move for move in reversed(backward)]
     return backward if forward is None else min(forward, backward, key=len)
 
 
-def without_loops(pieces: Pieces, path: list[int]) -> list[int]:
+def without_loops(pieces: Pieces, path: list[int], size: BoardSize) -> list[int]:
     """Leave out of a path what it does between two visits of the same board."""
-    cells, here = pieces.cells.astype(np.uint16), pieces.blank_cell
+    cells = pieces.cells.astype(np.uint16)
     boards = [hash(cells.tobytes())]
-    for cell in path:
-        cells[here], cells[cell] = cells[cell], cells[here]
-        here = cell
-        boards.append(hash(cells.tobytes()))
+    boards += [hash(cells.tobytes()) for _ in make_moves(cells, path, size, pieces.blank)]
     last_visit = {board: i for i, board in enumerate(boards)}
     kept, i = [], last_visit[boards[0]]
     while i < len(path):

@@ -17,7 +17,6 @@ from solver.engine import layout as mem
 from solver.engine.checkpoint import Checkpoint, Subtrees
 from solver.engine.division import Items
 from solver.engine.stack import Stack, moves_by
-from solver.moves import tiles_moved
 from solver.progress import Iteration
 
 _COUNTED = [mem.GENERATED, mem.EXPANDED, mem.SOLUTIONS]
@@ -41,7 +40,7 @@ class Frontier:
 
     def __init__(self, board: Tiles, stack: Stack, threshold: int, started: float | None = None) -> None:
         """The stack holds all nodes that are left. `started` is when the threshold was begun, now by default."""
-        self.board, self.threshold, self._size = board, threshold, stack.engine.size
+        self.board, self.threshold = board, threshold
         self.counts: Int64s = np.zeros(len(_COUNTED), dtype=np.int64)
         self.tiles: tuple[int, ...] = ()
         self.seconds, self._started = 0.0, time.perf_counter() if started is None else started
@@ -125,7 +124,7 @@ class Frontier:
         self._paused += stack.moves_to_nodes()
 
     def paths(self) -> tuple[bytes, ...]:
-        """Return what is left when the rest of all stacks is noted: the tiles moved from the board to each node.
+        """Return what is left when the rest of all stacks is noted: the blank's moves from the board to each node.
 
         Nodes of items that were begun come first, those nearest to the root before others.
         """
@@ -133,4 +132,4 @@ class Frontier:
         if self._division is not None:
             items, _ = self._division
             moves += moves_by(items.links, items.nodes[list(self._left), mem.LINK])
-        return tuple(bytes(tiles_moved(self.board, each, self._size)[0]) for each in moves)
+        return tuple(map(bytes, moves))

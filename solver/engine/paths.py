@@ -1,7 +1,7 @@
 """Subtrees of a threshold's search tree, given by their paths: for searches on other machines, and for the order of the
 textbook.
 
-A *path* is bytes: the tiles moved from the board's root to that of the subtree. The nodes of subtrees and of what was
+A *path* is bytes: the blank's moves from the board's root to that of the subtree. The nodes of subtrees and of what was
 searched above them add up to those of the whole threshold.
 """
 
@@ -11,32 +11,26 @@ import numpy as np
 
 from pdb_core.puzzle import Tiles
 from pdb_core.types import BLANK, UInt32s
+from solver.board_arrays import neighbours_by_move
 from solver.engine import layout as mem
 from solver.engine.engine import Engine
 from solver.engine.frontier import Frontier
 from solver.engine.result import SearchResult
 from solver.engine.stack import StackPool
 from solver.engine.threads import ThresholdSearch, Wanted
-from solver.moves import blank_steps
+from solver.moves import tiles_moved
 from solver.progress import Clock, Limits
 
 
-def boards_after(engine: Engine, board: Tiles, paths: Sequence[bytes]) -> list[tuple[Tiles, int, list[int]]]:
-    """Return the board after the moves of each path, the state of the operator pruning FSM, and the blank's moves.
-
-    The state is negative if the FSM prunes the last move.
-    """
-    start = int(engine.start_states(np.array([board], dtype=np.uint8))[0])
-    steps, found = blank_steps(engine.size), []
+def states_after(engine: Engine, board: Tiles, paths: Sequence[bytes]) -> list[int]:
+    """Return the state of the operator pruning FSM after each path."""
+    start, states = int(engine.start_states(np.array([board], dtype=np.uint8))[0]), []
     for path in paths:
-        # The blank moves to where each tile was.
-        places, state, moves = {tile: cell for cell, tile in enumerate(board)}, start, []
-        for tile in path:
-            moves.append(steps.index(places[tile] - places[BLANK]))
-            places[tile], places[BLANK] = places[BLANK], places[tile]
-            state = int(engine.fsm.successors[state, moves[-1]])
-        found.append((tuple(sorted(places, key=places.__getitem__)), state, moves))
-    return found
+        state = start
+        for move in path:
+            state = int(engine.fsm.successors[state, move])
+        states.append(state)
+    return states
 
 
 def paths_before(engine: Engine, board: Tiles, path: bytes) -> tuple[list[bytes], int]:
@@ -44,31 +38,29 @@ def paths_before(engine: Engine, board: Tiles, path: bytes) -> tuple[list[bytes]
 
     In that order (Korf 1985) the blank moves up, left, right, down.
     """
-    generated, paths = 0, []
-    for depth, tile in enumerate(path):
-        ((cells, _, _),) = boards_after(engine, board, [path[:depth]])
-        for cell in engine.size.neighbours[cells.index(BLANK)]:
-            below = path[:depth] + bytes([cells[cell]])
-            if boards_after(engine, board, [below])[0][1] < 0:
-                continue
-            generated += 1
-            if cells[cell] == tile:
-                break
-            paths.append(below)
+    generated, paths, cells = 0, [], neighbours_by_move(engine.size)
+    for depth, last in enumerate(path):
+        above = path[:depth]
+        blank, (state,) = tiles_moved(board, above, engine.size)[1].index(BLANK), states_after(engine, board, [above])
+        for move in range(last + 1):
+            if cells[blank, move] >= 0 and engine.fsm.successors[state, move] >= 0:
+                generated += 1
+                if move < last:
+                    paths.append(above + bytes([move]))
     return paths, generated
 
 
 def nodes_below(engine: Engine, board: Tiles, paths: Sequence[bytes], threshold: int) -> tuple[UInt32s, UInt32s]:
     """Return the nodes at the ends of paths that do not exceed a threshold, and their links for `Stack.load`."""
-    ends = boards_after(engine, board, paths)
     links, last = [0, 0], []
-    for _, _, moves in ends:
+    for path in paths:
         index = 1
-        for move in moves:
+        for move in path:
             links.append(index << 2 | move)
             index = len(links) - 1
-        last.append(links[-1] if moves else 0)
-    roots = engine.roots([end for end, _, _ in ends], [state for _, state, _ in ends])
+        last.append(links[-1] if path else 0)
+    ends = [tiles_moved(board, path, engine.size)[1] for path in paths]
+    roots = engine.roots(ends, states_after(engine, board, paths))
     moves_left = threshold - np.array([len(path) for path in paths], dtype=np.int64)
     rows = np.flatnonzero(roots.thresholds <= moves_left)
     nodes = engine.with_slacks(roots.nodes[rows], roots.sums[rows], moves_left[rows])

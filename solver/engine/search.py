@@ -23,6 +23,7 @@ from solver.engine.result import SearchResult
 from solver.engine.stack import Stack, StackPool
 from solver.engine.threads import ONE_SOLUTION, ThresholdSearch, Wanted
 from solver.engine.worker_pool import WorkerPool
+from solver.moves import blank_moves_of
 from solver.progress import WARM_UP_LIMITS, Clock, Iteration, Limits, Report
 from solver.solution import check_replay
 
@@ -239,7 +240,8 @@ class _LongSearch:
         """
         engine, stacks = self.ida_star.engine, self.ida_star.stacks
         while True:
-            paths, n_on_path = paths_before(engine, self.board, bytes(frontier.tiles))
+            path = blank_moves_of(self.board, frontier.tiles, engine.size)
+            paths, n_on_path = paths_before(engine, self.board, path)
             self.stack.load(*nodes_below(engine, self.board, paths, frontier.threshold))
             before = Frontier(self.board, self.stack, frontier.threshold)
             # The nodes of the path are expanded.
