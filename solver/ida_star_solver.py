@@ -127,8 +127,8 @@ class IdaStarSolver(ABC):
         Parameters
         ----------
         listed
-            Function that is called with the tiles of each solution, replayed, one at a time, in no particular order.
-            Only finished thresholds of a checkpoint are used then.
+            Function that is called with the tiles of each solution, replayed, one at a time, in no particular order, by
+            any thread. Only finished thresholds of a checkpoint are used then.
         """
         check_functions(listed=listed)
         return self._searched(board, goal, limits, report, pool, checkpoint, Wanted(finds_all=True, listed=listed))

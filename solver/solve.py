@@ -45,8 +45,7 @@ class Solver(IdaStarSolver):
 
     The solver prunes duplicate sequences of moves, and searches the most promising child first. After a threshold of
     half a second or more, beams look for a solution of the next one. Kernels are loaded or compiled when the solver is
-    made, and those of beams when they are needed first. If less than 30 s of a time limit are left, they are not
-    compiled, and the search goes on without beams.
+    made, and those of beams when they are needed first.
 
     Parameters
     ----------

@@ -87,7 +87,7 @@ TINY_SLICES = Tuning(slice_nodes=300)
 
 
 def divided_early(above: float, most_divided: int, ratio: float, slice_nodes: int = TUNING.slice_nodes) -> Tuning:
-    """Divide each threshold that follows one of `above` nodes or more, and do not look for solutions by beams."""
+    """Divide each threshold that follows one of `above` nodes at a speed of 1, and find no solutions by beams."""
     return Tuning(
         slice_nodes=slice_nodes,
         long_nodes=above,

@@ -43,8 +43,8 @@ class Items:
 
 
 def is_long(before: Iteration, engine: Engine) -> bool:
-    """Return whether the threshold after another one is long, for an engine of this pace."""
-    return before.generated >= engine.tuning.long_nodes * engine.pace
+    """Return whether the threshold after another one is long, for an engine of this speed."""
+    return before.generated >= engine.tuning.long_nodes * engine.speed
 
 
 class Plan(NamedTuple):
@@ -60,12 +60,12 @@ class Plan(NamedTuple):
     growth: float
 
 
-def plan_division(finished: Sequence[Iteration], threshold: int, pace: float, tuning: Tuning) -> Plan | None:
+def plan_division(finished: Sequence[Iteration], threshold: int, speed: float, tuning: Tuning) -> Plan | None:
     """Return the plan of a division; None for a threshold not worth it.
 
     Nodes are expanded whose f is at most the largest threshold that had no more nodes than can be kept.
     """
-    most = min(tuning.most_divided, int(finished[-1].generated / (tuning.least_ratio * pace)))
+    most = min(tuning.most_divided, int(finished[-1].generated / (tuning.least_ratio * speed)))
     smaller = [done.threshold for done in finished if done.threshold < threshold and done.generated <= most]
     growth = finished[-1].generated / max(1, finished[-2:][0].generated)
     return Plan(most, (threshold - smaller[-1]) // 2, max(1.0, growth)) if smaller else None

@@ -76,7 +76,7 @@ class Engine(ABC):
     """Tables of a search.
 
     round_tables  the tables of the kind of round that searches, see `search_kernels.round_of`
-    speed         nodes a second, in terms of a search of the 15-puzzle with databases
+    speed         nodes a second relative to the 15-puzzle with databases, in which a node takes about 10 ns
     tuning        numbers of the search
     _arrays       those that the tables refer to by address
     """
@@ -92,11 +92,6 @@ class Engine(ABC):
     @property
     def goal(self) -> Tiles:
         return tuple(self.tables.goal.tolist())
-
-    @property
-    def pace(self) -> float:
-        """Nodes in the time of one node of the 24-puzzle with tables, about 100 ns."""
-        return 10 * self.speed
 
     def start_states(self, boards: Bytes) -> Int64s:
         """Return the states of the operator pruning FSM at the roots of boards, uint8[m, n_cells], as int64[m]."""

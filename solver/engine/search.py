@@ -30,7 +30,7 @@ from solver.solution import check_replay
 # Boards that one call searches at most: enough to keep Python out, few enough to keep all threads busy.
 MOST_BOARDS = 64
 # Looks for a solution without IDA*, and returns None if it finds none. Its arguments are the board, the most moves of
-# the solution, the nodes of the last threshold at a pace of 1 (it should take a small part of their time), the time at
+# the solution, the nodes of the last threshold at a speed of 1 (it should take a small part of their time), the time at
 # which it must end, and the report, which it calls every fraction of a second.
 FindSolution = Callable[[Tiles, int, int, float, Report | None], tuple[int, ...] | None]
 # Is called with the row of a hard board. Returns its report, called every fraction of a second, and its checkpoint.
@@ -157,7 +157,7 @@ class _LongSearch:
     in_order: bool
 
     def __post_init__(self) -> None:
-        self.roots, self.row, self.pace = self.many.roots, self.many.row, self.ida_star.engine.pace
+        self.roots, self.row, self.speed = self.many.roots, self.many.row, self.ida_star.engine.speed
         self.board: Tiles = tuple(self.roots.boards[self.row].tolist())
         # Seconds of earlier runs.
         self.earlier_s = 0.0
@@ -205,7 +205,7 @@ class _LongSearch:
         if self.checkpoint is not None and self.checkpoint.has_subtrees(threshold):
             return None  # an earlier run has looked
         at_last = None if report is None else lambda _: report(last)
-        n_nodes, now = int(last.generated / self.pace), time.perf_counter()
+        n_nodes, now = int(last.generated / self.speed), time.perf_counter()
         # Runs with a short limit would otherwise never finish a subtree.
         end = now + (self.clock.end - now) / 2
         compiled_s = seconds_compiling()
@@ -226,7 +226,7 @@ class _LongSearch:
         is_divided = self.checkpoint is not None or not (self.in_order or self.wanted.finds_all)
         if self.wanted.listed is not None or not is_divided or not is_long(finished[-1], self.ida_star.engine):
             return frontier
-        plan = plan_division(finished, threshold, self.pace, self.ida_star.engine.tuning)
+        plan = plan_division(finished, threshold, self.speed, self.ida_star.engine.tuning)
         if plan is not None:
             items, nodes = divide(self.stack, plan, nodes_left)
             frontier.divide(items, nodes, Checkpoint() if self.checkpoint is None else self.checkpoint)

@@ -11,7 +11,7 @@ import time
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
-from threading import Condition, RLock, get_ident
+from threading import Condition, RLock
 
 from solver.engine import layout as mem
 from solver.engine.frontier import Frontier
@@ -28,7 +28,7 @@ class Wanted:
     """What a search is to return.
 
     finds_all   the number of all optimal solutions: the last threshold is searched to its end
-    listed      is called with the tiles of each of them, one at a time, by the thread that owns the board
+    listed      is called with the tiles of each of them, one at a time, by the thread that finds it
     keeps_rest  what is left of a threshold in which a limit is reached
     """
 
@@ -52,9 +52,6 @@ class ThresholdSearch:
         # The stacks of all threads, and those that are empty.
         self._in_use: set[Stack] = set()
         self._waiting: deque[Stack] = deque()
-        # The thread that lists solutions.
-        self._owner = get_ident()
-        self._unlisted: deque[tuple[int, ...]] = deque()
         self._error: BaseException | None = None
         self.is_over = False
 
@@ -70,9 +67,7 @@ class ThresholdSearch:
             if self._is_done:
                 self._end()
             while not self.is_over:
-                if self._unlisted:
-                    self._list_one()
-                elif self._has_nodes(stack, _WAIT_S):
+                if self._has_nodes(stack, _WAIT_S):
                     self._search_slice(stack)
                     if pool is not None and not is_offered and not self.is_over:
                         pool.offer(self)
@@ -92,8 +87,6 @@ class ThresholdSearch:
             with self._lock:
                 self._changed.wait_for(lambda: not self._in_use)
         self._raise_error()
-        while self._unlisted:
-            self._list_one()
 
     @property
     def _is_done(self) -> bool:
@@ -133,14 +126,6 @@ class ThresholdSearch:
             self._fail(error)
         finally:
             self._leave(stack)
-
-    def _list_one(self) -> None:
-        """List a solution that waits. The callback runs without the lock."""
-        assert self._wanted.listed is not None
-        with self._lock:
-            tiles = self._unlisted.popleft()
-            self._changed.notify_all()
-        self._wanted.listed(tiles)
 
     def _has_nodes(self, stack: Stack, timeout: float = math.inf) -> bool:
         """Wait until a stack has nodes. Returns False if it has none in time, or if the threshold is over."""
@@ -184,7 +169,7 @@ class ThresholdSearch:
         frontier.tiles = tiles or frontier.tiles
         frontier.count(stack)
         if tiles and self._wanted.listed is not None:
-            self._unlisted.append(tiles)
+            self._wanted.listed(tiles)
         if self._is_done:
             self._end()
         elif not tiles and stack.n_nodes > 1 and self._waiting:
@@ -196,9 +181,6 @@ class ThresholdSearch:
             else:
                 frontier.split(stack, self._waiting.popleft())
         self._changed.notify_all()
-        if get_ident() != self._owner:
-            most_unlisted = self._stacks.engine.tuning.most_unlisted
-            self._changed.wait_for(lambda: len(self._unlisted) < most_unlisted or self.is_over)
 
     def _note_rest(self, stack: Stack) -> None:
         """Note what a pause left on a stack, if it is wanted."""

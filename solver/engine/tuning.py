@@ -15,11 +15,10 @@ class Tuning:
     first_links     links that stacks have room for at first: of 100,000 expanded nodes. Full ones are cleared up
     first_depth     moves that stacks have room for at first
     n_thresholds    thresholds whose nodes one call of the kernel can note
-    most_unlisted   solutions that wait to be listed before workers wait, too: slow callbacks must not delay time limits
-    long_nodes      nodes of a threshold, at a pace of 1, after which the next one is long: half a second of one core
+    long_nodes      nodes of a threshold, at a speed of 1, after which the next one is long: half a second of one core
     most_divided    nodes near the root of a divided threshold, at most
-    least_ratio     the least ratio of the nodes of the threshold before to these, at a pace of 1
-    nodes_per_board  nodes of the last threshold for each board of a beam: beams then take a small part of the time
+    least_ratio     the least ratio of the nodes of the threshold before to these, at a speed of 1
+    nodes_per_board  nodes of the last threshold, at a speed of 1, for each board of a beam, which then takes little time
     beams           searches in place of `find_by_beams`; None for that
     """
 
@@ -29,11 +28,10 @@ class Tuning:
     first_links: int = 1 << 17
     first_depth: int = 96
     n_thresholds: int = 32
-    most_unlisted: int = 16
-    long_nodes: float = 5_000_000
+    long_nodes: float = 50_000_000
     most_divided: int = 100_000
-    least_ratio: float = 10_000
-    nodes_per_board: int = 5_000
+    least_ratio: float = 100_000
+    nodes_per_board: int = 50_000
     beams: Callable[..., tuple[int, ...] | None] | None = None
 
 

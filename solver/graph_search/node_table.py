@@ -37,8 +37,7 @@ from solver.progress import Clock, Iteration
 # Share of the available memory that a search may use by default.
 _MEMORY_SHARE = 0.75
 _FIRST_NODES = 4096
-# Nodes added at once to a large table, and moved to new slots in one call of the kernel: either takes some 50 ms.
-_MOST_NODES_ADDED = 1 << 21
+# Nodes that one call of the kernel moves to new slots, in some 50 ms.
 _REHASHED_NODES = 1 << 18
 # At most this share of the slots is used: a search for a board that is missing then reads 4 slots on average.
 _LOAD = 5 / 8
@@ -162,7 +161,7 @@ class NodeTable:
             try:
                 status = expand()
                 if status == NO_ROOM:
-                    self.make_room(is_over)
+                    self.make_room()
             except MemoryError:
                 raise self.too_large(by_system=True) from None
             if status not in (PAUSED, NO_ROOM):
@@ -186,16 +185,15 @@ class NodeTable:
             f"{limit}; {advice}, use a search with a stronger heuristic, or ida-star, which stores no nodes"
         )
 
-    def make_room(self, between: Callable[[], object]) -> None:
-        """Grow beyond the nodes that are stored. `between` is called about every 0.1 s, and may raise.
+    def make_room(self) -> None:
+        """Make room for twice the nodes, or for as many as the limit allows.
 
         Raises `MemoryLimitError` if there is no memory for more nodes.
         """
         nodes, n_nodes = self.nodes, int(self.counters[N_NODES])
-        wanted = min(2 * self.capacity, self.capacity + _MOST_NODES_ADDED, _MOST_NODES)
         for n_slots in (len(nodes.slots), 2 * len(nodes.slots)):
             affordable = (self.limit_bytes - self.other_bytes - 4 * n_slots) // self._node_bytes
-            capacity = min(wanted, int(_LOAD * n_slots), affordable)
+            capacity = min(int(_LOAD * n_slots), affordable, _MOST_NODES)
             if capacity >= n_nodes + N_MOVES:
                 break
         else:
@@ -204,10 +202,8 @@ class NodeTable:
         nodes.rows.resize(capacity * nodes.row_size, refcheck=False)
         nodes.values.resize(nodes.values.size // self.capacity * capacity, refcheck=False)
         self.capacity = capacity
-        between()
         if n_slots != len(nodes.slots):
             nodes.slots.resize(0, refcheck=False)  # free the old ones first
             self.nodes = nodes._replace(slots=np.zeros(n_slots, dtype=np.int32))
             for first in range(0, n_nodes, _REHASHED_NODES):
                 rehash(self.packing, self.nodes, first, min(first + _REHASHED_NODES, n_nodes))
-                between()

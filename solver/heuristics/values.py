@@ -1,6 +1,6 @@
 """Values of a heuristic for one board or for an array of boards."""
 
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -25,8 +25,8 @@ def h(
     Parameters
     ----------
     boards
-        One board; or integers of shape (m, n_cells) or (m, height, width), or a sequence of boards, such as a column
-        of a data frame.
+        One board, as a text or a sequence of integers; or integers of shape (m, n_cells) or (m, height, width), or a
+        sequence of boards, such as a column of a data frame.
     heuristic
         Such as "manhattan" or "max(walking-distance,linear-conflict)", or a function as for `HeuristicSolver`.
     goal
@@ -51,15 +51,17 @@ def h(
     >>> h([[1, 2, 3, 4, 5, 6, 7, 0, 8], [1, 2, 3, 4, 5, 6, 0, 7, 8]], "linear-conflict").tolist()
     [1, 2]
     """
-    boards = as_items(boards)
-    if _is_empty(boards, size):
+    given = as_items(boards)
+    if not isinstance(given, Sequence) and np.ndim(given) == 0:
+        given = [given]  # a number is no board
+    if not isinstance(given, str) and len(given) == 0:
         return np.empty(0, dtype=np.int64)
-    first = boards if _is_one(boards) else boards[0]  # type: ignore[index]
-    size = Board(first, size).size  # type: ignore[arg-type]
+    is_one = isinstance(given, str) or (np.ndim(given[0]) == 0 and not isinstance(given[0], str))
+    size = Board(given if is_one else given[0], size).size
     check_table_size(size, what="heuristics", instead="choose a smaller size")
-    rows = board_rows(np.array([Board(boards, size)], dtype=np.uint8) if first is boards else boards, size)  # type: ignore[arg-type]
+    rows = board_rows([Board(given, size)] if is_one else given, size)
     found = evaluated(rows, heuristic, as_goal(goal, size), size)
-    return int(found[0]) if first is boards else found
+    return int(found[0]) if is_one else found
 
 
 def evaluated(boards: Boards, heuristic: Heuristics, goal: Tiles, size: BoardSize) -> Int64s:
@@ -70,26 +72,3 @@ def evaluated(boards: Boards, heuristic: Heuristics, goal: Tiles, size: BoardSiz
         rows = slice(start, start + _BOARDS_AT_A_TIME)
         found[rows] = values_of(tables, boards[rows]).max(axis=1)
     return found
-
-
-def _is_empty(boards: Any, size: SizeLike | None) -> bool:
-    """Return whether these are no boards, rather than one without numbers."""
-    has_items = isinstance(boards, list | tuple) or (isinstance(boards, np.ndarray) and boards.ndim > 0)
-    is_empty = has_items and len(boards) == 0
-    return is_empty and (size is not None or np.ndim(boards) > 1)
-
-
-def _is_one(boards: Any) -> bool:
-    """Return whether this is one board."""
-    try:
-        given = np.asarray(boards)
-    except ValueError:  # rows of different lengths
-        return True
-    numbers = given.dtype.kind in "iu"
-    is_grid = (
-        numbers
-        and given.ndim == 2
-        and len(given) > 1
-        and np.array_equal(np.sort(given, axis=None), np.arange(given.size))
-    )
-    return is_grid or given.ndim == 0 or not len(given) or (given.ndim == 1 and given.dtype.kind != "U")

@@ -92,7 +92,7 @@ class Subject(NamedTuple):
 
 
 # Thresholds and slices are small, so that few nodes reach all of the engine.
-TUNED = {"slice_nodes": 1000, "long_nodes": 0.5}
+TUNED = {"slice_nodes": 1000, "long_nodes": 5}
 
 
 class Trial(NamedTuple):

@@ -61,7 +61,7 @@ solver.engine.stack.StackPool.give_back solver.WorkerPool.withdraw solver.Checkp
 
 
 # Small slices: work changes hands all the time.
-TUNED = divided_early(0.5, 5_000, 0.3, slice_nodes=100)
+TUNED = divided_early(5, 5_000, 3, slice_nodes=100)
 
 
 class Faults:

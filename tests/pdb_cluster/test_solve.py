@@ -117,7 +117,7 @@ def test_killed_workers_change_no_answer(client: Client, large: Database) -> Non
 
 
 def divide_above(n_nodes: int) -> None:
-    """Let a worker make solvers that divide each threshold that follows one of more than `n_nodes` nodes."""
+    """Let a worker make solvers that divide each threshold that follows one of `n_nodes` nodes at a speed of 1."""
     worker.Solver = partial(Solver, tuning=Tuning(long_nodes=n_nodes))
 
 
@@ -131,7 +131,7 @@ def test_long_thresholds_of_the_24_puzzle_have_the_nodes_of_one_machine(
         boards = [walked(database.goal, database.size, 90, np.random.default_rng(seed)) for seed in (1, 2, 7, 10)]
         solver = Solver(database)
         alone = [solver.solve(board) for board in boards]
-        client.run(divide_above, 10_000)
+        client.run(divide_above, 100_000)
         found = solved(client, boards, database)
         client.run(divide_above, TUNING.long_nodes)
     for here, there in zip(found, alone, strict=True):

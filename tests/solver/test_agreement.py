@@ -96,7 +96,7 @@ def boards_of(kind: Kind, n: int) -> list[Tiles]:
     return [walked(goal, size, int(generator.integers(kind.n_moves + 1)), generator) for _ in range(n)]
 
 
-TUNED = divided_early(50, 5_000, 0.3, slice_nodes=300)
+TUNED = divided_early(500, 5_000, 3, slice_nodes=300)
 
 
 def searches_of(kind: Kind, databases: dict[str, Database]) -> dict[str, Callable[..., Solution]]:

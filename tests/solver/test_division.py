@@ -75,9 +75,9 @@ def test_division_that_ends_early_has_every_node_once(engine: Engine) -> None:
 
 
 @pytest.mark.parametrize(
-    ("most_nodes", "pace", "plan"),
+    ("most_nodes", "speed", "plan"),
     # 40,960 nodes in the threshold before: 1,280 are kept, and threshold 44 had 640.
-    [(10**6, 1.0, (1280, 3, 8.0)), (100, 1.0, (100, 4, 8.0)), (10**6, 2.0, (640, 3, 8.0)), (5, 1.0, None)],
+    [(10**6, 0.1, (1280, 3, 8.0)), (100, 0.1, (100, 4, 8.0)), (10**6, 0.2, (640, 3, 8.0)), (5, 0.1, None)],
 )
-def test_plan_keeps_a_share_of_the_threshold_before(most_nodes: int, pace: float, plan: Plan | None) -> None:
-    assert division.plan_division(FINISHED[:5], 50, pace, divided_early(0, most_nodes, 32)) == plan
+def test_plan_keeps_a_share_of_the_threshold_before(most_nodes: int, speed: float, plan: Plan | None) -> None:
+    assert division.plan_division(FINISHED[:5], 50, speed, divided_early(0, most_nodes, 320)) == plan

@@ -32,8 +32,8 @@ OWN_IMAGE = (5, 6, 3, 8, 0, 2, 7, 4, 1)
 
 # Thresholds of some nodes are divided into some subtrees: the ratio of the nodes of a threshold to those that divide
 # the next one is 1.
-DIVIDED = divided_early(0.5, 100_000, 0.1, slice_nodes=64)
-UNDIVIDED = divided_early(1 << 60, 100_000, 0.1)
+DIVIDED = divided_early(5, 100_000, 1, slice_nodes=64)
+UNDIVIDED = divided_early(1 << 60, 100_000, 1)
 
 
 class CountedCheckpoint(Checkpoint):

@@ -2,7 +2,6 @@
 
 import itertools
 import time
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -171,10 +170,10 @@ def test_search_without_memory_keeps_what_it_knows(search: str, monkeypatch: pyt
     """At its limit, and as at `ulimit -v`."""
     make_room = NodeTable.make_room
 
-    def fail_later(table: NodeTable, between: Callable[[], object]) -> None:
+    def fail_later(table: NodeTable) -> None:
         if table.counters[N_NODES] > 30_000:
             raise MemoryError
-        make_room(table, between)
+        make_room(table)
 
     for n_nodes, match in (
         (100_000, r"holds [\d,]+ nodes in .* MB.*12.0 MB; raise the memory limit"),

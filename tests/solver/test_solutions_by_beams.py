@@ -37,7 +37,7 @@ def test_beams_replace_the_last_threshold(width: int) -> None:
         alone = Solver(database, tuning=TINY_SLICES)
         whole = [alone.solve(board) for board in boards]
         per_board = 1 if width > 1 else 1 << 40
-        solver = Solver(database, tuning=Tuning(slice_nodes=300, long_nodes=100, nodes_per_board=per_board))
+        solver = Solver(database, tuning=Tuning(slice_nodes=300, long_nodes=1000, nodes_per_board=per_board))
         reports: list[int] = []
         found = [solver.solve(board, report=lambda at: reports.append(at.threshold)) for board in boards]
         n_replaced = 0
@@ -64,7 +64,7 @@ def test_beams_have_a_width_and_half_of_the_time_that_is_left() -> None:
     solver_with(note).solve(BOARD, limits=1000)
     widths, ends = zip(*widths_and_ends, strict=True)
     # The kernels are loaded in any case, and the thresholds before have 9,137, 51,004 and 279,511 nodes. A board takes
-    # 50,000 at the pace of this engine.
+    # 50,000 at the speed of this engine.
     assert set(ends[::2]) == {math.inf}
     assert widths[-5::2] == (1, 1, 5)
     assert all(400 < end - begin < 700 for end in ends[1::2])
@@ -101,7 +101,7 @@ def test_run_that_continues_a_threshold_does_not_repeat_the_beams() -> None:
     def find_nothing(*arguments: Any) -> None:
         searched.append(arguments[4])
 
-    tuning = replace(divided_early(0.5, 100_000, 0.1, slice_nodes=300), beams=find_nothing)
+    tuning = replace(divided_early(5, 100_000, 1, slice_nodes=300), beams=find_nothing)
     solver, checkpoint, n_continued = solver_for("555", "4x4", "bits", tuning), Checkpoint(), 0
     for max_nodes in count(0, 2000):
         begun = [threshold for threshold in range(100) if checkpoint.has_subtrees(threshold)]

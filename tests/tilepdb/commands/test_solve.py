@@ -36,7 +36,7 @@ _SINGLE = ("--max-nodes", "1000000000")
 DIVIDED_EARLY = """
 import signal, time
 from solver.engine import tuning
-tuning.TUNING = tuning.Tuning(long_nodes=2_000, most_divided=5_000, least_ratio=10, beams=lambda *_: None)
+tuning.TUNING = tuning.Tuning(long_nodes=20_000, most_divided=5_000, least_ratio=100, beams=lambda *_: None)
 from solver.answers import log as answer_log
 answer_log._WRITE_S = 0.0
 answer_log._LONG_S = 0.0
