@@ -18,7 +18,7 @@ class Tuning:
     long_nodes      nodes of a threshold, at a speed of 1, after which the next one is long: half a second of one core
     most_divided    nodes near the root of a divided threshold, at most
     least_ratio     the least ratio of the nodes of the threshold before to these, at a speed of 1
-    nodes_per_board  nodes of the last threshold, at a speed of 1, for each board of a beam, which then takes little time
+    nodes_per_board  nodes of the last threshold, at a speed of 1, for each board of a beam, whose time is then small
     beams           searches in place of `find_by_beams`; None for that
     """
 

@@ -34,13 +34,11 @@ from solver.graph_search.node_table import NodeTable
 from solver.graph_search.node_table_kernels import FOUND, NO_BUCKETS, Packing
 from solver.heuristics import Heuristics, heuristic_tables
 from solver.heuristics.evaluate_kernels import evaluate
-from solver.heuristics.heuristic import own_share, search_speed
+from solver.heuristics.heuristic import own_share
 from solver.progress import Clock
 
-# Expansions between two looks at the clock: 10 to 50 ms, also with slow heuristics, such as triples, which take 10
-# microseconds per 5x5 board.
-_SLICE_EXPANSIONS, _SLOW_SLICE_EXPANSIONS = 20_000, 2_000
-_SLOW = 0.01
+# Expansions between two looks at the clock: 10 to 50 ms.
+_SLICE_EXPANSIONS = 20_000
 # The g that buckets are made for at first.
 _FIRST_G = 128
 _MOST_WEIGHT = 100
@@ -80,9 +78,7 @@ class Evaluation:
             database.check_size(size)
         self.goal, self._databases = goal, databases
         self.heuristic = heuristic_tables(heuristics, size, goal, may_be_none=bool(databases))
-        is_slow = search_speed(self.heuristic) < _SLOW
-        n_expansions = _SLOW_SLICE_EXPANSIONS if is_slow else _SLICE_EXPANSIONS
-        self.slice_expansions = max(1, int(n_expansions * own_share(size, goal, self.heuristic)))
+        self.slice_expansions = max(1, int(_SLICE_EXPANSIONS * own_share(size, goal, self.heuristic)))
         # The kernel reads these tables by address.
         self._sums = [DatabaseSums(database.lookup_tables, database.views(goal)) for database in databases]
         self.units = unit_tables(size, sums_of(self._sums))

@@ -8,7 +8,6 @@ from pdb_core.jit import borrowing_kernel, inlined_kernel
 from pdb_core.types import Bytes, Int64s, UInt16s
 from solver.algorithms import HEURISTICS
 from solver.heuristics.korf_taylor_kernels import LastMoveTables, LinearConflictTables
-from solver.heuristics.mutual_cost_kernels import GroupTables
 from solver.heuristics.own_kernels import own_value
 from solver.heuristics.walking_distance_kernels import WalkingTables
 
@@ -30,6 +29,7 @@ class HeuristicTables(NamedTuple):
     goal_cells    int64[n_cells]    the cell of each tile in the goal, and of the blank
     manhattan     uint8[n_cells * n_cells]  Manhattan distance of tile t on cell c at t * n_cells + c; 0 for the blank
     corner_pairs  see `korf_taylor.corner_pairs`
+    pairs         see `mutual_cost_kernels.pairs`
     """
 
     codes: Int64s
@@ -41,7 +41,7 @@ class HeuristicTables(NamedTuple):
     last_move: LastMoveTables
     corner_pairs: Int64s
     walking: WalkingTables
-    groups: GroupTables
+    pairs: Bytes
 
 
 def _choice(kernels: Sequence[Any], code: int = 0) -> Any:

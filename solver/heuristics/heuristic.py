@@ -22,7 +22,7 @@ from solver.algorithms import HEURISTICS
 from solver.board_arrays import manhattan_distances
 from solver.heuristics.evaluate_kernels import CODES, OWN, HeuristicTables, evaluate_many
 from solver.heuristics.korf_taylor import corner_pairs, last_move_tables, linear_conflict_tables
-from solver.heuristics.mutual_cost import group_tables
+from solver.heuristics.mutual_cost import pair_excesses
 from solver.heuristics.own import own_heuristic
 from solver.heuristics.walking_distance import no_walking_tables, walking_tables
 from solver.solution import Solution
@@ -94,7 +94,7 @@ def heuristic_tables(
         last_move=last_move_tables(size, goal),
         corner_pairs=corner_pairs(size, goal),
         walking=walking_tables(size, goal) if "walking-distance" in names else no_walking_tables(),
-        groups=group_tables(size, goal, with_pairs="pairs" in names, with_triples="triples" in names),
+        pairs=pair_excesses(size, goal) if "pairs" in names else np.zeros(0, dtype=np.uint8),
     )
 
 

@@ -2,7 +2,7 @@
 
 import itertools
 from collections.abc import Sequence
-from functools import cache, partial
+from functools import cache
 
 from pdb_core.board_size import BoardSize
 from pdb_core.puzzle import Tiles
@@ -110,11 +110,11 @@ def naive_korf_taylor(board: Tiles, goal: Tiles, size: BoardSize) -> int:
     return naive_linear_conflict(board, goal, size) + 2 * len(make_way) + least
 
 
-# Pairs and triples: the best of all choices of groups that share no tile, by the moves of each group
+# Pairs: the best of all choices of pairs that share no tile, by the moves of each pair
 
 
-def naive_grouped(board: Tiles, goal: Tiles, size: BoardSize, n_in_group: int) -> int:
-    """Return the most that the tiles need in groups of up to that many; a tile alone needs its Manhattan distance."""
+def naive_pairs(board: Tiles, goal: Tiles, size: BoardSize) -> int:
+    """Return the most that the tiles need in pairs; a tile alone needs its Manhattan distance."""
     alone = {tile: cell_distance(board.index(tile), goal.index(tile), size) for tile in range(1, size.n_cells)}
     excesses = [
         (
@@ -122,13 +122,9 @@ def naive_grouped(board: Tiles, goal: Tiles, size: BoardSize, n_in_group: int) -
             naive_least_distances(size, goal, tiles)[tuple(map(board.index, tiles))]
             - sum(alone[tile] for tile in tiles),
         )
-        for n_tiles in range(2, n_in_group + 1)
-        for tiles in itertools.combinations(alone, n_tiles)
+        for tiles in itertools.combinations(alone, 2)
     ]
     return sum(alone.values()) + naive_best_packing([group for group in excesses if group[1] > 0])
-
-
-naive_pairs, naive_triples = partial(naive_grouped, n_in_group=2), partial(naive_grouped, n_in_group=3)
 
 
 def naive_best_packing(groups: Sequence[tuple[frozenset[int], int]]) -> int:

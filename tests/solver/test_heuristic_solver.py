@@ -20,8 +20,6 @@ from solver.textbook import UNDOING, ida_star
 from tests.naive.boards_and_tables import naive_manhattan
 from tests.solving import CENTRE, S3, S4, duplicates_up_to, golden_rows, node_counts, walked
 
-# Tables of triples take seconds; the engine evaluates them as it does pairs.
-NAMES = [name for name in HEURISTICS if name != "triples"]
 cached_tables = cache(heuristic_tables)
 
 
@@ -37,9 +35,9 @@ def naive_h(board: Tiles, goal: Tiles, size: BoardSize, names: Sequence[str]) ->
 @pytest.mark.parametrize(
     ("size", "names", "plain"),
     [
-        *(pytest.param(S3, [name], True, marks=pytest.mark.tiny) for name in NAMES),
-        *((S3, [name], False) for name in NAMES),
-        (S3, NAMES, True),
+        *(pytest.param(S3, [name], True, marks=pytest.mark.tiny) for name in HEURISTICS),
+        *((S3, [name], False) for name in HEURISTICS),
+        (S3, HEURISTICS, True),
         (BoardSize(6, 3), ["linear-conflict"], True),
     ],
 )
@@ -70,7 +68,7 @@ def test_thresholds_of_slow_heuristics_are_divided_after_fewer_nodes() -> None:
 
 @pytest.mark.slow
 def test_time_limit_of_a_slow_heuristic_is_kept() -> None:
-    solver = HeuristicSolver("5x5", heuristics="triples")
+    solver = HeuristicSolver("5x5", heuristics="pairs")
     start = time.perf_counter()
     assert solver.solve((23, 24, *range(22, 4, -1), 4, 3, 1, 2, 0), limits=Limits(time_limit=1)).length is None
     # A slice takes some 60 ms. With as many nodes as of other heuristics, it takes seconds.

@@ -1,7 +1,6 @@
 """Heuristics: on every board of small sizes, on larger boards, and their tables."""
 
 import itertools
-import math
 from collections import Counter
 from collections.abc import Callable
 from functools import cache
@@ -16,14 +15,12 @@ from pdb_core.puzzle import Tiles, blank_first, blank_last, parse_goal, random_b
 from pdb_core.types import Bytes, Int64s
 from solver.heuristics import HEURISTICS, heuristic, heuristic_tables, parse_heuristic
 from solver.heuristics.evaluate_kernels import evaluate
-from solver.heuristics.mutual_cost import MAX_CELLS_OF_TRIPLES
-from solver.heuristics.mutual_cost_kernels import SCRATCH_WORDS, WORD_BITS
 from solver.heuristics.walking_distance import walking_table
 from tests.naive import heuristics as naive
 from tests.naive.boards_and_tables import naive_distances
-from tests.solving import S4, SIZES
+from tests.solving import S4
 
-INCONSISTENT = {"corner-tiles", "korf-taylor", "pairs", "triples"}
+INCONSISTENT = {"corner-tiles", "korf-taylor", "pairs"}
 # Goals of boards.
 SMALL = {"2x2": "blank-last", "3x2": "1 0 2/3 4 5"}
 LARGER = {"3x3": "blank-last", "3x3 centre": "1 2 3/8 0 4/7 6 5", "4x2": "blank-first", "2x5": "blank-last"}
@@ -69,9 +66,8 @@ def assert_equals_naive_twin(name: str, size: BoardSize, goal: Tiles, boards: By
 def test_heuristic_of_larger_boards_is_that_of_its_naive_twin(name: str) -> None:
     inside: Tiles = (1, 2, 3, 4, 5, 0, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15)
     cases = [(S4, goal, 100) for goal in (blank_last(S4), blank_first(S4), snail(S4), inside)]
-    if name in ("pairs", "triples"):  # the twin takes long for the distances of the groups
-        size = S4 if name == "pairs" else BoardSize(2, 5)
-        cases = [(size, snail(size), 100)]
+    if name == "pairs":  # the twin takes long for the distances of the pairs
+        cases = [(S4, snail(S4), 100)]
     elif name != "walking-distance":
         cases += [(BoardSize(*sides), snail(BoardSize(*sides)), 50) for sides in ((3, 5), (6, 2), (5, 5), (6, 6))]
     if name == "linear-conflict":  # every order of tiles in a line of 4 cells
@@ -128,10 +124,10 @@ def test_unknown_heuristic_is_rejected(text: str) -> None:
 
 
 @pytest.mark.tiny
-@pytest.mark.parametrize(("name", "size"), [("walking-distance", BoardSize(4, 6)), ("triples", BoardSize(6, 5))])
-def test_sizes_with_too_large_tables_are_rejected(name: str, size: BoardSize) -> None:
-    with pytest.raises(InputError, match=f"not for {size}"):
-        heuristic_tables((name,), size, blank_last(size))
+def test_sizes_with_too_large_tables_are_rejected() -> None:
+    size = BoardSize(4, 6)
+    with pytest.raises(InputError, match="not for 4x6"):
+        heuristic_tables("walking-distance", size, blank_last(size))
 
 
 # Walking distance
@@ -187,13 +183,3 @@ def test_cached_distances_are_loaded_and_damaged_ones_computed_again(
     monkeypatch.setenv("TILE_PDB_CACHE", str(kept / "no folder"))
     walking_table.cache_clear()
     assert histogram((3, 3, 2)) == expected
-
-
-@pytest.mark.tiny
-def test_scratch_is_large_enough_for_every_size() -> None:
-    for n_cells in {size.n_cells for size in SIZES}:
-        n_groups, n_words = math.comb(n_cells - 1, 2), 0
-        if n_cells <= MAX_CELLS_OF_TRIPLES:
-            n_groups += math.comb(n_cells - 1, 3)
-            n_words = -(-(n_cells - 3) * n_cells // WORD_BITS)
-        assert 5 * n_cells + n_words + 2 * n_groups <= SCRATCH_WORDS

@@ -29,7 +29,7 @@ solve --db FOLDER/bytes.h5 4X4
 solve --db FOLDER/wide.h5 5X5
 solve --db FOLDER/catalogue.h5 4X4
 search --heuristic manhattan 4X4
-search --heuristic max(korf-taylor,walking-distance,triples) 3X3
+search --heuristic max(korf-taylor,walking-distance,pairs) 3X3
 search --algorithm a-star --db FOLDER/bits.h5 4X4
 approximate --time-limit 0.1 5X5
 study space 3x3
