@@ -44,6 +44,7 @@ def _regions(size: BoardSize) -> Bytes:
     uint8[n_cells ** 3]; n_cells for a cell with a tile. The cells of a placement are its digits, the first tile's
     highest.
     """
+    cells: Bytes
     one, other, cells = np.indices((size.n_cells,) * 3, dtype=np.uint8)
     is_free = (one != cells) & (other != cells)
     cells[~is_free] = size.n_cells
