@@ -109,7 +109,7 @@ def make_moves(cells: Any, moves: Iterable[int], size: BoardSize, blank: int = B
     steps, here = blank_steps(size), list(cells).index(blank)
     for move in moves:
         there = here + steps[move]
-        tile = int(cells[there])
+        tile = cells[there]
         cells[here], cells[there], here = tile, blank, there
         yield tile
 

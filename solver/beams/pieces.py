@@ -46,9 +46,9 @@ class Pieces:
 
     def after(self, path: list[int], size: BoardSize) -> "Pieces":
         """Return the board after these moves of the blank."""
-        cells = self.cells.copy()
+        cells = self.cells.tolist()
         deque(make_moves(cells, path, size, self.blank), maxlen=0)
-        return Pieces(cells, self.blank)
+        return Pieces(np.array(cells, dtype=np.int32), self.blank)
 
 
 def in_pieces(board: Tiles, goal: Tiles) -> Pieces:
