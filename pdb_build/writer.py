@@ -1,7 +1,7 @@
 """Writer of a table file: under another name, synced, then renamed. Readers see the whole file or none.
 
 HDF5 makes its structures, all bytes outside the user block and the tables, in memory, and Python writes them. A write
-that fails inside the HDF5 library crashes the process (docs/design/table-file.md).
+that fails inside the HDF5 library crashes the process (docs/design/tables.md).
 
 After each table, the *checkpoint*, a line of JSON with its SHA-256, records the finished tables and the options of the
 build, so that a later run continues with the next one.

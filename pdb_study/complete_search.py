@@ -2,7 +2,7 @@
 
 On n cells, the cells of n - 3 tiles and of the blank determine the board: the other two tiles are on the other two
 cells, and only one of their two orders can be solved. So the boards are the states of a pattern of n - 3 tiles in which
-every move counts, and `pdb_build` searches them (docs/design/studies.md).
+every move counts, and `pdb_build` searches them (docs/design/other-searches.md).
 """
 
 from collections.abc import Callable
