@@ -89,6 +89,11 @@ def build(
     Search all patterns of a partition, and write a table file, data/PARTITION.h5, and a report beside it. Another size,
     goal, cost or encoding than the default is in the name of the file, too. After an interruption, the same command
     continues with the tables that are finished, in FILE.partial.
+
+    Examples:
+      pdb build 663
+      pdb build 555 --goal blank-first --out 555.h5
+      pdb build 6666 --size 5x5 --dry-run
     """
     if file.out is not None and len(partitions) > 1:
         raise InputError(

@@ -56,6 +56,11 @@ def check(
     If a solution is not optimal, the command names its first move that is not on an optimal path, and ends with exit
     code 1. Without moves, the lengths in the column published_length are compared with the optimal ones. Boards are up
     to 6x6.
+
+    Examples:
+      pdb check "1 2 3/4 0 6/7 5 8" "5 8"
+      pdb check --notation blank "1 2 3/4 0 6/7 5 8" DR
+      pdb check --format csv solutions.csv
     """
     from pdb_core.resources import available_cores
     from pdb_query.instances import InvalidRow

@@ -124,6 +124,10 @@ def serve(tables: ServedTableOptions, network: NetworkOptions, searches: SearchQ
 
     docs/http.md describes the requests. The standard tables of a size are built at the first use, and what is ready is
     served meanwhile.
+
+    Examples:
+      pdb serve
+      pdb serve --db data/8.h5 --db data/663.h5 --port 8080
     """
     try:
         from pdb_service.app import create_app

@@ -51,6 +51,11 @@ def solve(
     Without --db, the standard tables of the board's size are used, which are built at the first use. An argument that
     ends in .dat, or names a file, is a file of boards. Without boards, the command reads them from standard
     input; at a terminal, it solves the 17 hardest boards of the 15-puzzle (hardest80).
+
+    Examples:
+      pdb solve "8 6 7/2 5 4/3 0 1"
+      pdb solve --db data/663.h5 "15 14 13 12/11 10 9 8/7 6 5 4/3 1 2 0"
+      pdb solve --db data/663.h5 --instances hardest80 --format csv
     """
     if cluster.scheduler is None and cluster.worker_db is not None:
         raise InputError("--worker-db needs --scheduler; give its address, or leave out --worker-db")
@@ -75,6 +80,10 @@ def search(
 
     Compare algorithms and heuristics without building tables. Solutions are optimal, except those of weighted-a-star
     and greedy. Boards are up to 6x6.
+
+    Examples:
+      pdb search "8 6 7/2 5 4/3 0 1"
+      pdb search --algorithm a-star --heuristic linear-conflict "8 6 7/2 5 4/3 0 1"
     """
     method = parse_method(algorithm, tables.db, all_solutions=ida_star.all_solutions)
     _answer_boards(method, boards, tables, limits, output, ida_star)
@@ -97,6 +106,10 @@ def approximate(
 
     No tables are needed, and each board takes seconds. Each answer has a lower bound on the optimal length, and the gap
     between both. For boards up to 6x6, databases of --db can raise the lower bound.
+
+    Examples:
+      pdb approximate --goal blank-first "1 4 2/3 0 5/6 7 8"
+      pdb approximate --instances korf50-24puzzle --format csv
     """
     method = Method(algorithm=APPROXIMATE, uses_databases=bool(tables.db))
     _answer_boards(method, boards, tables, LimitOptions(time_limit=time_limit), LoggedAnswerOptions(**vars(output)))

@@ -123,6 +123,10 @@ def compare(
     Print mean h, nodes, seconds and length. Without --instances, random boards are solved, of the size of --db or 3x3.
     Means are over the boards that a row solved, without those that it gave up at a limit. With several --db, the
     heuristic db is a row for each, and one for their maximum.
+
+    Examples:
+      pdb study compare --size 3x3 --boards 100 --heuristic manhattan --heuristic db
+      pdb study compare --instances korf100 --boards 5 --db data/663.h5 --heuristic db
     """
     methods = _methods(compared, tables.db)
     from pdb_study.compare import Comparison, ComparisonRow, comparison_row

@@ -53,6 +53,10 @@ def heuristics(
     Print mean, standard deviation, minimum and maximum of each heuristic. Up to 10 cells all boards are evaluated. Up
     to 16 cells random boards are evaluated and solved; larger random boards are not solved. Means of random boards have
     standard errors (+-). Each --db is a heuristic, too.
+
+    Examples:
+      pdb study heuristics 3x3
+      pdb study heuristics 3x3 --heuristic manhattan --heuristic linear-conflict --plot h.svg
     """
     from pdb_core.board_size import parse_size
     from pdb_core.puzzle import parse_goal

@@ -25,6 +25,10 @@ def space(
     """Count the boards at each distance from the goal.
 
     Boards have up to 12 cells. With --format csv, each distance is a line.
+
+    Examples:
+      pdb study space 3x3
+      pdb study space 3x4 --plot 3x4.svg
     """
     from pdb_study.space import explore_space
 

@@ -38,6 +38,10 @@ def strength(
     heuristic searches about eta times the nodes of a search without one. Up to 10 cells all boards are evaluated. On
     larger boards eta is estimated, with its standard error (+-), by chains from random boards to those with a small h.
     Each --db is a heuristic, too, and the only one by default.
+
+    Examples:
+      pdb study strength 3x3
+      pdb study strength 4x4 --heuristic manhattan --db data/663.h5
     """
     from pdb_core.board_size import parse_size
     from pdb_core.puzzle import parse_goal

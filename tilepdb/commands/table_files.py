@@ -75,6 +75,10 @@ def info(files: FilesArgument, output: FormatOption = "text") -> None:
 
     Draw the partition and the goal on the board, and print the entries, maximum and mean of each pattern. A file that
     cannot be read does not end the command.
+
+    Examples:
+      pdb info data/663.h5
+      pdb info data/8.h5 data/663.h5 --format json
     """
     failures: list[TableFileError] = []
     write_records(
@@ -145,6 +149,10 @@ def stats(
     """Print statistics of a table file.
 
     Print the histogram, mean and maximum of each table, and the mean lower bound over random boards.
+
+    Examples:
+      pdb stats data/663.h5
+      pdb stats data/663.h5 --boards 10000 --plot 663.svg
     """
     from pdb_query import random_board_statistics
     from pdb_study.histograms import Histograms
@@ -202,6 +210,10 @@ def verify(
     """Compare table files with their digests, to find damage.
 
     With --deep, prove every entry. Print the checks that were made. A damaged file does not end the command.
+
+    Examples:
+      pdb verify data/663.h5
+      pdb verify data/663.h5 --deep
     """
     failures: list[TableFileError] = []
     write_records(
