@@ -114,6 +114,7 @@ class Comparison(Plotted):
         labels = [textwrap.fill(row.label.replace(",", ", ").replace("  ", " "), _LABEL_WIDTH) for row in rows]
         means = [row.mean_generated or 0.0 for row in rows]
         errors = [row.mean_generated_error or 0.0 for row in rows]
+        axes.figure.set_size_inches(8, max(4.5, 1.5 + 0.4 * len(rows)))
         # Points, because the lengths of bars on a logarithmic scale mean nothing.
         axes.errorbar(means, labels, xerr=errors, fmt="o", capsize=3)
         for label, mean in zip(labels, means, strict=True):

@@ -112,7 +112,11 @@ class HeuristicStudy(ShortRepr, Plotted):
             title=f"Heuristics on {self.boards_text}",
         )
         axes.grid(alpha=0.3)
-        axes.legend(loc="upper left" if shades else "center left", bbox_to_anchor=None if shades else (1.01, 0.5))
+        if shades:
+            axes.legend(loc="upper left")
+        else:
+            axes.figure.set_size_inches(10, 4.5)
+            axes.legend(loc="center left", bbox_to_anchor=(1.01, 0.5))
 
     def standard_error(self, spread: Spread, n_boards: int) -> float | None:
         """Return the standard error of the mean over a sample of boards; None if there is one board, or no sample."""

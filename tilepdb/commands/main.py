@@ -16,10 +16,8 @@ from tilepdb.commands.process import command, run_process
 from tilepdb.commands.query import query
 from tilepdb.commands.serve import serve
 from tilepdb.commands.solve import approximate, search, solve
+from tilepdb.commands.studies import heuristics, space, strength
 from tilepdb.commands.study_compare import compare
-from tilepdb.commands.study_heuristics import heuristics
-from tilepdb.commands.study_space import space
-from tilepdb.commands.study_strength import strength
 from tilepdb.commands.table_files import info, stats, verify
 
 _HELP = "Pattern databases for sliding-tile puzzles: build and query them, and solve boards optimally with them."
