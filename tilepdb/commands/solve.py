@@ -28,7 +28,8 @@ from tilepdb.commands.options import (
     TableOptions,
 )
 from tilepdb.commands.output import clock, message, plural
-from tilepdb.commands.progress import ClusterDisplay, SearchDisplay
+from tilepdb.commands.progress import ClusterDisplay, show_search
+from tilepdb.progress import ProgressLine
 
 if TYPE_CHECKING:
     from pdb_core.board_size import BoardSize
@@ -98,7 +99,6 @@ def approximate(
         Option(
             min=0.0,
             help="Time to improve the solution of each board, in seconds. The default depends on the size, 0.5 to 5.",
-            rich_help_panel="Limits",
         ),
     ] = None,
 ) -> None:
@@ -141,30 +141,30 @@ def _answer_boards(
             log = stack.enter_context(AnswerLog(output.log, method.logged(databases)))
             _report_log(log, output.log, cluster.scheduler is not None)
             hooks = Hooks(log.known, log.add, log.checkpoint)
-        display: ClusterDisplay | SearchDisplay
+        display: ProgressLine
         source: AnswerSource
         if cluster.scheduler is not None:
             from pdb_cluster.boards import ClusterAnswers
 
-            display = ClusterDisplay()
+            display = cluster_display = ClusterDisplay()
             source = ClusterAnswers(
                 stack.enter_context(cluster.connect()),
                 databases.databases_for,
                 limits=search_limits,
                 load=tables.load,
                 worker_folder=cluster.worker_db,
-                report=display.show_progress,
+                report=cluster_display.show_progress,
                 hooks=hooks,
             )
         else:
-            display = SearchDisplay()
+            display = ProgressLine(message)
             # By default one thread solves the boards of standard input, each as soon as it is read.
             is_parallel = method.algorithm == IDA_STAR and not boards.is_stdin
             source = search_source(
                 method,
                 databases,
                 search_limits,
-                replace(hooks, watch=display.show_search),
+                replace(hooks, watch=functools.partial(show_search, display)),
                 n_threads=limits.threads or (available_cores() if is_parallel else 1),
                 listed=solution_list(output.output, boards.names) if ida_star.list_solutions else None,
             )
@@ -199,23 +199,21 @@ def search_source(
     def search(
         request: "Request", report: "Report", pool: "solver.WorkerPool | None", checkpoint: "solver.Checkpoint"
     ) -> "solver.Solution":
-        used = solver_for(request.size, request.goal)
+        if method.algorithm == APPROXIMATE:
+            used = databases.databases_for(request.size, request.goal) if method.uses_databases else ()
+            return solver.find_suboptimal_solution(
+                request.board, request.goal, time_limit=limits.time_limit, databases=used
+            )
+        made = solver_for(request.size, request.goal)
         options: dict[str, Any] = {"limits": limits, "report": report}
         if is_ida_star:
             options |= {"goal": request.goal, "pool": pool, "checkpoint": checkpoint}
         if method.all_solutions:
             options["listed"] = None if listed is None else functools.partial(listed, request.id)
-        solution: solver.Solution = (used.solve_all if method.all_solutions else used.solve)(request.board, **options)
+        solution: solver.Solution = (made.solve_all if method.all_solutions else made.solve)(request.board, **options)
         return solution
 
-    def approximate(request: "Request", *_: object) -> "solver.Solution":
-        used = databases.databases_for(request.size, request.goal) if method.uses_databases else ()
-        return solver.find_suboptimal_solution(
-            request.board, request.goal, request.size, time_limit=limits.time_limit, databases=used
-        )
-
-    searched = approximate if method.algorithm == APPROXIMATE else search
-    return SingleAnswers(searched, n_threads=n_threads, hooks=hooks)
+    return SingleAnswers(search, n_threads=n_threads, hooks=hooks)
 
 
 def solvers(method: Method, databases: OpenDatabases, *, n_at_a_time: int) -> "Callable[[BoardSize, Tiles], Any]":
@@ -224,11 +222,6 @@ def solvers(method: Method, databases: OpenDatabases, *, n_at_a_time: int) -> "C
     It is a `Solver`, a `HeuristicSolver` or a `GraphSolver`. `n_at_a_time` boards share the memory limits. The function
     raises `TableMismatchError`, `InputError`.
     """
-    from pdb_core.resources import available_memory
-
-    limit = method.memory_limit_bytes
-    if limit is None and n_at_a_time > 1 and method.algorithm != IDA_STAR:
-        limit = available_memory() * 3 // 4
     lock = threading.Lock()
     # A solver with tables serves several goals.
     of_tables = functools.cache(lambda *tables: solver.Solver(*tables, plain=method.plain))
@@ -238,6 +231,11 @@ def solvers(method: Method, databases: OpenDatabases, *, n_at_a_time: int) -> "C
         tables = databases.databases_for(size, goal) if method.uses_databases else ()
         # Each kind of solver loads kernels that the others do not need.
         if method.algorithm != IDA_STAR:
+            from pdb_core.resources import available_memory
+
+            limit = method.memory_limit_bytes
+            if limit is None:
+                limit = available_memory() * 3 // 4
             return solver.GraphSolver(
                 size,
                 goal,
@@ -245,7 +243,7 @@ def solvers(method: Method, databases: OpenDatabases, *, n_at_a_time: int) -> "C
                 heuristics=method.heuristics,
                 databases=tables,
                 weight=method.weight,
-                memory_limit_bytes=None if limit is None else limit // n_at_a_time,
+                memory_limit_bytes=limit // n_at_a_time,
             )
         if method.heuristics:
             return solver.HeuristicSolver(size, goal, method.heuristics, plain=method.plain)
