@@ -76,7 +76,6 @@ class DatasetOptions:
             max=1_000_000,
             help="Number of boards between two checkpoints, from which the same command continues. The default is "
             "1000. For boards of more than 16 cells it is a hundredth of them, at most 16.",
-            show_default=False,
         ),
     ] = None
     fresh: FreshOption = False

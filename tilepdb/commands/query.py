@@ -38,7 +38,7 @@ def query(boards: BoardOptions, tables: TableOptions, output: FormatOption = "te
             for _, alike in groupby(chunk, key=lambda request: (request.size, request.goal))
             for record in _look_up(list(alike), databases, verdicts)
         )
-        write_records(records, output, columns=columns, text=_text)
+        write_records(records, output, _text, columns)
     # An unsolvable board does not stop the others.
     if False in verdicts:
         raise UnsolvableError("not all boards can be solved")
