@@ -158,14 +158,13 @@ def test_pickled_database_is_opened_from_another_folder(tmp_path: Path, monkeypa
 
 
 @pytest.mark.tiny
-def test_statistics_are_repeatable_and_near_those_of_all_boards(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pdb_query.statistics._BOARDS_AT_A_TIME", 1000)
+def test_statistics_are_repeatable_and_near_those_of_all_boards() -> None:
     distances = list(naive.naive_distances(S3, GOAL).values())
     with database_for("8", "3x3") as database:
-        found = random_board_statistics(database, n_boards=2000, seed=7)
-        assert found == random_board_statistics(database, n_boards=2000, seed=7)
-        # The second thousand are other boards.
-        assert found.h[0] != random_board_statistics(database, n_boards=1000, seed=7).h[0]
+        found = random_board_statistics(database, n_boards=200_000, seed=7)
+        assert found == random_board_statistics(database, n_boards=200_000, seed=7)
+        # The second hundred thousand are other boards.
+        assert found.h[0] != random_board_statistics(database, n_boards=100_000, seed=7).h[0]
     mean, error = found.h
-    assert error == pytest.approx(np.std(distances) / np.sqrt(2000), rel=0.1)
+    assert error == pytest.approx(np.std(distances) / np.sqrt(200_000), rel=0.1)
     assert abs(mean - np.mean(distances)) < 5 * error
