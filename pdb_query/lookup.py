@@ -27,7 +27,7 @@ from pdb_core.symmetry import BoardMapping
 from pdb_core.table_spec import DatabaseSpec
 from pdb_core.types import BLANK, Bytes, Int64s
 from pdb_query import records
-from pdb_query.descent_kernels import DESCENT_FIELDS, N_DESCENTS, probe_bits
+from pdb_query.descent_kernels import probe_bits
 from pdb_query.lookup_kernels import probe_bytes
 from pdb_query.move_records import move_records, moves_toward_goal, n_words_of
 
@@ -195,12 +195,10 @@ def probe_boards(
     """
     values = np.empty((len(boards), *views.view_of_unit.shape), dtype=np.uint8)
     states = np.empty(values.shape, dtype=np.int64)
-    cells = np.empty(tables.n_cells, dtype=np.int64)
-    given = boards.reshape(-1), views.unit_maps, tables, states.reshape(-1), values.reshape(-1), cells
+    given = boards.reshape(-1), views.unit_maps, tables, states.reshape(-1), values.reshape(-1)
     # Separate kernels, so that only those in use are compiled.
     if tables.is_bits:
-        memo = _new_memo(values.size) if memo is None else memo
-        probe_bits(*given, np.empty(min(N_DESCENTS, values.size) * DESCENT_FIELDS, dtype=np.int64), memo)
+        probe_bits(*given, _new_memo(values.size) if memo is None else memo)
     else:
         probe_bytes(*given)
     return states, values
