@@ -50,11 +50,11 @@ MOST_DESCENTS = 64
 MAX_MOVES = UNREACHED - 1
 
 # Fields of a descent. UNIT is -1 for no unit. RECORD is the index of the record of the pattern. N_MOVES is -1 until the
-# first bit is read. LOWER_BIT is the bit of a neighbour that is one move nearer, PARITY that of the distance. ADDRESS is
-# that of the neighbour, OWN_ADDRESS that of the state. MOVE is the move to the neighbour, or NO_MOVE for a descent that
-# has just started or ended. BLANK_CELL is the blank's cell in the neighbour, CELL_SET the rank of the neighbour's cell
-# set. A descent has two states, the one that it is at and the neighbour that it tries: fields STATES and STATES + 1.
-# CURRENT is the number of the one that it is at.
+# first bit is read. LOWER_BIT is the bit of a neighbour that is one move nearer, PARITY that of the distance. ADDRESS
+# is that of the neighbour, OWN_ADDRESS that of the state. MOVE is the move to the neighbour, or NO_MOVE for a descent
+# that has just started or ended. BLANK_CELL is the blank's cell in the neighbour, CELL_SET the rank of the neighbour's
+# cell set. A descent has two states, the one that it is at and the neighbour that it tries: fields STATES and STATES +
+# 1. CURRENT is the number of the one that it is at.
 UNIT, RECORD, N_MOVES, LOWER_BIT, PARITY, ADDRESS, OWN_ADDRESS, CURRENT, MOVE, BLANK_CELL, CELL_SET, STATES = range(12)
 DESCENT_FIELDS = 16
 NO_MOVE = -1

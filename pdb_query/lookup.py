@@ -185,20 +185,20 @@ def sum_views(spec: DatabaseSpec, uses: Sequence[TableUse], mappings: Sequence[B
     return SumViews(np.argsort(goal), all_maps, view_of_unit, unit_maps.reshape(-1), is_in_sum)
 
 
-def probe_boards(
-    boards: Bytes, tables: LookupTables, views: SumViews, memo: Int64s | None = None
-) -> tuple[Int64s, Bytes]:
+def probe_boards(boards: Bytes, tables: LookupTables, views: SumViews) -> tuple[Int64s, Bytes]:
     """Look up every unit of every board (valid boards, contiguous, uint8[m, n_cells]).
 
     Return the states of the units, int64[m, s, p], and their distances, uint8[m, s, p]: UNREACHED for damaged tables or
-    unsolvable boards. `memo` is that of earlier boards, see `_new_memo`.
+    unsolvable boards.
     """
     values = np.empty((len(boards), *views.view_of_unit.shape), dtype=np.uint8)
     states = np.empty(values.shape, dtype=np.int64)
     given = boards.reshape(-1), views.unit_maps, tables, states.reshape(-1), values.reshape(-1)
     # Separate kernels, so that only those in use are compiled.
     if tables.is_bits:
-        probe_bits(*given, _new_memo(values.size) if memo is None else memo)
+        # About the number of units, because each adds one distance.
+        n_entries = min(1 << values.size.bit_length(), _MOST_MEMO_ENTRIES)
+        probe_bits(*given, np.zeros(n_entries, dtype=np.int64))
     else:
         probe_bytes(*given)
     return states, values
@@ -210,30 +210,12 @@ def probe_distances(boards: Bytes, tables: LookupTables, views: SumViews, n_thre
     Many boards are looked up in slices of some 0.1 s, by at most `n_threads` threads (None: one for each core). Only
     the slices that are being looked up have their states in memory.
     """
-    values = np.empty((len(boards), *views.view_of_unit.shape), dtype=np.uint8)
-    most_threads = max(1, values.size // _THREAD_UNITS)
-    n_threads = 1 if most_threads == 1 else min(most_threads, n_threads or available_cores())
-    n_units = min(_SLICE_UNITS, -(-values.size // n_threads))
-    n_boards = max(1, n_units // views.view_of_unit.size)
-    memos = [_new_memo(values.size // n_threads) for _ in range(n_threads)]
-
-    def look_up(start: int) -> None:
-        memo = memos.pop()
-        part = slice(start, start + n_boards)
-        values[part] = probe_boards(boards[part], tables, views, memo)[1]
-        memos.append(memo)
-
-    starts = range(0, len(boards), n_boards)
-    if n_threads == 1:
-        for start in starts:
-            look_up(start)
-    else:
-        with ThreadPoolExecutor(n_threads) as pool:
-            for _ in pool.map(look_up, starts):
-                pass
-    return values
-
-
-def _new_memo(n_units: int) -> Int64s:
-    """Return an empty memo of descents: a power of 2, about the number of units, since each adds one distance."""
-    return np.zeros(min(1 << n_units.bit_length(), _MOST_MEMO_ENTRIES), dtype=np.int64)
+    n_units = len(boards) * views.view_of_unit.size
+    most_threads = n_units // _THREAD_UNITS
+    if most_threads < 2:
+        return probe_boards(boards, tables, views)[1]
+    n_threads = min(most_threads, n_threads or available_cores())
+    n_boards = max(1, min(_SLICE_UNITS, -(-n_units // n_threads)) // views.view_of_unit.size)
+    slices = [boards[start : start + n_boards] for start in range(0, len(boards), n_boards)]
+    with ThreadPoolExecutor(n_threads) as pool:
+        return np.concatenate(list(pool.map(lambda part: probe_boards(part, tables, views)[1], slices)))

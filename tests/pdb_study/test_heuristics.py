@@ -9,7 +9,7 @@ import pytest
 from pdb_core.board_size import BoardSize
 from pdb_core.puzzle import Board, blank_first
 from pdb_study.complete_search import all_boards
-from pdb_study.heuristics import heuristic_values, study_values
+from pdb_study.heuristics import studied_values, study_values
 from tests.command_line import pdb, records, refused
 from tests.naive.boards_and_tables import naive_distances, naive_manhattan
 from tests.naive.heuristics import naive_misplaced
@@ -30,7 +30,7 @@ def test_statistics_agree_with_python() -> None:
     size, goal = BoardSize(3, 2), blank_first(BoardSize(3, 2))
     boards, distances = all_boards(size, goal)
     names = ("misplaced", "manhattan")
-    study = study_values(size, names, heuristic_values(boards, size, goal, names), distances.astype(np.int64))
+    study = study_values(size, names, studied_values(boards, size, goal, names), distances.astype(np.int64))
     naive = [
         [function(tuple(board), goal, size) for function in (naive_misplaced, naive_manhattan)]
         for board in boards.tolist()
