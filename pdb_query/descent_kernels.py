@@ -36,8 +36,7 @@ from pdb_query.records import (
     MOVE_FIELDS,
     RECORD_FIELDS,
     REGIONS,
-    REVERSE_BIT,
-    REVERSE_WORD,
+    REVERSE,
     SOURCE,
     TABLE_BIT,
     TARGET,
@@ -268,7 +267,8 @@ def make_moves(tables: Any, descents: Any, moves: Any) -> None:
                 toward ^= tables.toward[_at(row + target * n_words + word)]
             other[_at(word), NEARER] = toward
             other[_at(word), FAILED] = own[_at(word), FAILED] & tables.moves[_at(move + KEPT + word)]
-        other[_at(tables.moves[_at(move + REVERSE_WORD)]), FAILED] |= tables.moves[_at(move + REVERSE_BIT)]
+        reverse = tables.moves[_at(move + REVERSE)]
+        other[_at(reverse >> 6), FAILED] |= 1 << (reverse & (WORD_BITS - 1))
         # If the neighbour is nearer, this state is left; so the mark matters only if the move fails.
         own[_at(number >> 6), FAILED] |= 1 << (number & (WORD_BITS - 1))
 

@@ -110,21 +110,20 @@ def lookup_tables(
     _, not_left, not_right, _ = cell_masks(size)
     sets, n_words = cell_set_ranks(size.n_cells, patterns[0].n_tiles), n_words_of(size.n_cells)
     ranks, addresses = _ranks(spec, sorted(set(n_tiles.tolist())))
+    first_toward = size.n_cells * n_words * (np.cumsum(n_tiles) - n_tiles)
     rows = np.zeros((len(patterns), records.RECORD_FIELDS), dtype=np.int64)
-    for row, pattern, cells, start in zip(rows, patterns, goal_cells, table_start, strict=True):
-        orders = arrangement_ranks(pattern.n_tiles)
-        row[: records.REGIONS + 1] = addresses[pattern.n_tiles]
-        row[records.LABEL_BITS], row[records.PREFIX_BITS] = orders.label_bits, orders.prefix_bits
-        row[records.N_SUFFIXES] = orders.n_suffixes
-        row[records.BLOCK_BITS] = 8 * (block_bytes if is_bits else math.factorial)(pattern.n_tiles)
-        row[records.TABLE_BIT] = 8 * start
-        # If every move counts, the blank's cell tells the parity.
-        row[records.GOAL_MASK] = sum(1 << cell for cell in ([goal.index(BLANK)] if counts_every_move else cells))
+    for row, pattern, cells, start, toward in zip(rows, patterns, goal_cells, table_start, first_toward, strict=True):
+        orders, goal_bit = arrangement_ranks(pattern.n_tiles), 0
+        block_bits = 8 * (block_bytes if is_bits else math.factorial)(pattern.n_tiles)
         if is_bits:
             block, order = pattern_blocks(size, pattern.n_tiles, spec.cost).state_of(goal, pattern.tiles)
-            row[records.GOAL_BIT] = 8 * start + block * row[records.BLOCK_BITS] + order
-    rows[:, records.ENTRY_SHIFT] = 0 if is_bits else 3
-    rows[:, records.FIRST_TOWARD] = size.n_cells * n_words * (np.cumsum(n_tiles) - n_tiles)
+            goal_bit = 8 * start + block * block_bits + order
+        # If every move counts, the blank's cell tells the parity.
+        goal_mask = sum(1 << cell for cell in ([goal.index(BLANK)] if counts_every_move else cells))
+        row[: records.GOAL_MASK + 1] = (
+            *addresses[pattern.n_tiles], 8 * start, block_bits, 0 if is_bits else 3, orders.label_bits,
+            orders.prefix_bits, orders.n_suffixes, toward, goal_bit, goal_mask,
+        )  # fmt: skip
     return LookupTables(
         memory=memory,
         n_tiles=n_tiles,
@@ -185,20 +184,20 @@ def sum_views(spec: DatabaseSpec, uses: Sequence[TableUse], mappings: Sequence[B
     return SumViews(np.argsort(goal), all_maps, view_of_unit, unit_maps.reshape(-1), is_in_sum)
 
 
-def probe_boards(boards: Bytes, tables: LookupTables, views: SumViews) -> tuple[Int64s, Bytes]:
+def probe_boards(
+    boards: Bytes, tables: LookupTables, views: SumViews, memo: Int64s | None = None
+) -> tuple[Int64s, Bytes]:
     """Look up every unit of every board (valid boards, contiguous, uint8[m, n_cells]).
 
     Return the states of the units, int64[m, s, p], and their distances, uint8[m, s, p]: UNREACHED for damaged tables or
-    unsolvable boards.
+    unsolvable boards. `memo` is that of earlier boards, see `_new_memo`.
     """
     values = np.empty((len(boards), *views.view_of_unit.shape), dtype=np.uint8)
     states = np.empty(values.shape, dtype=np.int64)
     given = boards.reshape(-1), views.unit_maps, tables, states.reshape(-1), values.reshape(-1)
     # Separate kernels, so that only those in use are compiled.
     if tables.is_bits:
-        # About the number of units, because each adds one distance.
-        n_entries = min(1 << values.size.bit_length(), _MOST_MEMO_ENTRIES)
-        probe_bits(*given, np.zeros(n_entries, dtype=np.int64))
+        probe_bits(*given, _new_memo(values.size) if memo is None else memo)
     else:
         probe_bytes(*given)
     return states, values
@@ -217,5 +216,18 @@ def probe_distances(boards: Bytes, tables: LookupTables, views: SumViews, n_thre
     n_threads = min(most_threads, n_threads or available_cores())
     n_boards = max(1, min(_SLICE_UNITS, -(-n_units // n_threads)) // views.view_of_unit.size)
     slices = [boards[start : start + n_boards] for start in range(0, len(boards), n_boards)]
+    memos = [_new_memo(n_units // n_threads) for _ in range(n_threads)]
+
+    def look_up(part: Bytes) -> Bytes:
+        memo = memos.pop()
+        values = probe_boards(part, tables, views, memo)[1]
+        memos.append(memo)
+        return values
+
     with ThreadPoolExecutor(n_threads) as pool:
-        return np.concatenate(list(pool.map(lambda part: probe_boards(part, tables, views)[1], slices)))
+        return np.concatenate(list(pool.map(look_up, slices)))
+
+
+def _new_memo(n_units: int) -> Int64s:
+    """Return an empty memo of descents: a power of 2, about the number of units, since each adds one distance."""
+    return np.zeros(min(1 << n_units.bit_length(), _MOST_MEMO_ENTRIES), dtype=np.int64)

@@ -144,7 +144,7 @@ def studied_values(boards: Boards, size: BoardSize, goal: Tiles, studied: Sequen
     Raises `TableMismatchError` and `GoalError` if a database cannot serve the size or the goal, and the errors of
     `heuristic_tables`.
     """
-    values = []
+    values: list[Any] = []
     for one in studied:
         if isinstance(one, Database):
             one.check_size(size)

@@ -27,7 +27,6 @@ from pdb_core.arguments import (
 )
 from pdb_core.durable_files import bytes_of, write_all, writing_errors, written_safely
 from pdb_core.errors import BuildRunningError, CheckpointMismatchError, InputError, OutputError
-from pdb_core.messages import shorten
 from pdb_core.puzzle import format_board
 from pdb_core.types import N_MOVES
 from pdb_core.version import version_text
@@ -40,8 +39,6 @@ from solver.answers.journal import first_difference
 from solver.progress import Report
 from solver.solve import Solver
 
-# Most characters of the command in a description, which must fit into a line of a CSV file of boards.
-_MAX_COMMAND = 1000
 # Boards of up to so many cells take far less than a second.
 _SMALL_CELLS = 16
 _SMALL_CHUNK, _LARGE_CHUNK = 1000, 16
@@ -141,7 +138,8 @@ def write_labels(
             source, solver, first=n_done, chunk=chunk, content=content, n_threads=n_threads, report=report
         ):
             part = np.empty(len(labelled.boards), row_type)
-            for name, array in zip(row_type.names or (), labelled.arrays().values(), strict=True):
+            columns = labelled.boards, labelled.distances, labelled.first_moves, labelled.after
+            for name, array in zip(row_type.names or (), columns, strict=False):  # without moves, there are two
                 part[name] = array
             with writing_errors(path, _ADVICE):
                 write_all(file.fileno(), bytes_of(part), _COUNT_BYTES + n_done * row_type.itemsize)
@@ -156,7 +154,7 @@ def write_labels(
         rows = np.memmap(file, row_type, "r", _COUNT_BYTES, (n_done,)) if n_done else np.empty(0, row_type)
         with written_safely(out, is_text=False) as finished:
             WRITERS[out.suffix.lower()](finished, rows, json.dumps(description))
-        n_unsolvable = sum(np.count_nonzero(block["distance"] < 0) for block in in_blocks(rows))
+        n_unsolvable = sum(int((block["distance"] < 0).sum()) for block in in_blocks(rows))
         with suppress(OSError):  # the folder stays if it has other files
             for name in ("rows", _DESCRIPTION, f".{_DESCRIPTION}.*.partial", "lock"):
                 for old in folder.glob(name):
@@ -172,7 +170,7 @@ def _default_chunk(source: BoardSource) -> int:
 
 
 def _row_type(content: Content, n_cells: int) -> np.dtype[Any]:
-    """Return the type of the rows of a dataset, with a field for each column, in the order of `LabelledBoards`."""
+    """Return the type of the rows of a dataset, with a field for each column."""
     fields: list[Any] = [("board", np.uint8, n_cells), ("distance", np.int16)]
     if content == "moves":
         fields += [("first_moves", np.uint8), ("after", np.int16, N_MOVES)]
@@ -205,7 +203,7 @@ def describe(
     """Return what is written into a dataset beside its columns, as JSON values."""
     return {
         "program": f"tile-pdb {version_text()}",
-        "command": None if command is None else shorten(command, _MAX_COMMAND),
+        "command": command,
         "size": str(source.size),
         "goal": format_board(source.goal, source.size),
         "content": content,
