@@ -234,20 +234,20 @@ def comparison_row(
     generated = [answer.generated for answer in solved]
     seconds = sum(answer.seconds for answer in solved)
     n_solved = len(solved)
+    means = {
+        f"mean_{name}": _mean([getattr(answer, name) for answer in solved])
+        for name in ("h", "length", "generated", "expanded", "seconds")
+    }
     return ComparisonRow(
         heuristic=heuristic,
         algorithm=algorithm or next((answer.algorithm for answer in answers if isinstance(answer, Solution)), "-"),
         n_boards=len(answers),
         n_unsolvable=sum(isinstance(answer, UnsolvableError) for answer in answers),
         n_solved=n_solved,
-        mean_h=_mean([answer.h for answer in solved]),
-        mean_length=_mean([answer.length or 0 for answer in solved]),
-        mean_generated=_mean(generated),
         mean_generated_error=round(statistics.stdev(generated) / math.sqrt(n_solved), 1) if n_solved > 1 else None,
-        mean_expanded=_mean([answer.expanded for answer in solved]),
-        mean_seconds=_mean([answer.seconds for answer in solved]),
         nodes_per_second=round(sum(generated) / seconds) if seconds > 0 else None,
         by_length=tuple(_by_length(solved)),
+        **means,
     )
 
 

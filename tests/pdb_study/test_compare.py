@@ -1,6 +1,5 @@
 """`pdb study compare`: heuristics and searches on the same boards."""
 
-import csv
 import re
 import statistics
 from pathlib import Path
@@ -49,17 +48,6 @@ def test_means_by_length_are_drawn(tmp_path: Path) -> None:
 )
 def test_tables_must_fit_before_the_search_begins(small_table: str, arguments: tuple[str, ...], match: str) -> None:
     refused(pdb("study", "compare", "--db", small_table, *arguments), 2 if "no " in match else 4, match)
-
-
-def test_boards_without_a_solution_are_counted(tmp_path: Path) -> None:
-    path = tmp_path / "boards.txt"
-    path.write_text(f"{UNSOLVABLE}\n{BOARD}\n1 2 3/4 5 6/7 0 8\n")
-    limited = (*MANHATTAN, "--instances", str(path), "--max-nodes", "100")
-    (row,) = records(*limited, code=5)
-    assert (row["boards"], row["unsolvable"], row["solved"]) == (3, 1, 1)
-    told = pdb(*limited).stderr
-    assert "1 board of 3 cannot be solved by any" in told
-    assert re.search("given up at a limit .*: the means of rows that solved fewer", told)
 
 
 def test_lengths_are_compared_with_those_of_the_instance_file(tmp_path: Path) -> None:
