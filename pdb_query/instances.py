@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import lru_cache, partial
+from functools import cache, partial
 from itertools import chain, tee
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -75,13 +75,10 @@ _Line = tuple[str, str]
 _ReadRows = Callable[[_Line], list[dict[str, str]]]
 
 
-@lru_cache(maxsize=1)
+@cache
 def instance_sets() -> dict[str, Path]:
     """Return the CSV file of each named instance set, by name."""
-    for place in _PLACES:
-        if place.is_dir():
-            return {path.stem: path for path in sorted(place.glob("*.csv"))}
-    return {}
+    return {path.stem: path for place in _PLACES for path in sorted(place.glob("*.csv"))}
 
 
 def read_instances(

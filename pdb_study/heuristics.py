@@ -234,19 +234,13 @@ def study_heuristics(
         solving = [one for one in studied if isinstance(one, Database)] if solves_with is None else solves_with()
         if not solving:
             raise InputError(f"random boards of {size} are solved to know their distances; give a database")
-        distances = _optimal_lengths(boards, checked, solving, n_threads, progress)
+        solver, lengths = Solver(*solving), []
+        for first in range(0, len(boards), _SOLVED_AT_A_TIME):
+            progress(first, len(boards))
+            part = boards[first : first + _SOLVED_AT_A_TIME]
+            lengths.append(solver.solve_many(part, checked, n_threads=n_threads).lengths)
+        distances = np.concatenate(lengths).astype(np.int64)
     return study_values(size, [*map(studied_name, studied)], values, distances, is_sample=not is_whole)
-
-
-def _optimal_lengths(
-    boards: Boards, goal: Tiles, databases: Sequence[Database], n_threads: int, progress: Callable[[int, int], None]
-) -> Int64s:
-    solver = Solver(*databases)
-    lengths = []
-    for first in range(0, len(boards), _SOLVED_AT_A_TIME):
-        progress(first, len(boards))
-        lengths.append(solver.solve_many(boards[first : first + _SOLVED_AT_A_TIME], goal, n_threads=n_threads).lengths)
-    return np.concatenate(lengths).astype(np.int64)
 
 
 def study_values(

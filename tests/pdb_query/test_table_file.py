@@ -1,6 +1,5 @@
 """Opening of table files: damaged, hostile and foreign files are refused; load modes; files replaced while open."""
 
-import errno
 import json
 import os
 import time
@@ -8,7 +7,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
-from unittest.mock import Mock
 
 import h5py
 import numpy as np
@@ -96,6 +94,7 @@ def test_paths_that_are_no_file_are_refused_without_waiting(tmp_path: Path) -> N
         assert_refused(path, TableFileError, "is not a plain file; name a table file made with pdb build")
     os.close(reader)
     os.close(terminal)
+    assert_refused(Path("/proc/self/mem"), TableFileError, "cannot be read: Input/output error; name a table file")
     assert_refused(tmp_path, TableFileError, "is a folder; name a table file made with pdb build")
 
 
@@ -317,25 +316,6 @@ def test_claims_of_large_boards_are_refused_before_they_are_counted(
 
 
 # Load modes.
-
-
-@pytest.mark.tiny
-@pytest.mark.parametrize(
-    ("load", "failure", "error", "match"),
-    [
-        ("copy", OSError(errno.EIO, "I/O error"), TableFileError, "cannot be read: I/O error; name a table file"),
-        ("copy", OSError(errno.ENOMEM, "no memory"), MemoryLimitError, "more than the available memory; use the load"),
-        ("map", OSError(errno.ENOMEM, "no memory"), MemoryLimitError, "more than this process may address"),
-        ("map", ValueError("mmap length is greater than file size"), TableFileDamagedError, "became shorter"),
-    ],
-)
-def test_failures_of_a_load_are_reported(
-    load: LoadMode, failure: Exception, error: type[PdbError], match: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    name = "mmap.mmap" if load == "map" else "private_memory"
-    monkeypatch.setattr(f"pdb_query.table_file.{name}", Mock(side_effect=failure))
-    with pytest.raises(error, match=match):
-        open_database(table_file(SMALL, "3x3"), load=load)
 
 
 @pytest.mark.tiny
