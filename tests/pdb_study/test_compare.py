@@ -1,5 +1,6 @@
 """`pdb study compare`: heuristics and searches on the same boards."""
 
+import csv
 import re
 import statistics
 from pathlib import Path
