@@ -112,7 +112,7 @@ def _write_each(
 
 
 def _info_record(path: Path) -> Record:
-    from pdb_core.pattern import partition_source
+    from pdb_core.pattern import NAMED_PARTITIONS
     from pdb_query import read_table_header
 
     header = read_table_header(path)
@@ -120,7 +120,7 @@ def _info_record(path: Path) -> Record:
     return header_record(path, header) | {
         "bytes": path.stat().st_size,
         "goal": list(spec.goal),
-        "partition_source": partition_source(spec.partition.name),
+        "partition_source": getattr(NAMED_PARTITIONS.get(spec.partition.name), "source", None),
         "drawing": spec.partition.draw(spec.goal).splitlines(),
         "partitions": spec.partition.sums,
     }

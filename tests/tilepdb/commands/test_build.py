@@ -4,7 +4,7 @@ import signal
 import time
 from pathlib import Path
 
-from pdb_core.pattern import named_partitions
+from pdb_core.pattern import NAMED_PARTITIONS
 from pdb_query import read_table_header
 from tests.command_line import pdb, records, refused, start
 from tests.tables import SMALL, small_plan, stopped
@@ -46,7 +46,7 @@ def test_different_tables_have_different_default_files() -> None:
 
 def test_help_names_every_partition() -> None:
     words = {word.rstrip(",.") for word in pdb("build", "--help").stdout.split()}
-    assert words >= {*named_partitions(), "auto"}
+    assert words >= {*NAMED_PARTITIONS, "auto"}
 
 
 def test_dry_run_builds_nothing(tmp_path: Path) -> None:

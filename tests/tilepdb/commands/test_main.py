@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import typer.main
 
-from pdb_core.pattern import named_partitions
+from pdb_core.pattern import NAMED_PARTITIONS
 from pdb_query import instance_sets
 from solver.algorithms import ALGORITHMS
 from solver.heuristics import HEURISTICS
@@ -61,7 +61,7 @@ def test_scripts_are_for_the_debugger() -> None:
     ("line", "expected"),
     [
         ("pdb ", {*NAMES, "study"}),
-        ("pdb build ", {*named_partitions(), "auto"}),
+        ("pdb build ", {*NAMED_PARTITIONS, "auto"}),
         ("pdb solve --instances ", set(instance_sets())),
         ("pdb solve --goal ", {"blank-last", "blank-first", "snail"}),
         ("pdb search --algorithm ", set(ALGORITHMS)),
