@@ -61,11 +61,6 @@ class Blocks:
         return BlockArrays(self.cell_sets, self.first_block, self.regions, self.region_numbers)
 
     @property
-    def n_orders(self) -> int:
-        """Arrangements in a block: k!."""
-        return math.factorial(self.n_tiles)
-
-    @property
     def n_sets(self) -> int:
         return len(self.cell_sets)
 
@@ -86,7 +81,7 @@ class Blocks:
     def state_of(self, board: Tiles, tiles: tuple[int, ...]) -> tuple[int, int]:
         """Return the block and the arrangement rank of the pattern `tiles` (ascending) on a board."""
         entry = PatternIndex(self.size, self.n_tiles).rank([[board.index(tile) for tile in tiles]])[0]
-        cell_set, rank = divmod(int(entry), self.n_orders)
+        cell_set, rank = divmod(int(entry), math.factorial(self.n_tiles))
         return int(self.first_block[cell_set]) + int(self.region_numbers[cell_set, board.index(BLANK)]), rank
 
 

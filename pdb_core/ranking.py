@@ -102,15 +102,11 @@ def ranks_of_arrangements(labels: Int64s, ranks: ArrangementRanks) -> Int64s:
 @lru_cache(maxsize=16)
 def lexicographic_arrangements(n_tiles: int) -> Bytes:
     """Return all orders of the labels 0 .. k-1, lexicographic: uint8[k!, k], read-only."""
-    orders = np.zeros((1, 1), dtype=np.uint8)
-    for k in range(2, n_tiles + 1):
-        n_before = len(orders)
-        longer = np.empty((k * n_before, k), dtype=np.uint8)
-        for first in range(k):
-            block = longer[first * n_before : (first + 1) * n_before]
-            block[:, 0] = first
-            block[:, 1:] = orders + (orders >= first)
-        orders = longer
+    orders = np.zeros((1, 0), dtype=np.uint8)
+    for k in range(1, n_tiles + 1):
+        first = np.arange(k, dtype=np.uint8).reshape(-1, 1, 1)
+        beginnings = np.broadcast_to(first, (k, len(orders), 1))
+        orders = np.concatenate([beginnings, orders + (orders >= first)], axis=2).reshape(-1, k)
     orders.flags.writeable = False
     return orders
 

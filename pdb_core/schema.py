@@ -32,11 +32,10 @@ MAX_HEADER_BYTES = 1 << 20
 
 TABLE_DATASET = "table"
 HISTOGRAM_DATASET = "histogram"
-# Facts about the file, and about a table, that are HDF5 attributes too.
+# Facts about the file that are HDF5 attributes too.
 _ROOT_ATTRIBUTES = (
     "format", "format_version", "width", "height", "goal", "partition", "index_function", "encoding", "cost",
 )  # fmt: skip
-_TABLE_ATTRIBUTES = ("tiles", "maximum", "mean", "n_unreached", "sha256")
 
 _FIRST_BYTES = f'{{"format":"{FORMAT}"'.encode()
 _HDF5_SIGNATURE = b"\x89HDF\r\n\x1a\n"
@@ -197,8 +196,7 @@ def read_header(file: BinaryIO, source: str) -> Header:
                 f"{source} has format version {shorten(str(content['format_version']), 20)}, this program reads "
                 f"version {FORMAT_VERSION}; update tile-pdb"
             )
-        position, n_bytes = file.tell(), file.seek(0, 2)
-        file.seek(position)
+        n_bytes = file.seek(0, 2)
         if n_bytes != content["file_bytes"]:
             raise TableFileDamagedError(
                 f"{source} is damaged: it has {n_bytes} bytes instead of {shorten(str(content['file_bytes']), 20)}; "
@@ -288,15 +286,17 @@ def hdf5_attributes(header: Header) -> dict[str, dict[str, Any]]:
     fields = header.fields()
     groups = {"/": {name: fields[name] for name in _ROOT_ATTRIBUTES}}
     if fields["partitions"]:
-        indices = np.arange(len(header.patterns))
-        is_in = [np.isin(indices, of) for of in fields["partitions"]]
-        groups["/"]["partitions"] = np.array(is_in, dtype=np.uint8).reshape(-1)
+        is_in = [index in indices for indices in fields["partitions"] for index in range(len(header.patterns))]
+        groups["/"]["partitions"] = np.array(is_in, dtype=np.uint8)
     for index, entry in enumerate(header.patterns):
-        facts = entry.to_record()
-        if entry.use is None:
-            facts |= {"maximum": entry.maximum, "mean": entry.mean}
-            facts = {name: facts[name] for name in _TABLE_ATTRIBUTES}
-        groups[pattern_group(index)] = facts
+        facts = {
+            "tiles": entry.pattern.tiles,
+            "maximum": entry.maximum,
+            "mean": entry.mean,
+            "n_unreached": entry.n_unreached,
+            "sha256": entry.sha256,
+        }
+        groups[pattern_group(index)] = facts if entry.use is None else entry.to_record()
     for facts in groups.values():
         for name, value in facts.items():
             if isinstance(value, tuple):  # of cells or tiles

@@ -95,8 +95,6 @@ def test_row_that_is_no_board_is_named_or_marked(database: Database) -> None:
         ([1, 2, 3], r"shape \(3,\)"),
         ("1 2 3 4 5 6 7 8 0", r"shape \(\); give an array of shape \(m, 9\) or a list of boards"),
         (np.zeros((2, 9)), "type float64"),
-        ([[True, False, 2, 3, 4, 5, 6, 7, 8]], "type bool; give integers"),
-        ([[[True, 2, 3], [4, 5, 6], [7, 8, 0]]], "type bool; give integers"),
         ({(1, 2, 3, 4, 5, 6, 7, 8, 0)}, "are not a sequence or an array"),
         (iter([GOAL]), "are not a sequence or an array"),
         ([{*GOAL}], r"shape \(1,\)"),
