@@ -182,9 +182,11 @@ def _announced(words: Words, lines: Iterator[Line]) -> BoardSize | int | None:
     the first row of a board, which announces nothing. Otherwise, one number is a number of boards. A number and
     directions are the solution of the board before, and announce no boards. Raises `InputError`.
     """
+    size = None
     with suppress(InputError):
         size = _declared_size(words)
-        if _is_whole([*chain(*_rows_of_size(copy(lines), size))]):
+    with suppress(BoardError):  # but not errors of `lines`
+        if size is not None and _is_whole([*chain(*_rows_of_size(copy(lines), size))]):
             return size
     row_by_row = takewhile(lambda row: len(row) == len(words), _ahead(lines, is_column=len(words) == 1))
     seen: set[int | str] = set()
