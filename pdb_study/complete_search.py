@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from pdb_build.search import PatternTable, zero_aware_distances
+from pdb_build.search import PatternTable, search_pattern
 from pdb_core.board_size import BoardSize
 from pdb_core.errors import InputError
 from pdb_core.pattern import Pattern
@@ -25,8 +25,8 @@ Progress = Callable[[int, int], None]
 MAX_CELLS = 12
 # 2x5 and 3x3 are the largest sizes whose boards are all kept in memory: 1.8 million boards.
 MAX_LISTED_CELLS = 10
-# Memory of a complete search for each board: a byte and a bit, with some room.
-BYTES_A_BOARD = 1.25
+# Memory of a complete search for each board: a byte and two bits, with some room.
+BYTES_A_BOARD = 1.4
 # Cells without a tile of the pattern.
 _N_FREE = 3
 
@@ -34,10 +34,11 @@ _N_FREE = 3
 def search_completely(size: BoardSize, goal: Tiles, n_threads: int, progress: Progress) -> PatternTable:
     """Return the distance of each state, for boards of at most `MAX_CELLS` cells. It does not depend on `n_threads`."""
     pattern = Pattern(tuple(range(1, size.n_cells - _N_FREE + 1)))
-    return zero_aware_distances(
+    return search_pattern(
         TableSpec(size, goal, pattern, "bits", "every-move"),
         n_threads=n_threads,
         progress=lambda depth, n_reached, _n_states: progress(depth, n_reached),
+        zero_aware=True,
     )
 
 
