@@ -83,7 +83,7 @@ class _Space:
     """
 
     def __init__(self, spec: TableSpec) -> None:
-        self._spec, n_cells = spec, spec.size.n_cells
+        self.spec, n_cells = spec, spec.size.n_cells
         self._neighbours = [(cell, near) for cell in range(n_cells) for near in spec.size.neighbours[cell]]
         self._sets = lexicographic_cell_sets(n_cells, spec.n_tiles)
         self._by_mask = np.argsort(self._sets)
@@ -102,7 +102,7 @@ class _Space:
 
     def goal(self) -> tuple[int, int]:
         """Return the block of the goal, and the rank of its arrangement."""
-        spec = self._spec
+        spec = self.spec
         entry = PatternIndex(spec.size, spec.n_tiles).rank([[spec.goal.index(tile) for tile in spec.pattern.tiles]])[0]
         cell_set, rank = divmod(int(entry), spec.n_orders)
         return int(self.block[spec.goal.index(BLANK), cell_set]), rank
@@ -113,10 +113,10 @@ class _Space:
         Each time, these are different blocks; the blocks that a tile's move from one cell to another, or the blank's,
         leads to; and the rank that each arrangement has there, None if it stays.
         """
-        n_tiles, slab = self._spec.n_tiles, slice(first, last)
+        n_tiles, slab = self.spec.n_tiles, slice(first, last)
         for cell, near in self._neighbours:
             # Something moves from `cell` to the free cell `near`: a tile, or nothing, if every move counts.
-            moves = self.free[near, slab] & (~self.free[cell, slab] | (self._spec.cost == "every-move"))
+            moves = self.free[near, slab] & (~self.free[cell, slab] | (self.spec.cost == "every-move"))
             before = np.flatnonzero(moves) + first
             masks, is_free = self._sets[before], self.free[cell, before]
             masks_after = np.where(is_free, masks, masks ^ (1 << cell | 1 << near))
@@ -131,7 +131,7 @@ class _Space:
 
     def _find_ranks_after(self, old: int, new: int) -> Any:
         """Return the rank of each arrangement after the label at position `old` moves to `new`."""
-        n_tiles = self._spec.n_tiles
+        n_tiles = self.spec.n_tiles
         orders, digits = lexicographic_arrangements(n_tiles).astype(np.int64), n_tiles ** np.arange(n_tiles)[::-1]
         columns = np.insert(np.delete(np.arange(n_tiles), old), new, old)
         return np.searchsorted(orders @ digits, orders[:, columns] @ digits).astype(np.uint32)
@@ -150,8 +150,8 @@ def prove_table(
     fraction)` is called in the calling thread.
 
     Raises `TableFileDamagedError` for the first wrong entry, and `WrongAnswerError` if the distances of the search fail
-    their proof, a fault of the program or of the machine's memory. KeyboardInterrupt passes through within a fraction of
-    a second.
+    their proof, a fault of the program or of the machine's memory. KeyboardInterrupt passes through within a fraction
+    of a second.
     """
     found = search_pattern(
         spec,
@@ -174,7 +174,7 @@ def prove_distances(
     starts = range(0, spec.n_sets, n_per_slab)
     histogram, n_transitions, wrong = np.zeros(256, dtype=np.int64), 0, None
     with ThreadPoolExecutor(n_threads, thread_name_prefix="deep-check") as pool:
-        slabs = pool.map(lambda first: _check(space, spec, distances, table, first, first + n_per_slab), starts)
+        slabs = pool.map(lambda first: _check(space, distances, table, first, first + n_per_slab), starts)
         for first, (counts, n_checked, wrong_byte) in zip(starts, slabs, strict=True):
             histogram += counts
             n_transitions, wrong = n_transitions + n_checked, wrong or wrong_byte
@@ -193,13 +193,14 @@ def prove_distances(
 
 
 def _check(
-    space: _Space, spec: TableSpec, distances: Bytes, table: Bytes, first: int, last: int
+    space: _Space, distances: Bytes, table: Bytes, first: int, last: int
 ) -> tuple[Int64s, int, tuple[int, int] | None]:
     """Prove the distances of cell sets `first` to `last`-1, and compare the table with them.
 
     Return the number of states at each distance, int64[256]; the number of transitions; and the first wrong byte of the
     table with its right value, None if there is none. Raises `WrongAnswerError`.
     """
+    spec = space.spec
     last = min(last, spec.n_sets)
     block, end = space.first_block[[first, last]]
     rows = distances[block:end]

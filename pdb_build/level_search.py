@@ -6,7 +6,7 @@ import numpy as np
 
 from pdb_build.bit_rows import BitRows, Spill
 from pdb_build.search_kernels import LevelRows, add_bits, advance_blocks, advance_minimum, sort_bits
-from pdb_build.word_layout import word_layout
+from pdb_build.word_layout import row_bytes, word_layout
 from pdb_core.encoding import UNREACHED
 from pdb_core.layout import block_transitions, pattern_blocks
 from pdb_core.table_spec import TableSpec
@@ -31,7 +31,7 @@ class _LevelSearch:
         self.goal = blocks.state_of(spec.goal, spec.pattern.tiles)
         self._words = word_layout(spec.n_tiles, spec.size.width)
         self._transitions = block_transitions(blocks)
-        rows = np.zeros((blocks.n_blocks, self._words.row_bytes // 8), dtype=np.uint64)
+        rows = np.zeros((blocks.n_blocks, row_bytes(spec.n_tiles) // 8), dtype=np.uint64)
         self.level = LevelRows(rows, rows.view(self._words.dtype), np.zeros(blocks.n_blocks, dtype=np.int32))
         block, rank = self.goal
         self._set_bit(rows[block], rank)

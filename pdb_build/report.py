@@ -129,7 +129,7 @@ def _content(result: BuildResult) -> dict[str, Any]:
         "machine": {"system": platform.system(), "architecture": platform.machine()},
         "tables": [
             {
-                "tiles": list(search.pattern.tiles),
+                "tiles": list(search.spec.pattern.tiles),
                 "same_as": None if entry.use is None else entry.use.index,
                 "entries": entry.n_entries,
                 "sha256": entry.sha256,

@@ -12,7 +12,6 @@ from pdb_build.bit_rows import Spill
 from pdb_build.level_search import BitsSearch, ByteSearch
 from pdb_core.encoding import UNREACHED
 from pdb_core.errors import LimitReachedError
-from pdb_core.pattern import Pattern
 from pdb_core.table_spec import TableSpec
 from pdb_core.types import Bytes
 
@@ -48,10 +47,6 @@ class PatternTable:
     states_per_depth: tuple[int, ...]
     seconds: float
     sha256: str = ""
-
-    @property
-    def pattern(self) -> Pattern:
-        return self.spec.pattern
 
 
 def search_pattern(
