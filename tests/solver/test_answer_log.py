@@ -89,12 +89,11 @@ def test_log_keeps_thresholds_by_their_time(tmp_path: Path) -> None:
         assert log.checkpoint(REQUEST).finished == slow
 
 
-def test_subtrees_stay_if_earlier_thresholds_had_no_record(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_subtrees_stay_if_earlier_thresholds_had_no_record(tmp_path: Path) -> None:
     """The next run searches those thresholds again. It would log the subtrees twice, and the log would be damaged."""
-    monkeypatch.setattr("solver.answers.log._WRITE_S", 0.0)
     quick = (Iteration(58, 10, 5, 0.1),)
     for _ in range(3):
-        with AnswerLog(tmp_path / "log", METHOD) as log:
+        with AnswerLog(tmp_path / "log", METHOD, write_s=0) as log:
             checkpoint = log.checkpoint(REQUEST)
             assert checkpoint.finished == ()
             checkpoint.finish_threshold(quick)
@@ -102,11 +101,10 @@ def test_subtrees_stay_if_earlier_thresholds_had_no_record(tmp_path: Path, monke
     assert checkpoint.subtrees(60, "abc") == Subtrees({1}, 100, 50, 1.5)
 
 
-def test_log_returns_its_checkpoints(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_log_returns_its_checkpoints(tmp_path: Path) -> None:
     """Finished thresholds, and the subtrees of the last division; of the others nothing."""
-    monkeypatch.setattr("solver.answers.log._WRITE_S", 0.0)
     path = tmp_path / "log"
-    with AnswerLog(path, METHOD) as log:
+    with AnswerLog(path, METHOD, write_s=0) as log:
         checkpoint = log.checkpoint(REQUEST)
         checkpoint.finish_subtrees(38, "old", Subtrees({1}, 1, 1, 1.0))
         checkpoint.finish_threshold(FINISHED)
