@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from distributed import Client, KilledWorker, Security
-from distributed.comm import CommClosedError
+from distributed.comm import CommClosedError, connect
 from tornado.ioloop import IOLoop
 
 import pdb_core
@@ -58,10 +58,7 @@ def connected(scheduler: str, say: Callable[[str], None], *, timeout_s: float = 
 
 def _client(scheduler: str, timeout_s: float) -> Client:
     try:
-        if scheduler.startswith("tls:") and Security().get_connection_args("client")["ssl_context"] is None:
-            raise ValueError(
-                "Dask's configuration names no certificates for TLS (see Security in docs/how-to/cluster.md)"
-            )
+        _check_scheduler(scheduler, timeout_s)
         return Client(scheduler, timeout=timeout_s, set_as_default=False, name="tile-pdb", loop=event_loop())
     except (OSError, ValueError, TypeError, RuntimeError) as error:
         why = str(error).partition("\n")[0] or type(error).__name__
@@ -69,6 +66,22 @@ def _client(scheduler: str, timeout_s: float) -> Client:
             f"there is no Dask scheduler at {scheduler}: {why}; start one with dask scheduler, and give the "
             "address that it shows, such as tcp://host:8786"
         ) from None
+
+
+def _check_scheduler(address: str, timeout_s: float) -> None:
+    """Raise an error, most often `OSError` or `ValueError`, if no Dask process answers at an address.
+
+    A `Client` that cannot connect would print warnings when it is deleted.
+    """
+    arguments = Security().get_connection_args("client")
+    if address.startswith("tls:") and arguments["ssl_context"] is None:
+        raise ValueError("Dask's configuration names no certificates for TLS (see Security in docs/how-to/cluster.md)")
+
+    async def check() -> None:
+        comm = await connect(address, timeout=timeout_s, **arguments)
+        await comm.close()
+
+    asyncio.run_coroutine_threadsafe(check(), event_loop().asyncio_loop).result()  # type: ignore[attr-defined]
 
 
 @functools.cache
