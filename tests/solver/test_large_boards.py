@@ -221,7 +221,7 @@ def test_layers_keep_the_best_children(name: str) -> None:
     pieces, aim, beam = begun_beam(size, 3, width, 20)
     blank = size.n_cells - 1  # the last piece
     layer: set[Tiles] = {tuple(pieces.cells.tolist())}
-    before: set[Tiles] = set()
+    before = set(layer)
     for depth in range(1, 21):
         children = naive.naive_children(layer, blank, size) - before
         assert grow_beam(beam, aim, width, depth) == NOT_FOUND
