@@ -89,7 +89,7 @@ def failed(client: Client, function: Callable[..., None], **options: Any) -> Non
     """Send a task that fails, and check that it has no result."""
     tasks = Tasks(client, **options)
     tasks.submit(function, 0, lambda *_: pytest.fail("it has a result"))
-    wait_until(tasks.handle_results)
+    wait_until(lambda: tasks.handle_results() is None)  # until it raises an error
 
 
 def fail(_argument: int) -> None:
