@@ -18,8 +18,8 @@ from pdb_core.messages import how_to_install
 from pdb_core.puzzle import blank_first, random_boards
 from pdb_query import Database
 from pdb_service import client as service_client
+from pdb_service.answers import SolveProgress
 from pdb_service.client import Client
-from pdb_service.models import SolveProgress
 from solver.solution import check_replay
 from tests import wait_until
 from tests.command_line import python
