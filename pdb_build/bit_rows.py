@@ -2,7 +2,7 @@
 
 A search of bits has two rows per block: one of the frontier, and one with bit 1 of the distances found so far. This
 module holds the second kind. A level reads and writes the rows of the blocks that receive states, slab after slab, so
-rows in the order of slabs are read and written sequentially. See docs/design/builder.md.
+rows in the order of slabs are read and written sequentially. See docs/design/tables.md.
 """
 
 import os

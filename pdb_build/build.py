@@ -7,7 +7,7 @@ report   JSON file beside the table file                                        
 """
 
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -130,18 +130,16 @@ def _search_and_write(plan: BuildPlan, writer: TableFileWriter, show: Show) -> N
 
     Each table is written while the next pattern is searched, if the memory suffices. An interrupt waits for its end.
     """
-    writing: Future[None] | None = None
     with ThreadPoolExecutor(1) as background:
+        writing = background.submit(lambda: None)
         for index in writer.missing:
             table = _search(plan, index, show)
-            if writing is not None:
-                writing.result()
+            writing.result()
             writing = background.submit(writer.write, index, table)
             del table
             if not plan.overlaps_writing:
                 writing.result()
-        if writing is not None:
-            writing.result()
+        writing.result()
 
 
 def _search(plan: BuildPlan, index: int, show: Show) -> PatternTable:

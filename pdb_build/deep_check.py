@@ -23,7 +23,6 @@ The proof does not depend on how d was found: wrong distances of the search fail
 every state and every transition, slab by slab.
 """
 
-import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -33,14 +32,13 @@ from typing import Any
 import numpy as np
 
 from pdb_build.plan import layout_bytes
-from pdb_build.search import zero_aware_distances
+from pdb_build.search import search_pattern
 from pdb_build.word_layout import row_bytes
 from pdb_core.encoding import UNREACHED
 from pdb_core.errors import TableFileDamagedError, WrongAnswerError
-from pdb_core.pattern import Pattern
 from pdb_core.ranking import PatternIndex, lexicographic_arrangements, lexicographic_cell_sets
 from pdb_core.table_spec import TableSpec
-from pdb_core.types import BLANK, Bytes
+from pdb_core.types import BLANK, Bytes, Int64s
 
 Progress = Callable[[str, float], None]
 
@@ -65,12 +63,11 @@ class Proof:
     n_transitions: int
     max_distance: int
     n_entries: int
-    seconds: float
 
 
 def required_bytes(spec: TableSpec) -> int:
     """Estimate the memory that `prove_table` needs beside the table."""
-    search = spec.n_blocks * row_bytes(spec.n_tiles) + layout_bytes(spec)
+    search = 2 * spec.n_blocks * row_bytes(spec.n_tiles) + layout_bytes(spec)
     space = spec.n_sets * (24 + 18 * spec.size.n_cells) + _SLABS_BYTES
     return spec.n_states + max(search, space)
 
@@ -86,11 +83,10 @@ class _Space:
     """
 
     def __init__(self, spec: TableSpec) -> None:
-        self._spec, n_cells = spec, spec.size.n_cells
+        self.spec, n_cells = spec, spec.size.n_cells
         self._neighbours = [(cell, near) for cell in range(n_cells) for near in spec.size.neighbours[cell]]
         self._sets = lexicographic_cell_sets(n_cells, spec.n_tiles)
         self._by_mask = np.argsort(self._sets)
-        self._sorted = self._sets[self._by_mask]
         cells = np.arange(n_cells, dtype=np.uint8)[:, None]
         self.free = self._sets >> cells & 1 == 0
         lowest = np.where(self.free, cells, np.uint8(UNREACHED))
@@ -106,7 +102,7 @@ class _Space:
 
     def goal(self) -> tuple[int, int]:
         """Return the block of the goal, and the rank of its arrangement."""
-        spec = self._spec
+        spec = self.spec
         entry = PatternIndex(spec.size, spec.n_tiles).rank([[spec.goal.index(tile) for tile in spec.pattern.tiles]])[0]
         cell_set, rank = divmod(int(entry), spec.n_orders)
         return int(self.block[spec.goal.index(BLANK), cell_set]), rank
@@ -117,14 +113,14 @@ class _Space:
         Each time, these are different blocks; the blocks that a tile's move from one cell to another, or the blank's,
         leads to; and the rank that each arrangement has there, None if it stays.
         """
-        n_tiles, slab = self._spec.n_tiles, slice(first, last)
+        n_tiles, slab = self.spec.n_tiles, slice(first, last)
         for cell, near in self._neighbours:
             # Something moves from `cell` to the free cell `near`: a tile, or nothing, if every move counts.
-            moves = self.free[near, slab] & (~self.free[cell, slab] | (self._spec.cost == "every-move"))
+            moves = self.free[near, slab] & (~self.free[cell, slab] | (self.spec.cost == "every-move"))
             before = np.flatnonzero(moves) + first
             masks, is_free = self._sets[before], self.free[cell, before]
             masks_after = np.where(is_free, masks, masks ^ (1 << cell | 1 << near))
-            after = self._by_mask[np.searchsorted(self._sorted, masks_after)]
+            after = self._by_mask[np.searchsorted(self._sets, masks_after, sorter=self._by_mask)]
             old = np.bitwise_count(masks & ((1 << cell) - 1)).astype(np.int64)
             new = np.bitwise_count(masks_after & ((1 << near) - 1))
             jumps = np.where(is_free | (old == new), -1, old * n_tiles + new)
@@ -135,7 +131,7 @@ class _Space:
 
     def _find_ranks_after(self, old: int, new: int) -> Any:
         """Return the rank of each arrangement after the label at position `old` moves to `new`."""
-        n_tiles = self._spec.n_tiles
+        n_tiles = self.spec.n_tiles
         orders, digits = lexicographic_arrangements(n_tiles).astype(np.int64), n_tiles ** np.arange(n_tiles)[::-1]
         columns = np.insert(np.delete(np.arange(n_tiles), old), new, old)
         return np.searchsorted(orders @ digits, orders[:, columns] @ digits).astype(np.uint32)
@@ -146,40 +142,44 @@ def prove_table(
     table: Bytes,
     *,
     n_threads: int,
-    progress: Progress = lambda stage, fraction: None,  # noqa: ARG005
+    progress: Progress = lambda *_: None,
 ) -> Proof:
     """Prove that every entry of a table is right.
 
     `table` is uint8[n_bytes] in the encoding of `spec`. Needs about `required_bytes` of memory. `progress(stage,
     fraction)` is called in the calling thread.
 
-    Raises `TableFileDamagedError` for the first wrong entry or a wrong number of entries, and `WrongAnswerError` if the
-    distances of the search fail their proof, a fault of the program or of the machine's memory. KeyboardInterrupt
-    passes through within a fraction of a second.
+    Raises `TableFileDamagedError` for the first wrong entry, and `WrongAnswerError` if the distances of the search fail
+    their proof, a fault of the program or of the machine's memory. KeyboardInterrupt passes through within a fraction
+    of a second.
     """
-    if table.size != spec.n_bytes:
-        raise TableFileDamagedError(
-            f"the table of pattern {spec.pattern} has {table.size} bytes where a {spec.size} board needs "
-            f"{spec.n_bytes}; rebuild it with pdb build"
-        )
-    start = time.perf_counter()
-    found = zero_aware_distances(
+    found = search_pattern(
         spec,
         n_threads=n_threads,
         progress=lambda _depth, n_reached, n_states: progress("searching the distances", n_reached / n_states),
+        zero_aware=True,
     )
-    distances, space = found.table.reshape(-1, spec.n_orders), _Space(spec)
+    return prove_distances(spec, found.table, table, n_threads=n_threads, progress=progress)
+
+
+def prove_distances(
+    spec: TableSpec, found: Bytes, table: Bytes, *, n_threads: int, progress: Progress = lambda *_: None
+) -> Proof:
+    """Prove that `found` are the zero-aware distances, uint8[n_blocks * k!], and compare a table with them.
+
+    Raises as `prove_table`.
+    """
+    distances, space = found.reshape(-1, spec.n_orders), _Space(spec)
     n_per_slab = max(1, min(_SLAB_STATES * spec.n_sets // spec.n_states, -(-spec.n_sets // (4 * n_threads))))
     starts = range(0, spec.n_sets, n_per_slab)
-    sums, max_distance, wrong = np.zeros(3, dtype=np.int64), 0, None
+    histogram, n_transitions, wrong = np.zeros(256, dtype=np.int64), 0, None
     with ThreadPoolExecutor(n_threads, thread_name_prefix="deep-check") as pool:
-        slabs = pool.map(lambda first: _check(space, spec, distances, table, first, first + n_per_slab), starts)
-        for first, (counts, largest, wrong_byte) in zip(starts, slabs, strict=True):
-            sums += counts
-            max_distance, wrong = max(max_distance, largest), wrong or wrong_byte
+        slabs = pool.map(lambda first: _check(space, distances, table, first, first + n_per_slab), starts)
+        for first, (counts, n_checked, wrong_byte) in zip(starts, slabs, strict=True):
+            histogram += counts
+            n_transitions, wrong = n_transitions + n_checked, wrong or wrong_byte
             progress("proving the table", min(1, (first + n_per_slab) / spec.n_sets))
-    n_zeros, n_reached, n_transitions = sums.tolist()
-    if n_zeros != 1 or distances[space.goal()] != 0:
+    if histogram[0] != 1 or distances[space.goal()] != 0:
         raise _unproved("the goal is not the only state at distance 0")
     if wrong is not None:
         at, right = wrong
@@ -187,20 +187,20 @@ def prove_table(
             f"byte {at} of the table of pattern {spec.pattern} is {table[at]} where {right} is right; rebuild it "
             "with pdb build"
         )
-    return Proof(
-        spec.n_states, spec.n_blocks, n_reached, n_transitions, max_distance, spec.n_entries,
-        time.perf_counter() - start,
-    )  # fmt: skip
+    reached = histogram[:UNREACHED]
+    max_distance = int(reached.nonzero()[0][-1])
+    return Proof(spec.n_states, spec.n_blocks, int(reached.sum()), n_transitions, max_distance, spec.n_entries)
 
 
 def _check(
-    space: _Space, spec: TableSpec, distances: Bytes, table: Bytes, first: int, last: int
-) -> tuple[tuple[int, int, int], int, tuple[int, int] | None]:
+    space: _Space, distances: Bytes, table: Bytes, first: int, last: int
+) -> tuple[Int64s, int, tuple[int, int] | None]:
     """Prove the distances of cell sets `first` to `last`-1, and compare the table with them.
 
-    Return their numbers of zeros, reached states and transitions; the largest distance; and the first wrong byte of the
+    Return the number of states at each distance, int64[256]; the number of transitions; and the first wrong byte of the
     table with its right value, None if there is none. Raises `WrongAnswerError`.
     """
+    spec = space.spec
     last = min(last, spec.n_sets)
     block, end = space.first_block[[first, last]]
     rows = distances[block:end]
@@ -227,8 +227,7 @@ def _check(
     right = right.reshape(-1)
     differs = np.flatnonzero(right != table[offset : offset + right.size])
     wrong = (int(offset + differs[0]), int(right[differs[0]])) if differs.size else None
-    counts = int((rows == 0).sum()), int(reached.sum()), n_transitions
-    return counts, int(rows[reached].max(initial=0)), wrong
+    return np.bincount(rows.reshape(-1), minlength=256), n_transitions, wrong
 
 
 def _unproved(fault: str) -> WrongAnswerError:
@@ -236,33 +235,3 @@ def _unproved(fault: str) -> WrongAnswerError:
         f"the distances of the search fail their own proof: {fault}; the table may be sound, run the check again and "
         "report it if it fails again"
     )
-
-
-def prove_use(pattern: Pattern, table: TableSpec, cell_map: tuple[int, ...]) -> None:
-    """Prove that the distances of `pattern` are those of `table` with cells mapped by `cell_map`.
-
-    A cell map that takes neighbours to neighbours takes moves to moves. If it also takes the pattern's goal to a state
-    that is as far from every state as the table's goal, it takes each state to one of the same distance. That is so if
-    it takes the tiles' goal cells to each other, and the blank can go from one goal cell to the other at no cost.
-
-    Raises `TableFileDamagedError` if the distances may differ.
-    """
-    goal, n = table.goal, table.size.n_cells
-    pairs = {(cell, near) for cell in range(n) for near in table.size.neighbours[cell]}
-    taken = {goal.index(tile) for tile in table.pattern.tiles}
-    fits = (
-        sorted(cell_map) == list(range(n))
-        and {(cell_map[a], cell_map[b]) for a, b in pairs} == pairs
-        and {cell_map[goal.index(tile)] for tile in pattern.tiles} == taken
-    )
-    if fits:
-        reached = {cell_map[goal.index(BLANK)]}
-        if table.cost == "additive":
-            for _ in range(n):  # a path visits each cell at most once
-                reached |= {b for a, b in pairs if a in reached and b not in taken}
-        fits = goal.index(BLANK) in reached
-    if not fits:
-        raise TableFileDamagedError(
-            f"pattern {pattern} has other distances than pattern {table.pattern}, whose table it uses; rebuild it with "
-            "pdb build"
-        )

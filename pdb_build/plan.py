@@ -94,7 +94,7 @@ class BuildPlan(ShortRepr):
     disk_bytes: int
     available_memory: int
     available_disk: int
-    overlaps_writing: bool = True
+    overlaps_writing: bool
 
     @property
     def spilled_bytes(self) -> int:

@@ -23,8 +23,6 @@ from pdb_core.messages import ShortRepr
 from pdb_core.schema import FORMAT_VERSION, Header, read_header
 from pdb_core.version import version_text
 
-_MOST_REPORT_BYTES = 1 << 24
-
 
 @dataclass(frozen=True, repr=False)
 class BuildResult(ShortRepr):
@@ -88,13 +86,7 @@ def _is_table(path: Path) -> bool:
 
 
 def _is_report(path: Path) -> bool:
-    with path.open("rb") as file:
-        text = file.read(_MOST_REPORT_BYTES)
-    try:
-        content = json.loads(text)
-    except (ValueError, RecursionError):
-        return False
-    return isinstance(content, dict) and "header_sha256" in content
+    return b'"header_sha256": "' in path.read_bytes()
 
 
 def write_report(result: BuildResult, folder: PartialFolder) -> None:
@@ -117,8 +109,8 @@ def _content(result: BuildResult) -> dict[str, Any]:
         "patterns": str(plan.spec.partition),
         "size": str(plan.spec.size),
         "goal": list(plan.spec.goal),
-        "encoding": result.header.spec.encoding,
-        "cost": result.header.spec.cost,
+        "encoding": plan.spec.encoding,
+        "cost": plan.spec.cost,
         "format_version": FORMAT_VERSION,
         "header_sha256": result.header.digest(),
         "finished": datetime.now(UTC).isoformat(timespec="seconds"),
@@ -137,7 +129,7 @@ def _content(result: BuildResult) -> dict[str, Any]:
         "machine": {"system": platform.system(), "architecture": platform.machine()},
         "tables": [
             {
-                "tiles": list(search.pattern.tiles),
+                "tiles": list(search.spec.pattern.tiles),
                 "same_as": None if entry.use is None else entry.use.index,
                 "entries": entry.n_entries,
                 "sha256": entry.sha256,

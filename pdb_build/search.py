@@ -9,10 +9,9 @@ from functools import partial
 import numpy as np
 
 from pdb_build.bit_rows import Spill
-from pdb_build.level_search import DistanceSearch, LevelSearch, level_search
+from pdb_build.level_search import BitsSearch, ByteSearch
 from pdb_core.encoding import UNREACHED
 from pdb_core.errors import LimitReachedError
-from pdb_core.pattern import Pattern
 from pdb_core.table_spec import TableSpec
 from pdb_core.types import Bytes
 
@@ -49,13 +48,14 @@ class PatternTable:
     seconds: float
     sha256: str = ""
 
-    @property
-    def pattern(self) -> Pattern:
-        return self.spec.pattern
-
 
 def search_pattern(
-    spec: TableSpec, *, n_threads: int, progress: Progress = lambda *_: None, spill: Spill | None = None
+    spec: TableSpec,
+    *,
+    n_threads: int,
+    progress: Progress = lambda *_: None,
+    spill: Spill | None = None,
+    zero_aware: bool = False,
 ) -> PatternTable:
     """Search the distances of all placements of a pattern from the goal.
 
@@ -69,6 +69,8 @@ def search_pattern(
         Called with (depth, states reached so far, all states) after each level.
     spill
         Keeps some of the bits in a file, which takes less memory.
+    zero_aware
+        Return the distance of each state instead of a table: uint8[n_blocks * k!], with `UNREACHED` for others.
 
     Returns
     -------
@@ -82,23 +84,9 @@ def search_pattern(
     DiskFullError, OutputError
         The file of `spill` cannot be written or read.
     """
-    return _search(spec, lambda: level_search(spec, spill), n_threads, progress)
-
-
-def zero_aware_distances(spec: TableSpec, *, n_threads: int, progress: Progress) -> PatternTable:
-    """Search the zero-aware distance of each state. The table is uint8[n_blocks * k!], with `UNREACHED` for others.
-
-    Raises `LimitReachedError` for a distance over 254.
-    """
-    return _search(spec, lambda: DistanceSearch(spec), n_threads, progress)
-
-
-def _search(
-    spec: TableSpec, make_search: Callable[[], LevelSearch], n_threads: int, progress: Progress
-) -> PatternTable:
-    """Search level by level. Raises as `search_pattern`."""
     start = time.perf_counter()
-    search = make_search()
+    in_bits = spec.encoding == "bits" and not zero_aware
+    search = BitsSearch(spec, spill) if in_bits else ByteSearch(spec, zero_aware=zero_aware)
     states, entries = [1], [1]
     with ThreadPoolExecutor(n_threads) as pool:
         while True:

@@ -159,7 +159,8 @@ def advance_minimum(
     """Advance the blocks of some cell sets, all of the parity of `depth`, from depth-2 to `depth`; write bytes.
 
     cell_sets     int64[m]                  indices of cell sets; no other thread may have one of them
-    first_block   as in `Blocks`; rank_of_slot as in `WordLayout`; the others as in `advance_block`
+    first_block   as in `Blocks`, or 0, 1, 2, ... so that each block counts as a cell set
+    rank_of_slot  as in `WordLayout`; the others as in `advance_block`
     seen          uint64[n_sets, r]         mutated: arrangements reached in some region of the cell set
     table         uint8[n_sets, k!]         mutated: `depth` for each new arrangement
     counts        int64[2]                  mutated: + states reached, + entries of the table written
@@ -203,20 +204,6 @@ def advance_blocks(blocks: Any, transitions: Transitions, word_jumps: WordJumps,
     for i in range(blocks.shape[0]):
         n_reached += advance_block(blocks[i], transitions, word_jumps, level, received, received_words)
     return n_reached
-
-
-@kernel
-def write_distances(blocks: Any, depth: int, level: LevelRows, rank_of_slot: Any, distances: Any) -> None:
-    """Write `depth` into `distances` (uint8[n_blocks, k!]) for all states that a level has reached in `blocks`."""
-    for i in range(blocks.shape[0]):
-        block = blocks[i]
-        if level.n_active[block] == 0:
-            continue
-        for w in range(level.bits.shape[1]):
-            word = level.bits[block, w]
-            while word != 0:
-                distances[block, rank_of_slot[_at((w << 6) + trailing_zeros(word))]] = depth
-                word &= word - _ONE
 
 
 @kernel

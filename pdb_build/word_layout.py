@@ -29,13 +29,11 @@ class WordLayout:
     """Words of k labels, and the effect of each jump on them.
 
     dtype         of a word: uint8 or uint16
-    row_bytes     bytes of the row of words that hold the k! arrangements of a block
     slot_of_rank  uint32[k!]  slot of each arrangement: word * bits of a word + bit
     rank_of_slot  uint32      the inverse, for all bits of all words; 0 for unused bits
     """
 
     dtype: type[np.uint8] | type[np.uint16]
-    row_bytes: int
     slot_of_rank: UInt32s
     rank_of_slot: UInt32s
     jumps: WordJumps
@@ -88,4 +86,4 @@ def word_layout(n_tiles: int, width: int) -> WordLayout:
         jumps.by_source[jump] = target | (digit << TARGET_BITS)
         jumps.by_digit[jump] = order | (target[order].astype(np.uint64) << np.uint64(SOURCE_BITS))
         jumps.first[jump, 1:] = np.cumsum(np.bincount(digit, minlength=MAX_PAIRS + 1))
-    return WordLayout(dtype, row_bytes(n_tiles), slot_of_rank, rank_of_slot, jumps)
+    return WordLayout(dtype, slot_of_rank, rank_of_slot, jumps)

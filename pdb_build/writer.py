@@ -1,7 +1,7 @@
 """Writer of a table file: under another name, synced, then renamed. Readers see the whole file or none.
 
 HDF5 makes its structures, all bytes outside the user block and the tables, in memory, and Python writes them. A write
-that fails inside the HDF5 library crashes the process (docs/design/table-file.md).
+that fails inside the HDF5 library crashes the process (docs/design/tables.md).
 
 After each table, the *checkpoint*, a line of JSON with its SHA-256, records the finished tables and the options of the
 build, so that a later run continues with the next one.
@@ -166,24 +166,17 @@ class TableFileWriter:
         Raises `DiskFullError`, `OutputError`.
         """
         plan, folder = self._plan, self._folder
-        # Patterns that use the table of another took 0 seconds.
-        searches = tuple(
-            self.written[index]
-            if entry.use is None
-            else replace(self.written[entry.use.index], spec=entry.spec, seconds=0.0)
-            for index, entry in enumerate(plan.patterns)
-        )
-        entries = tuple(
-            PatternHeader(
-                table.spec, self._offsets[index if entry.use is None else entry.use.index], table.histogram,
-                table.sha256, entry.use,
-            )
-            for index, (table, entry) in enumerate(zip(searches, plan.patterns, strict=True))
-        )  # fmt: skip
+        searches, entries = list[PatternTable](), list[PatternHeader]()
+        for index, entry in enumerate(plan.patterns):
+            at = index if entry.use is None else entry.use.index
+            table = self.written[at]
+            # A pattern that uses the table of another took 0 seconds.
+            searches.append(table if entry.use is None else replace(table, spec=entry.spec, seconds=0.0))
+            entries.append(PatternHeader(entry.spec, self._offsets[at], table.histogram, table.sha256, entry.use))
         with writing_errors(folder.out):
-            header = _write_header(folder.table, plan, Header(plan.spec, entries, 0, ""))
+            header = _write_header(folder.table, plan, Header(plan.spec, tuple(entries), 0, ""))
             put_in_place(folder.table, folder.out)
-        result = BuildResult(plan, header, searches, time.monotonic() - self._start, peak_memory())
+        result = BuildResult(plan, header, tuple(searches), time.monotonic() - self._start, peak_memory())
         folder.clear()  # the checkpoint is not needed, even if the report cannot be written
         write_report(result, folder)
         return result

@@ -17,9 +17,9 @@ from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from pdb_cluster.split_board import MOST_NODES, SplitBoard
-from pdb_cluster.tasks import Task, Tasks
-from pdb_cluster.worker import WorkerTables, search_boards, tables_of
+from pdb_cluster.split_board import SplitBoard
+from pdb_cluster.tasks import TASKS_PER_THREAD, Task, Tasks
+from pdb_cluster.worker import WorkerTables, search_boards, search_paths
 from pdb_core.board_size import BoardSize
 from pdb_core.errors import UnsolvableError
 from pdb_core.puzzle import Board, Tiles
@@ -29,18 +29,18 @@ from pdb_query.table_file import LoadMode
 from solver.answers.read_ahead import in_chunks
 from solver.answers.requests import Answer, Log, Request, Result
 from solver.engine.result import SearchResult
+from solver.engine.tuning import TUNING, Tuning
 from solver.progress import Iteration, Limits
 from solver.solution import check_solvable
 
-# Most boards that wait to be sent, and whose answers wait to be yielded.
-_MAX_UNSENT, _MAX_WAITING = 4096, 20_000
+# Most boards whose answers wait to be yielded.
+_MAX_WAITING = 20_000
 # Boards per task, and its time. A task returns the boards that it had no time for.
 _SMALLEST_CHUNK, _LARGEST_CHUNK, _CHUNK_S = 8, 512, 0.25
 # Time limit of an unsplit search; and if there are fewer boards than threads.
 _BOARD_S, _LONE_BOARD_S = 1.0, 0.1
 # Hard boards that are split at the same time: one has work while the other ends a threshold.
 _MAX_SPLIT = 2
-_TASKS_PER_THREAD = 3
 # Interval at which requests and results are looked for if there are none; interval of reports.
 _POLL_S, _REPORT_S = 0.01, 0.1
 
@@ -77,6 +77,8 @@ class ClusterAnswers:
         Keeps the answers. No checkpoints are taken from it.
     report
         Called several times a second.
+    task_nodes, tuning
+        Nodes of a task, and numbers of the searches. A board that takes more nodes is split.
 
     Examples
     --------
@@ -92,7 +94,9 @@ class ClusterAnswers:
     load: LoadMode = "map"
     worker_folder: Path | None = None
     log: Log = field(default_factory=Log)
-    report: Callable[[ClusterProgress], None] | None = None
+    report: Callable[[ClusterProgress], None] = lambda _: None
+    task_nodes: int = 20_000_000
+    tuning: Tuning = TUNING
 
     def answers(self, requests: Iterable[Request]) -> Generator[Answer, None, None]:
         """Yield the answer of each request, in the order of the requests.
@@ -126,14 +130,14 @@ class _Run:
 
     def __init__(self, settings: ClusterAnswers, requests: Iterable[Request]) -> None:
         self._settings, self._tasks = settings, Tasks(settings.client)
-        self._requests, self._reads_on = in_chunks(requests, 1, n_threads=1, waits=False), True
+        self._requests, self._reads_on = in_chunks(requests, _MAX_WAITING, n_threads=1, waits=False), True
         self._error: Exception | None = None
         # Requests whose answers are not yielded yet, in order; and the searches of boards under way, by board and goal.
         self._waiting: deque[tuple[Request, Future[Result]]] = deque()
         self._searched: dict[bytes, Future[Result]] = {}
         self._to_send: deque[_Job] = deque()
         self._hard: deque[tuple[_Job, SearchResult]] = deque()
-        self._split: list[tuple[_Job, SplitBoard]] = []
+        self._split: dict[SplitBoard, _Job] = {}
         self._n_yielded = self._n_board_tasks = self._generated = 0
         self._start = self._reported_at = time.perf_counter()
 
@@ -161,12 +165,9 @@ class _Run:
     def _take_requests(self) -> None:
         """Take the requests that have been read. An error is raised later, after the answers."""
         try:
-            while self._reads_on and len(self._to_send) < _MAX_UNSENT and len(self._waiting) < _MAX_WAITING:
-                chunk = next(self._requests)
-                if not chunk:
-                    return
-                (request,) = chunk
-                self._waiting.append((request, self._result(request)))
+            if self._reads_on and len(self._waiting) < _MAX_WAITING:
+                for request in next(self._requests):
+                    self._waiting.append((request, self._result(request)))
         except StopIteration:
             self._reads_on = False
         except Exception as error:
@@ -177,14 +178,13 @@ class _Run:
         board, goal, size = request.board, request.goal, request.size
         if request.key in self._searched:
             return self._searched[request.key]
-        found: Future[Result] = Future()
-        if (result := self._settings.log.known(request)) is not None:
-            found.set_result(result)
-            return found
+        found, result = Future[Result](), self._settings.log.known(request)
         try:
             check_solvable(board, goal, size)  # before tables are built
         except UnsolvableError as error:
-            found.set_result(error)
+            result = result or error
+        if result is not None:
+            found.set_result(result)
             return found
         databases = self._settings.databases_for(size, goal)
         mapping = databases[0].mappings(goal)[0]
@@ -193,8 +193,8 @@ class _Run:
         return found
 
     def _send_boards(self) -> None:
-        limits, n_threads = self._settings.limits, self._tasks.n_threads()
-        while self._to_send and self._n_board_tasks < _TASKS_PER_THREAD * n_threads:
+        limits, n_threads = self._settings.limits, max(1, self._tasks.n_threads())
+        while self._to_send and self._n_board_tasks < TASKS_PER_THREAD * n_threads:
             databases = self._to_send[0].databases
             jobs: list[_Job] = []
             n_boards = max(_SMALLEST_CHUNK, min(len(self._to_send) // (2 * n_threads), _LARGEST_CHUNK))
@@ -202,42 +202,39 @@ class _Run:
                 jobs.append(self._to_send.popleft())
             board_s = _BOARD_S if len(self._searched) >= n_threads else _LONE_BOARD_S
             seconds = board_s if limits.time_limit is None else min(limits.time_limit, board_s)
-            nodes = MOST_NODES if limits.max_nodes is None else min(limits.max_nodes, MOST_NODES)
+            task_nodes = self._settings.task_nodes
+            nodes = task_nodes if limits.max_nodes is None else min(limits.max_nodes, task_nodes)
             self._n_board_tasks += 1
             self._tasks.submit(
                 search_boards,
-                [tuple(job.searched for job in jobs)],
+                tuple(job.searched for job in jobs),
                 functools.partial(self._take_boards, jobs),
                 tables=self._tables(databases),
                 limits=Limits(seconds, nodes),
                 seconds=_CHUNK_S,
             )
 
-    def _take_boards(self, jobs: list[_Job], _task: Task, results: list[SearchResult | None]) -> None:
-        """Handle the results of a task."""
+    def _take_boards(self, jobs: list[_Job], _task: Task, results: list[SearchResult]) -> None:
+        """Handle the results of a task. Boards that it has not begun are sent again."""
         self._n_board_tasks -= 1
-        not_started = []
-        for job, result in zip(jobs, results, strict=True):
-            if result is None:
-                not_started.append(job)
-            elif result.moves is None:
+        for job, result in zip(jobs, results, strict=False):
+            if result.moves is None:
                 self._hard.append((job, result))
             else:
                 self._finish(job, result)
-        self._to_send.extendleft(reversed(not_started))
+        self._to_send.extendleft(reversed(jobs[len(results) :]))
 
     def _split_boards(self) -> None:
         """Finish split boards whose search is over, and split others. A board at its limits is over at once."""
         while True:
-            over = [(job, board) for job, board in self._split if board.check_limits()]
-            self._split = [(job, board) for job, board in self._split if not board.is_over]
-            for job, board in over:
-                self._finish(job, board.result)
+            for board in list(self._split):
+                if board.check_limits():
+                    self._finish(self._split.pop(board), board.result)
             if not self._hard or len(self._split) >= _MAX_SPLIT:
                 return
-            job, result = self._hard.popleft()
-            tables = self._tables(job.databases)
-            self._split.append((job, SplitBoard(self._tasks, tables, job.searched, result, self._settings.limits)))
+            (job, result), settings = self._hard.popleft(), self._settings
+            search = functools.partial(search_paths, tables=self._tables(job.databases), board=job.searched)
+            self._split[SplitBoard(self._tasks, search, result, settings.limits, settings.task_nodes)] = job
 
     def _finish(self, job: _Job, result: SearchResult) -> None:
         board = job.request.board
@@ -247,20 +244,25 @@ class _Run:
         self._settings.log.finish(Answer(job.request, solution))
 
     def _tables(self, databases: tuple[Database, ...]) -> WorkerTables:
-        return tables_of(databases, self._settings.load, self._settings.worker_folder)
+        settings = self._settings
+        files = tuple(
+            ((settings.worker_folder or database.path.absolute().parent) / database.path.name, database.header.digest())
+            for database in databases
+        )
+        return WorkerTables(files, settings.load, settings.tuning)
 
     def _report(self) -> None:
         now = time.perf_counter()
-        if self._settings.report is None or not self._waiting or now < self._reported_at + _REPORT_S:
+        if not self._waiting or now < self._reported_at + _REPORT_S:
             return
         self._reported_at = now
         self._settings.report(
             ClusterProgress(
                 n_done=self._n_yielded + sum(result.done() for _, result in self._waiting),
                 n_taken=self._n_yielded + len(self._waiting),
-                generated=self._generated + sum(board.generated for _, board in self._split),
+                generated=self._generated + sum(board.result.generated for board in self._split),
                 seconds=now - self._start,
-                n_threads=self._tasks.n_present(),
-                thresholds=tuple((job.request, board.iteration) for job, board in self._split),
+                n_threads=self._tasks.n_threads(),
+                thresholds=tuple((job.request, board.iteration) for board, job in self._split.items()),
             )
         )

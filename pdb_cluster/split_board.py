@@ -13,20 +13,15 @@ A threshold begins when the one before has ended. Meanwhile, the workers have ta
 """
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 
-from pdb_cluster.tasks import Task, Tasks
-from pdb_cluster.worker import WorkerTables, search_paths
-from pdb_core.puzzle import Tiles
+from pdb_cluster.tasks import TASKS_PER_THREAD, Task, Tasks
 from solver.engine.result import SearchResult
 from solver.progress import Iteration, Limits
 
-# Intended number of running tasks of one board, per thread of the cluster.
-_TASKS_PER_THREAD = 3
-# Limits of a task, which then returns what is left. A board that takes more nodes is split.
-MOST_NODES, _TASK_S = 20_000_000, 0.5
-# Limit of the first task of a threshold, which suits the overhead of Dask of some milliseconds per task.
-_FIRST_NODES = 2_000_000
+# Time limit of a task, which then returns what is left.
+_TASK_S = 0.5
 
 
 class SplitBoard:
@@ -35,19 +30,16 @@ class SplitBoard:
     def __init__(
         self,
         tasks: Tasks,
-        tables: WorkerTables,
-        board: Tiles,
+        search: Callable[..., SearchResult],
         paused: SearchResult,
         limits: Limits,
+        task_nodes: int,
     ) -> None:
-        self._tasks, self._tables, self._board, self._limits = tasks, tables, board, limits
-        self._h = paused.h
+        """`search` is `search_paths` of the board."""
+        self._tasks, self._search, self._limits, self._task_nodes = tasks, search, limits, task_nodes
+        self._found = paused
         now = time.perf_counter()
-        self._start = now - paused.seconds
-        *self._finished, begun = paused.thresholds
-        self._threshold, self._generated, self._expanded = begun.threshold, begun.generated, begun.expanded
-        self._begun = now - begun.seconds
-        self._solution: tuple[int, ...] | None = None
+        self._start, self._begun = now - paused.seconds, now - paused.thresholds[-1].seconds
         self._under_way: set[Task] = set()
         self.is_over = False
         if not self.check_limits():
@@ -57,24 +49,18 @@ class SplitBoard:
     @property
     def iteration(self) -> Iteration:
         """The threshold under way."""
-        return Iteration(self._threshold, self._generated, self._expanded, time.perf_counter() - self._begun)
-
-    @property
-    def generated(self) -> int:
-        """Nodes of all thresholds up to the one under way."""
-        return self._generated + sum(iteration.generated for iteration in self._finished)
+        return replace(self._found.thresholds[-1], seconds=time.perf_counter() - self._begun)
 
     @property
     def result(self) -> SearchResult:
-        """The result, once the search is over."""
-        iterations = (*self._finished, self.iteration)
-        seconds = time.perf_counter() - self._start
-        return SearchResult(self._solution, iterations, seconds, h=self._h, n_solutions=int(self._solution is not None))
+        """The result so far, of all thresholds up to the one under way."""
+        thresholds = (*self._found.thresholds[:-1], self.iteration)
+        return replace(self._found, thresholds=thresholds, seconds=time.perf_counter() - self._start)
 
     def check_limits(self) -> bool:
         """End the search if a limit is reached. Return whether it is over."""
         limits = self._limits
-        too_many = limits.max_nodes is not None and self.generated >= limits.max_nodes
+        too_many = limits.max_nodes is not None and self._found.generated >= limits.max_nodes
         too_long = limits.time_limit is not None and time.perf_counter() - self._start >= limits.time_limit
         if too_many or too_long:
             self._end()
@@ -84,35 +70,36 @@ class SplitBoard:
         self.is_over = True
         self._tasks.cancel(self._under_way)
 
-    def _send_left(self, paths: Sequence[bytes] | None, max_nodes: int | None = None) -> None:
+    def _send_left(self, paths: Sequence[bytes] | None) -> None:
         """Send subtrees, the largest first: as one task, or dealt to several if few tasks are under way.
 
         Raises `ValueError` if what is left is not known: the threshold would seem to be finished.
         """
         if paths is None:
             raise ValueError("a paused search has no rest")
-        n = min(len(paths), max(1, _TASKS_PER_THREAD * self._tasks.n_threads() - len(self._under_way)))
-        self._under_way.update(
-            self._tasks.submit(
-                search_paths,
-                [tuple(paths[first::n]) for first in range(n)],
+        n = min(len(paths), max(1, TASKS_PER_THREAD * self._tasks.n_threads() - len(self._under_way)))
+        # The first task of a threshold ends early, as the overhead of Dask of some milliseconds per task allows.
+        max_nodes = self._task_nodes // 10 if paths == [b""] else self._task_nodes
+        for dealt in [tuple(paths[first::n]) for first in range(n)]:
+            task = self._tasks.submit(
+                self._search,
+                dealt,
                 self._take,
                 priority=1,  # before tasks of whole boards
-                tables=self._tables,
-                board=self._board,
-                threshold=self._threshold,
-                max_nodes=max_nodes or MOST_NODES,
+                threshold=self.iteration.threshold,
+                max_nodes=max_nodes,
                 max_seconds=_TASK_S,
             )
-        )
+            self._under_way.add(task)
 
     def _take(self, task: Task, found: SearchResult) -> None:
         """Handle the result of a task."""
         self._under_way.remove(task)
-        self._generated += found.generated
-        self._expanded += found.expanded
-        if found.moves is not None:
-            self._solution = found.moves
+        *finished, at = self._found.thresholds
+        at = replace(at, generated=at.generated + found.generated, expanded=at.expanded + found.expanded)
+        is_solved = found.moves is not None
+        self._found = replace(self._found, moves=found.moves, thresholds=(*finished, at), n_solutions=int(is_solved))
+        if is_solved:
             self._end()
         else:
             self._send_left(found.rest)
@@ -121,7 +108,7 @@ class SplitBoard:
     def _continue(self) -> None:
         """Start the next threshold if this one is searched. Its first task starts at the root."""
         if not self.check_limits() and not self._under_way:
-            self._finished.append(self.iteration)
-            self._threshold, self._generated, self._expanded = self._threshold + 2, 0, 0
+            next_one = Iteration(self.iteration.threshold + 2, 0, 0, 0.0)
+            self._found = replace(self._found, thresholds=(*self.result.thresholds, next_one))
             self._begun = time.perf_counter()
-            self._send_left([b""], _FIRST_NODES)
+            self._send_left([b""])

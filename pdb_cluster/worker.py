@@ -5,7 +5,6 @@ A result depends only on the arguments and that time, so a task that runs again,
 
 import functools
 import platform
-import threading
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,11 +12,12 @@ from pathlib import Path
 
 from pdb_core.errors import ClusterError, PdbError
 from pdb_core.puzzle import Tiles
-from pdb_query import Database, open_database
+from pdb_query import open_database
 from pdb_query.table_file import LoadMode
 from solver.engine.paths import search_subtrees
 from solver.engine.result import SearchResult
 from solver.engine.threads import Wanted
+from solver.engine.tuning import Tuning
 from solver.progress import Limits
 from solver.solve import Solver
 
@@ -26,72 +26,54 @@ from solver.solve import Solver
 class WorkerTables:
     """Tables for the workers, and how to open them.
 
-    paths     of the files, as the worker sees them
-    digests   of their headers, which hold the digests of the tables
+    files   the path of each file, as the worker sees it, and the digest of its header, which holds those of the tables
+    tuning  numbers of the solver
     """
 
-    paths: tuple[str, ...]
-    digests: tuple[str, ...]
+    files: tuple[tuple[Path, str], ...]
     load: LoadMode
-
-
-def tables_of(databases: Sequence[Database], load: LoadMode, worker_folder: Path | None) -> WorkerTables:
-    """Return the tables of the client's databases. Workers read them at the client's paths or in `worker_folder`."""
-    return WorkerTables(
-        paths=tuple(
-            str(database.path.absolute() if worker_folder is None else worker_folder / database.path.name)
-            for database in databases
-        ),
-        digests=tuple(database.header.digest() for database in databases),
-        load=load,
-    )
-
-
-_lock = threading.Lock()
-
-
-def solver_for(tables: WorkerTables) -> Solver:
-    """Return the solver with those tables. A process opens and verifies them once and keeps the last few solvers.
-
-    Raises `ClusterError`, which names the worker, if the tables are not those of the client.
-    """
-    with _lock:
-        try:
-            return _open(tables)
-        except PdbError as error:
-            raise ClusterError(f"the worker on {platform.node()} cannot search: {error}") from None
+    tuning: Tuning
 
 
 @functools.lru_cache(maxsize=4)
-def _open(tables: WorkerTables) -> Solver:
+def solver_for(tables: WorkerTables) -> Solver:
+    """Return the solver with those tables. A process verifies them when it opens them, and keeps the last few solvers.
+
+    Raises `ClusterError`, which names the worker, if the tables are not those of the client.
+    """
     databases = []
-    for path, digest in zip(tables.paths, tables.digests, strict=True):
-        database = open_database(Path(path), load=tables.load)
-        if database.header.digest() != digest:
-            raise ClusterError(
-                f"its {path} holds other tables than the client's (header digest {database.header.digest()[:12]}, not "
-                f"{digest[:12]}); copy the client's file there, or name the folder of the workers that holds it"
-            )
-        database.verify()
-        databases.append(database)
-    return Solver(*databases)
+    try:
+        for path, digest in tables.files:
+            database = open_database(path, load=tables.load)
+            found = database.header.digest()
+            if found != digest:
+                raise ClusterError(
+                    f"its {path} holds other tables than the client's (header digest {found[:12]}, not {digest[:12]}); "
+                    "copy the client's file there, or name the folder of the workers that holds it"
+                )
+            database.verify()
+            databases.append(database)
+    except PdbError as error:
+        raise ClusterError(f"the worker on {platform.node()} cannot search: {error}") from None
+    return Solver(*databases, tuning=tables.tuning)
 
 
 def search_boards(
     boards: Sequence[Tiles], tables: WorkerTables, *, limits: Limits, seconds: float
-) -> list[SearchResult | None]:
-    """Search boards, in the terms of the tables, each up to `limits`. Boards not started within `seconds` give None."""
+) -> list[SearchResult]:
+    """Search boards, in the terms of the tables, each up to `limits`. Return the results of those begun in time."""
     ida_star = solver_for(tables).ida_star
     end = time.perf_counter() + seconds
-    results: list[SearchResult | None] = []
+    results: list[SearchResult] = []
     for board in boards:
-        starts = not results or time.perf_counter() < end
-        results.append(ida_star.search(board, limits, wanted=Wanted(keeps_rest=True)) if starts else None)
+        results.append(ida_star.search(board, limits, wanted=Wanted(keeps_rest=True)))
+        if time.perf_counter() > end:
+            break
     return results
 
 
 def search_paths(
-    paths: Sequence[bytes], tables: WorkerTables, board: Tiles, threshold: int, *, max_nodes: int, max_seconds: float
+    paths: Sequence[bytes], tables: WorkerTables, board: Tiles, *, threshold: int, max_nodes: int, max_seconds: float
 ) -> SearchResult:
     """Search the subtrees of a threshold of `board` that some paths lead to."""
     stacks = solver_for(tables).ida_star.stacks

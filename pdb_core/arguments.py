@@ -61,11 +61,6 @@ def as_number(value: Any, name: str, least: float = 0.0, most: float = math.inf)
     return number
 
 
-def as_bytes(value: Any, name: str) -> int | None:
-    """Return a limit of memory, or None. Raises `InputError`."""
-    return None if value is None else as_count(value, name)
-
-
 def as_threads(n_threads: Any, name: str = "n_threads") -> int:
     """Return a number of threads, by default all cores. Raises `InputError`."""
     from pdb_core.resources import available_cores

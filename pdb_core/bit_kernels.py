@@ -5,13 +5,13 @@ Addresses are int64, so that one kernel can read several mapped files. Whoever p
 
 import ctypes
 import inspect
+import sys
 from collections.abc import Callable
 from typing import Any, cast
 
 import numpy as np
 from llvmlite import ir
 from numba import types
-from numba.core import cgutils
 from numba.extending import intrinsic
 
 from pdb_core.jit import JIT_DISABLED, kernel
@@ -48,13 +48,11 @@ if JIT_DISABLED:
         return (value & -value).bit_length() - 1
 
     def _loader(bits: int) -> Callable[[int], int]:
-        unsigned: Any = {8: ctypes.c_uint8, 16: ctypes.c_uint16, 32: ctypes.c_uint32}[bits]
-        return lambda address: unsigned.from_address(int(address)).value
+        return lambda address: int.from_bytes(ctypes.string_at(int(address), bits // 8), sys.byteorder)
 
     def equal_bytes(address: int, byte: int) -> int:
         """Return which of the 16 bytes at an address equal a byte, as a mask, the first one lowest."""
-        found = (ctypes.c_uint8 * 16).from_address(int(address))
-        return sum(1 << i for i, value in enumerate(found) if value == byte)
+        return sum(1 << i for i, value in enumerate(ctypes.string_at(int(address), 16)) if value == byte)
 
     def prefetch(address: int | np.int64) -> None:
         """Prefetch the cache line of an address."""
@@ -101,8 +99,7 @@ else:
         """Prefetch the cache line of an address (int64)."""
         byte_pointer, int32 = ir.IntType(8).as_pointer(), ir.IntType(32)
         function_type = ir.FunctionType(ir.VoidType(), [byte_pointer, int32, int32, int32])
-        declare: Any = cgutils.get_or_insert_function
-        function = declare(builder.module, function_type, "llvm.prefetch.p0")
+        function = builder.module.declare_intrinsic("llvm.prefetch.p0", (), function_type)
         # For reading, to be kept in all caches, data rather than instructions.
         builder.call(function, [builder.inttoptr(address, byte_pointer), int32(0), int32(3), int32(1)])
 

@@ -5,10 +5,9 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from numbers import Integral
 from typing import Any
 
-from pdb_core.arguments import as_count, refusal, shown
+from pdb_core.arguments import as_count, shown
 from pdb_core.errors import InputError
 
 MIN_SIDE, MAX_SIDE = 2, 32
@@ -51,27 +50,19 @@ class BoardSize:
     def n_cells(self) -> int:
         return self.width * self.height
 
-    def cell(self, row: int, column: int) -> int:
-        """Return the number of a cell, 0 in the upper left corner."""
-        return as_count(row, "row", 0, self.height - 1) * self.width + as_count(column, "column", 0, self.width - 1)
-
-    def row_and_column(self, cell: int) -> tuple[int, int]:
-        """Return the row and the column of a cell, from 0 on."""
-        return divmod(as_count(cell, "cell", 0, self.n_cells - 1), self.width)
-
     @cached_property
     def neighbours(self) -> tuple[tuple[int, ...], ...]:
         """The cells next to each cell, in the order up, left, right, down."""
         result = []
         for cell in range(self.n_cells):
-            row, column = self.row_and_column(cell)
-            near = [(row - 1, column), (row, column - 1), (row, column + 1), (row + 1, column)]
-            result.append(tuple(self.cell(r, c) for r, c in near if 0 <= r < self.height and 0 <= c < self.width))
+            row, column = divmod(cell, self.width)
+            near = {-self.width: row > 0, -1: column > 0, 1: column < self.width - 1, self.width: row < self.height - 1}
+            result.append(tuple(cell + step for step, is_on_board in near.items() if is_on_board))
         return tuple(result)
 
     def is_dark(self, cell: int) -> bool:
         """Return whether a cell is dark on a chess board. Every move takes the blank to the other colour."""
-        return sum(self.row_and_column(cell)) % 2 == 1
+        return sum(divmod(cell, self.width)) % 2 == 1
 
 
 def parse_size(text: str) -> BoardSize:
@@ -124,7 +115,5 @@ def as_size(size: SizeLike) -> BoardSize:
         return size
     if isinstance(size, str):
         return parse_size(size)
-    sides: tuple[Any, ...] = tuple(size) if isinstance(size, Sequence) and len(size) == 2 else (size, size)
-    if not all(isinstance(side, Integral) for side in sides):
-        raise refusal(size, "board size", "one such as 4, (4, 4) or '4x4'")
+    sides: Any = size if isinstance(size, Sequence) and len(size) == 2 else (size, size)
     return BoardSize(*sides)

@@ -11,7 +11,7 @@ from contextlib import suppress
 from copy import copy
 from itertools import chain, islice, takewhile, tee
 
-from pdb_core.board_size import MAX_SIDE, BoardSize, as_size, parse_size, square_size
+from pdb_core.board_size import MAX_SIDE, BoardSize, parse_size, square_size
 from pdb_core.errors import BoardError, InputError, InstanceError
 from pdb_core.messages import listed, shorten
 
@@ -99,15 +99,14 @@ def read_boards(lines: Iterator[Line], size: BoardSize | None, *, waits: bool = 
     for where, rows in lines:
         if not rows:
             continue
-        declared: BoardSize | None = None
         try:
-            if _is_head(rows, lines):
-                announced = _announced(rows[0], lines)
-                if isinstance(announced, int):
-                    counted = f"{where} was read as a number of boards, {announced}" if announced else counted
-                    n_left = max(n_left, 0) + announced
-                    continue
-                declared = last_declared = announced
+            declared = _announced(rows[0], lines) if len(rows) == 1 and len(rows[0]) < 3 else None
+            if isinstance(declared, int):
+                counted = f"{where} was read as a number of boards, {declared}" if declared else counted
+                n_left = max(n_left, 0) + declared
+                continue
+            if declared is not None:
+                last_declared = declared
                 where += f" was read as size {declared}"
                 rows = _rows_of_size(lines, declared)
             else:
@@ -169,24 +168,6 @@ def _ahead(lines: Iterator[Line], *, is_column: bool) -> Iterator[Words]:
         yield rows[0]
 
 
-def _is_head(rows: list[Words], lines: Iterator[Line]) -> bool:
-    """Return whether a line has one or two words that are not the first row of a board, which repeats no number.
-
-    If a line repeats a number, as many lines from it on are another board with these numbers.
-    """
-    if len(rows) != 1 or len(rows[0]) not in (1, 2):
-        return False
-    seen = set(rows[0])
-    ahead = takewhile(lambda row: len(row) == len(rows[0]), _ahead(lines, is_column=len(rows[0]) == 1))
-    for n, row in enumerate(ahead):
-        # Stop here: otherwise the time would be quadratic in the number of boards.
-        if not seen.isdisjoint(row):
-            others = (rows[0] for _, rows in islice(copy(lines), n, 2 * n + 1) if len(rows) == 1)
-            return not _is_whole(seen) or seen != set(chain(*others))
-        seen.update(row)
-    return not _is_whole(seen)
-
-
 def _is_whole(words: Collection[int | str], size: BoardSize | None = None) -> bool:
     """Return whether the words are the numbers from 0 on, each once, or as many as a board of this size has."""
     return (len(words) > 3 and set(words) == set(range(len(words)))) or (
@@ -194,49 +175,60 @@ def _is_whole(words: Collection[int | str], size: BoardSize | None = None) -> bo
     )
 
 
-def _announced(words: Words, lines: Iterator[Line]) -> BoardSize | int:
+def _announced(words: Words, lines: Iterator[Line]) -> BoardSize | int | None:
     """Return what a line of one or two words announces: the size of the board that follows, or a number of boards.
 
-    A number n is a size if n * n numbers follow, each from 0 on once. A number and directions are the solution of the
-    board before, and announce no boards. Raises `InputError`.
+    Two numbers, or one for a square, are a size if as many numbers follow, each from 0 on once. Otherwise, they may be
+    the first row of a board, which announces nothing. Otherwise, one number is a number of boards. A number and
+    directions are the solution of the board before, and announce no boards. Raises `InputError`.
     """
-    first, last, ahead = words[0], words[-1], copy(lines)
-    if isinstance(first, int) and len(words) == 1:
-        rows: list[Words] = next((rows for _, rows in ahead if rows), [[]])
-        if re.fullmatch("[UDLRudlr]+", str(*rows[0][:1])):
+    size = None
+    with suppress(InputError):
+        size = _declared_size(words)
+    with suppress(BoardError):  # but not errors of `lines`
+        if size is not None and _is_whole([*chain(*_rows_of_size(copy(lines), size))]):
+            return size
+    row_by_row = takewhile(lambda row: len(row) == len(words), _ahead(lines, is_column=len(words) == 1))
+    seen: set[int | str] = set()
+    for row in chain([words], row_by_row):
+        if not seen.isdisjoint(row):
+            break
+        seen.update(row)
+    if _is_whole(seen):
+        return None
+    number = words[-1] if len(words) == 1 else 0
+    if isinstance(number, int) and number > 0:
+        following: list[Words] = next((rows for _, rows in copy(lines) if rows), [[]])
+        if re.fullmatch("[UDLRudlr]+", str(*following[0][:1])):
             next(rows for _, rows in lines if rows)
             return 0
-        if first and not _is_side(first, lines):
-            if len(rows[0]) == 1 and _is_head(rows, ahead) and not _is_side(rows[0][0], ahead):
-                raise BoardError(f"{first} is no size of the board that follows, and no row of one")
-            return first
-    if isinstance(first, int) and isinstance(last, int):
-        return BoardSize(last, first)
+        return number
+    return _declared_size(words)
+
+
+def _declared_size(words: Words) -> BoardSize:
+    """Return the size of a line of the numbers of rows and columns, of one number for both, or such as 3x2.
+
+    Raises `InputError`.
+    """
+    rows, columns = words[0], words[-1]
+    if isinstance(rows, int) and isinstance(columns, int):
+        return BoardSize(columns, rows)
     return parse_size(" ".join(map(str, words)))
-
-
-def _is_side(side: int | str, lines: Iterator[Line]) -> bool:
-    """Return whether the numbers of a square board of that side follow, each once."""
-    try:
-        size = as_size(side)
-    except InputError:
-        return False
-    with suppress(BoardError):
-        return _is_whole([*chain(*_rows_of_size(copy(lines), size))])
-    return False
 
 
 def read_rows(
     rows: list[Words], expected: BoardSize | None, declared: BoardSize | None = None
 ) -> tuple[tuple[int, ...], BoardSize]:
     """Return the numbers and the size of the rows of a board. Raises `InputError`."""
-    tiles = tuple(word for row in rows for word in row if isinstance(word, int))
-    if not (rows and all(rows) and len(tiles) == sum(map(len, rows))):
-        odd = next((shorten(word, 40) for word in chain(*rows) if isinstance(word, str)), "")
+    words = [*chain(*(row or [""] for row in rows or [[]]))]
+    odd = [word for word in words if isinstance(word, str)]
+    if odd:
         raise BoardError(
-            f"board {quoted(rows)}: {odd!r} is not a number up to {_MOST_CELLS - 1}, and does not hold each digit "
-            "once; a board is written like 1 2 3/4 5 6/7 8 0, with 0 for the blank"
+            f"board {quoted(rows)}: {shorten(odd[0], 40)!r} is not a number up to {_MOST_CELLS - 1}, and does not hold "
+            "each digit once; a board is written like 1 2 3/4 5 6/7 8 0, with 0 for the blank"
         )
+    tiles = tuple(word for word in words if isinstance(word, int))
     lengths = list(map(len, rows))
     if declared is not None:
         # Some courses write the width first; the rows decide.

@@ -3,22 +3,12 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
-from typing import Any, Protocol
-
-from pdb_core.arguments import refusal
+from typing import Any
 
 # Light colours that stay apart in most kinds of colour blindness (after Okabe and Ito 2008); black text is on them.
 _COLOURS = ("#9fd3f5", "#f5c56b", "#8fd9b6", "#f2a27e", "#e0b3d6", "#f3ec8a", "#b9c4f2", "#cfcfcf")
 _PLAIN = "#e8e4da"
 _CELL, _GAP = 40, 2
-
-
-class HasPartition(Protocol):
-    """Any object with a partition, such as a `Database`."""
-
-    @property
-    def partition(self) -> Any:
-        """The `Partition`: the patterns."""
 
 
 @dataclass(frozen=True)
@@ -34,12 +24,10 @@ class Drawing:
         return self.svg
 
 
-def pattern_colours(n_cells: int, database: HasPartition | None) -> list[str]:
+def pattern_colours(n_cells: int, database: Any) -> list[str]:
     """Return the colour of each tile by the patterns of a database: of a catalogue those of its first partition."""
     result = [_PLAIN] * n_cells
     if database is not None:
-        if not hasattr(getattr(database, "partition", None), "sums"):
-            raise refusal(database, "database", "an open database")
         for number, place in enumerate(database.partition.sums[0]):
             for tile in database.partition.patterns[place].tiles:
                 result[tile] = _COLOURS[number % len(_COLOURS)]

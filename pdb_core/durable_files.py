@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
 DIGEST_DIGITS = 64
 _READ_BYTES = 16 * 1024 * 1024
-# macOS refuses reads and writes of 2 GiB and more.
-_MOST_BYTES = 1 << 30
 _OTHER_OUT = "choose another place"
 # Errors of file systems without locks.
 _NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP)
@@ -134,14 +132,14 @@ def write_all(descriptor: int, view: memoryview, offset: int) -> None:
     """Write all bytes of `view` at `offset`. Raises `OSError`."""
     done = 0
     while done < len(view):
-        done += os.pwrite(descriptor, view[done : done + _MOST_BYTES], offset + done)
+        done += os.pwrite(descriptor, view[done:], offset + done)
 
 
 def read_all(descriptor: int, view: memoryview, offset: int) -> None:
     """Fill `view` from `offset` on. Raises `OSError`, also if the file ends too early."""
     done = 0
     while done < len(view):
-        n_read = os.preadv(descriptor, [view[done : done + _MOST_BYTES]], offset + done)
+        n_read = os.preadv(descriptor, [view[done:]], offset + done)
         if n_read == 0:
             raise OSError(errno.EIO, os.strerror(errno.EIO))
         done += n_read

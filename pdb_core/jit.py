@@ -31,7 +31,6 @@ from numba.core.caching import CompileResultCacheImpl, FunctionCache, UserProvid
 from numba.core.runtime.nrt import rtsys
 from numba.extending import overload
 
-from pdb_core import __version__
 from pdb_core.system import signals_held
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -79,26 +78,20 @@ def _processor_features() -> set[str]:
     return set()
 
 
-def kernels_digest() -> str:
+def kernels_digest(root: Path = _ROOT) -> str:
     """Return the digest of everything that decides what a kernel compiles to: its sources, versions, and the mode."""
-    settings = __version__, numba.__version__, sys.version, _settings.BOUNDSCHECK, _settings.DEBUG, vector_lanes()
+    settings = numba.__version__, sys.version, _settings.BOUNDSCHECK, _settings.DEBUG, vector_lanes()
     digest = hashlib.sha256(repr(settings).encode())
-    kernels = (path for package in _PACKAGES for path in (_ROOT / package).rglob("*_kernels.py"))
-    for path in sorted([*kernels, *(_ROOT / leaf for leaf in _LEAVES)]):
+    kernels = (path for package in _PACKAGES for path in (root / package).rglob("*_kernels.py"))
+    for path in sorted([*kernels, *(root / leaf for leaf in _LEAVES)]):
         digest.update(path.name.encode() + path.read_bytes())
     return digest.hexdigest()[:16]
 
 
 def cache_home() -> Path:
-    """Return the folder of caches: `TILE_PDB_CACHE`, or the user's cache folder.
-
-    If it is in a home directory that is not known, as for some users of containers, the path cannot be written either.
-    """
-    chosen = os.environ.get("TILE_PDB_CACHE", "")
-    try:
-        return Path(chosen or platformdirs.user_cache_dir("tile-pdb")).expanduser()
-    except RuntimeError:
-        return Path("/nonexistent", chosen)
+    """Return the folder of caches: `TILE_PDB_CACHE`, or the user's cache folder."""
+    chosen = os.environ.get("TILE_PDB_CACHE")
+    return Path(chosen).expanduser() if chosen else platformdirs.user_cache_path("tile-pdb")
 
 
 def _kernel_folder() -> Path | None:
@@ -250,12 +243,12 @@ class _CompilationListener(event.Listener):
 
     def __init__(self) -> None:
         self.announce: Callable[[], None] | None = None
-        self.is_set = self._was_enabled = False
+        self.is_set = False
         self._n_nested, self.seconds, self._began = 0, 0.0, 0.0
 
     def on_start(self, event: event.Event) -> None:
         if self._n_nested == 0:
-            self._was_enabled, self._began = gc.isenabled(), time.perf_counter()
+            self._began = time.perf_counter()
             gc.disable()
         self._n_nested += 1
         is_ours = str(event.data["dispatcher"].py_func.__module__).partition(".")[0] in _PACKAGES
@@ -267,8 +260,7 @@ class _CompilationListener(event.Listener):
         self._n_nested -= 1
         if self._n_nested == 0:
             self.seconds += time.perf_counter() - self._began
-            if self._was_enabled:
-                gc.enable()
+            gc.enable()
 
 
 _listener = _CompilationListener()

@@ -33,6 +33,7 @@ from pdb_core.ranking import (
     lexicographic_arrangements,
     lexicographic_cell_sets,
     packed_labels,
+    ranks_of_arrangements,
 )
 from pdb_core.types import BLANK, Bytes, Int32s, Int64s, UInt32s
 
@@ -60,11 +61,6 @@ class Blocks:
         return BlockArrays(self.cell_sets, self.first_block, self.regions, self.region_numbers)
 
     @property
-    def n_orders(self) -> int:
-        """Arrangements in a block: k!."""
-        return math.factorial(self.n_tiles)
-
-    @property
     def n_sets(self) -> int:
         return len(self.cell_sets)
 
@@ -85,7 +81,7 @@ class Blocks:
     def state_of(self, board: Tiles, tiles: tuple[int, ...]) -> tuple[int, int]:
         """Return the block and the arrangement rank of the pattern `tiles` (ascending) on a board."""
         entry = PatternIndex(self.size, self.n_tiles).rank([[board.index(tile) for tile in tiles]])[0]
-        cell_set, rank = divmod(int(entry), self.n_orders)
+        cell_set, rank = divmod(int(entry), math.factorial(self.n_tiles))
         return int(self.first_block[cell_set]) + int(self.region_numbers[cell_set, board.index(BLANK)]), rank
 
 
@@ -111,6 +107,19 @@ def count_blocks(size: BoardSize, n_tiles: int, cost: Cost) -> int:
     return count_regions(n_tiles, cell_masks(size))
 
 
+def count_transitions(size: BoardSize, n_tiles: int, cost: Cost) -> int:
+    """Return the number of moves between blocks, each counted from both ends.
+
+    They are pairs of an occupied cell and a free neighbour. If every move counts, also pairs of two free cells, between
+    which the blank moves.
+    """
+    n_others = size.n_cells - 2
+    n_sets = math.comb(n_others, n_tiles - 1)
+    if cost == "every-move":
+        n_sets += math.comb(n_others, n_tiles)
+    return sum(map(len, size.neighbours)) * n_sets
+
+
 @lru_cache(maxsize=8)
 def pattern_blocks(size: BoardSize, n_tiles: int, cost: Cost = DEFAULT_COST) -> Blocks:
     """List the blocks of the patterns of `n_tiles` tiles on a board."""
@@ -131,11 +140,11 @@ def block_transitions(blocks: Blocks) -> Transitions:
     jump_ids = np.full((n_tiles, n_tiles), NO_JUMP, dtype=np.int16)
     for jump, pair in enumerate(jump_positions(n_tiles, size.width)):
         jump_ids[pair] = jump
-    first = np.zeros(blocks.n_blocks + 1, np.int64)
-    for count_only in (True, False):
-        n_transitions = int(first[-1])  # 0 before they are counted
-        found = Transitions(first, np.empty(n_transitions, np.int32), np.empty(n_transitions, np.int16))
-        fill_transitions(blocks.arrays, ranks, neighbour_masks, jump_ids, found, count_only)
+    n_transitions = count_transitions(size, n_tiles, blocks.cost)
+    found = Transitions(
+        np.empty(blocks.n_blocks + 1, np.int64), np.empty(n_transitions, np.int32), np.empty(n_transitions, np.int16)
+    )
+    fill_transitions(blocks.arrays, ranks, neighbour_masks, jump_ids, found)
     return found
 
 
@@ -145,6 +154,4 @@ def jump_permutation(n_tiles: int, before: int, after: int) -> UInt32s:
     columns = list(range(n_tiles))
     columns.insert(after, columns.pop(before))
     labels = packed_labels(lexicographic_arrangements(n_tiles)[:, columns], ranks.label_bits)
-    prefix = ranks.prefix[labels & ((1 << ranks.prefix_bits) - 1)].astype(np.uint32)
-    ranks_after: UInt32s = prefix * np.uint32(ranks.n_suffixes) + ranks.suffix[labels >> ranks.prefix_bits]
-    return ranks_after
+    return ranks_of_arrangements(labels, ranks).astype(np.uint32)

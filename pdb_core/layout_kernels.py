@@ -2,8 +2,6 @@
 
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from pdb_core.bit_kernels import popcount, trailing_zeros
 from pdb_core.jit import kernel
 from pdb_core.ranking_kernels import CellSetRanks, rank_cell_set
@@ -88,22 +86,14 @@ def fill_regions(blocks: BlockArrays, masks: CellMasks) -> None:
 
 
 @kernel
-def find_block(cell_set: int, blank: int, ranks: CellSetRanks, blocks: BlockArrays) -> int:
-    """Return the block of `cell_set` (a mask) whose blank region has the free cell `blank`."""
-    s = rank_cell_set(cell_set, ranks)
-    return np.int64(blocks.first_block[s]) + np.int64(blocks.region_numbers[s, blank])  # type: ignore[return-value]
-
-
-@kernel
 def fill_transitions(
-    blocks: BlockArrays, ranks: CellSetRanks, neighbour_masks: Any, jump_ids: Any, found: Transitions,
-    count_only: bool,
-) -> None:  # fmt: skip
+    blocks: BlockArrays, ranks: CellSetRanks, neighbour_masks: Any, jump_ids: Any, found: Transitions
+) -> None:
     """List in `found` the transitions into each block.
 
     Before the move, the tile on `cell` was on `origin`, a neighbour in the blank region. Or, if every move counts, the
-    blank was on a free cell outside its region. With `count_only`, only the running counts are filled. `jump_ids`
-    (int16[k, k]) has the jump at the tile's (position before, position after), or -1.
+    blank was on a free cell outside its region. `jump_ids` (int16[k, k]) has the jump at the tile's (position before,
+    position after), or -1.
     """
     n_transitions = 0
     first_block, regions = blocks.first_block, blocks.regions
@@ -118,9 +108,6 @@ def fill_transitions(
                 region &= region - 1
                 near = neighbour_masks[origin] & cell_set
                 near_outside = neighbour_masks[origin] & outside
-                if count_only:
-                    n_transitions += popcount(near) + popcount(near_outside)
-                    continue
                 while near_outside != 0:
                     number = blocks.region_numbers[s, trailing_zeros(near_outside)]
                     found.sources[n_transitions] = first_block[s] + number
@@ -131,7 +118,8 @@ def fill_transitions(
                     cell = trailing_zeros(near)
                     near &= near - 1
                     before = cell_set ^ (1 << cell) ^ (1 << origin)
-                    found.sources[n_transitions] = find_block(before, cell, ranks, blocks)
+                    set_before = rank_cell_set(before, ranks)
+                    found.sources[n_transitions] = first_block[set_before] + blocks.region_numbers[set_before, cell]
                     position_before = popcount(before & ((1 << origin) - 1))
                     position_after = popcount(cell_set & ((1 << cell) - 1))
                     found.jumps[n_transitions] = jump_ids[position_before, position_after]

@@ -156,7 +156,7 @@ def catalogue(name: str, partitions: Sequence[Partition]) -> Partition:
     return Partition(name, patterns, first.size, first.cost, tuple(sums))
 
 
-class _Published(NamedTuple):
+class PublishedPartition(NamedTuple):
     """Partition or catalogue as its source states it, for the goal `goal_of(size)`."""
 
     size: BoardSize
@@ -167,25 +167,26 @@ class _Published(NamedTuple):
 
 
 _4X4, _5X5 = BoardSize(4, 4), BoardSize(5, 5)
-_NAMED = {
-    "8": _Published(BoardSize(3, 3), blank_last, "1,2,3,4,5,6,7,8", "all tiles: the complete table"),
-    "555": _Published(_4X4, blank_last, "1,2,3,4,7/5,6,9,10,13/8,11,12,14,15", "Korf and Felner 2002"),
-    "663": _Published(_4X4, blank_last, "1,5,6,9,10,13/7,8,11,12,14,15/2,3,4", "Felner, Korf and Hanan 2004"),
-    "78": _Published(_4X4, blank_last, "1,2,3,4,5,6,7,8/9,10,11,12,13,14,15", "Korf and Felner 2002"),
-    "78d": _Published(_4X4, blank_last, "4,7,8,10,11,12,14,15/1,2,3,5,6,9,13", "this project"),
-    "78v": _Published(_4X4, blank_last, "2,3,4,7,8,11,12,15/1,5,6,9,10,13,14", "this project"),
-    "96": _Published(_4X4, blank_last, "3,4,7,8,10,11,12,14,15/1,2,5,6,9,13", "this project"),
-    "fringe": _Published(_4X4, blank_first, "3,7,11,12,13,14,15", "Culberson and Schaeffer 1998", "every-move"),
-    "6666": _Published(
+# By their names.
+NAMED_PARTITIONS = {
+    "8": PublishedPartition(BoardSize(3, 3), blank_last, "1,2,3,4,5,6,7,8", "all tiles: the complete table"),
+    "555": PublishedPartition(_4X4, blank_last, "1,2,3,4,7/5,6,9,10,13/8,11,12,14,15", "Korf and Felner 2002"),
+    "663": PublishedPartition(_4X4, blank_last, "1,5,6,9,10,13/7,8,11,12,14,15/2,3,4", "Felner, Korf and Hanan 2004"),
+    "78": PublishedPartition(_4X4, blank_last, "1,2,3,4,5,6,7,8/9,10,11,12,13,14,15", "Korf and Felner 2002"),
+    "78d": PublishedPartition(_4X4, blank_last, "4,7,8,10,11,12,14,15/1,2,3,5,6,9,13", "this project"),
+    "78v": PublishedPartition(_4X4, blank_last, "2,3,4,7,8,11,12,15/1,5,6,9,10,13,14", "this project"),
+    "96": PublishedPartition(_4X4, blank_last, "3,4,7,8,10,11,12,14,15/1,2,5,6,9,13", "this project"),
+    "fringe": PublishedPartition(_4X4, blank_first, "3,7,11,12,13,14,15", "Culberson and Schaeffer 1998", "every-move"),
+    "6666": PublishedPartition(
         _5X5,
         blank_first,
         "1,2,5,6,7,12/3,4,8,9,13,14/10,11,15,16,20,21/17,18,19,22,23,24",
         "Korf and Felner 2002",
     ),
-    "7773": _Published(
+    "7773": PublishedPartition(
         _5X5, blank_last, "1,2,6,7,11,12,16/3,4,5,8,9,10,15/13,14,18,19,20,23,24/17,21,22", "this project"
     ),
-    "24-small": _Published(
+    "24-small": PublishedPartition(
         _5X5,
         blank_first,
         "1,5,6,10,11,12/2,3,4,7,8,9/13,14,18,19,23,24/15,16,17,20,21,22"
@@ -197,7 +198,7 @@ _NAMED = {
         "+1,5,6,10,15,20/2,3,4,7,8,9/11,12,13,16,17,18/14,19,21,22,23,24",
         "Clausecker and Reinefeld 2019",
     ),
-    "24-large": _Published(
+    "24-large": PublishedPartition(
         _5X5,
         blank_first,
         "1,2,5,6,7,12/3,4,8,9,13,14/10,11,15,16,20,21/17,18,19,22,23,24"
@@ -209,26 +210,15 @@ _NAMED = {
         "+1,2,3,4,5,6,7/8,9,10,11,12,13,14/15,18,20/16,17,19,21,22,23,24",
         "this project",
     ),
-    "55554": _Published(
+    "55554": PublishedPartition(
         _5X5, blank_first, "1,2,5,6,7/3,4,8,9,14/10,11,15,16,20/12,13,17,21,22/18,19,23,24", "this project"
     ),
 }
 
 
-def named_partitions() -> dict[str, BoardSize]:
-    """Return the names of the published partitions, with their board sizes."""
-    return {name: published.size for name, published in _NAMED.items()}
-
-
-def partition_source(name: str) -> str | None:
-    """Return the publication of a named partition; None for a partition that is written out."""
-    published = _NAMED.get(name)
-    return None if published is None else published.source
-
-
 def default_cost(name: str) -> Cost:
     """Return the default cost of a partition of that name."""
-    return _NAMED[name].cost if name in _NAMED else DEFAULT_COST
+    return NAMED_PARTITIONS[name].cost if name in NAMED_PARTITIONS else DEFAULT_COST
 
 
 def parse_partition(
@@ -265,7 +255,7 @@ def parse_partition(
     # Papers write 6-6-3 for 663.
     text = text.replace("-", "") if re.fullmatch("[0-9](-[0-9])+", text) else text
     cost = cost or default_cost(text)
-    if text in _NAMED:
+    if text in NAMED_PARTITIONS:
         return _named_partition(text, size, goal, cost)
     if text == AUTOMATIC:
         if size is None:
@@ -273,10 +263,10 @@ def parse_partition(
         return replace(_automatic_partition(size, goal or blank_last(size)), cost=cost)
     is_written_out = re.fullmatch(r"\d+(\s*,\s*\d+)*(\s*/\s*\d+(\s*,\s*\d+)*)*", text, re.ASCII)
     if not is_written_out or not re.search(r"[,/]", text):
-        named = ", ".join(f"{name} ({published.size})" for name, published in _NAMED.items())
+        named = ", ".join(f"{name} ({published.size})" for name, published in NAMED_PARTITIONS.items())
         raise PartitionError(
             f"partition {shorten(text)!r} is neither a name ({named}; {AUTOMATIC} for any size) nor written out "
-            f"like 1,2,5/3,4,6/7,8{did_you_mean(text, (*_NAMED, AUTOMATIC))}"
+            f"like 1,2,5/3,4,6/7,8{did_you_mean(text, (*NAMED_PARTITIONS, AUTOMATIC))}"
         )
     # Python reads no number of thousands of digits; the first 20 are no tile either.
     patterns = tuple(
@@ -295,7 +285,7 @@ def _square_size(patterns: Sequence[Pattern]) -> BoardSize:
 
 
 def _named_partition(name: str, size: BoardSize | None, goal: Tiles | None, cost: Cost) -> Partition:
-    published = _NAMED[name]
+    published = NAMED_PARTITIONS[name]
     if size is not None and size != published.size:
         raise PartitionError(
             f"partition {name} is one of a {published.size} board, not of {size}; write the patterns out like "
@@ -338,5 +328,5 @@ def _along_columns(goal: Tiles, size: BoardSize) -> list[int]:
     order = []
     for top in range(0, size.height, 2):
         columns = range(size.width) if (top // 2) % 2 == 0 else range(size.width - 1, -1, -1)
-        order += [size.cell(row, c) for c in columns for row in range(top, min(top + 2, size.height))]
+        order += [row * size.width + c for c in columns for row in range(top, min(top + 2, size.height))]
     return [goal[cell] for cell in order if goal[cell] != BLANK]

@@ -5,8 +5,8 @@ way, 0 in the upper left corner. `Board` is such a tuple that was checked, with 
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain, islice
+from collections.abc import Iterator, Sequence
+from itertools import islice
 from types import GeneratorType
 from typing import Any, Self, TypeVar
 
@@ -16,9 +16,9 @@ import numpy.typing as npt
 from pdb_core.arguments import as_count, located, shown
 
 # BoardSize and parse_size are public here, too.
-from pdb_core.board_size import MAX_SIDE, BoardSize as BoardSize, SizeLike, as_size, parse_size as parse_size
+from pdb_core.board_size import BoardSize as BoardSize, SizeLike, as_size, parse_size as parse_size
 from pdb_core.board_text import Line, quoted, read_boards, read_rows, size_of_rows, split_lines
-from pdb_core.drawing import Drawing, HasPartition, board_drawing, pattern_colours
+from pdb_core.drawing import Drawing, board_drawing, pattern_colours
 from pdb_core.errors import BoardError, GoalError
 from pdb_core.messages import did_you_mean, listed, shorten
 from pdb_core.types import BLANK, Bytes, Int64s
@@ -125,9 +125,8 @@ class Board(tuple[int, ...]):
     def move(self, tile: int) -> "Board":
         """Return the board after `tile` has moved to the blank.
 
-        Raises `BoardError` if it is not next to the blank, and `InputError` if it is not a whole number.
+        Raises `BoardError` if it is not next to the blank.
         """
-        tile = as_count(tile, "tile")
         if tile not in self.moves():
             raise BoardError(
                 f"tile {shown(tile)} is not next to the blank; tiles that can move: {listed(self.moves())}"
@@ -139,7 +138,7 @@ class Board(tuple[int, ...]):
         """Return whether the board can be solved for `goal`, a board or a name. Raises `GoalError`."""
         return is_solvable(self, as_goal(goal, self.size), self.size)
 
-    def draw(self, database: HasPartition | None = None) -> Drawing:
+    def draw(self, database: Any = None) -> Drawing:
         """Return a picture of the board, with a colour for each pattern of a `Database` if one is given."""
         return board_drawing(_rows(self, self.size), repr(self), pattern_colours(len(self), database))
 
@@ -177,22 +176,13 @@ def as_goal(goal: BoardLike, size: BoardSize) -> Board:
 
 
 def as_array(given: Any) -> npt.NDArray[Any]:
-    """Return a sequence, of sequences perhaps, or an array as an array. If there is a boolean, all become booleans.
+    """Return a sequence, of sequences perhaps, or an array as an array.
 
     Raises `ValueError` for anything else, such as a set, and for sequences of different lengths.
     """
     if not (isinstance(given, Sequence) or hasattr(given, "__array__")):
         raise ValueError
-    cells = np.asarray(given)
-    if isinstance(given, Sequence) and cells.dtype.kind in "iu":
-        # Looking at each number of many boards would take as long as NumPy does.
-        each: Iterable[Any] = given if cells.size <= MAX_SIDE * MAX_SIDE else given[:1]
-        for _ in range(cells.ndim - 1):
-            each = chain.from_iterable(row for row in each if not isinstance(row, np.ndarray))
-        # Among numbers, NumPy takes True for 1.
-        if not {bool, np.bool_}.isdisjoint(map(type, each)):
-            return cells.astype(bool)
-    return cells
+    return np.asarray(given)
 
 
 def as_items(boards: Any) -> Any:
@@ -242,16 +232,14 @@ def format_board(board: Sequence[int], size: SizeLike | None = None) -> str:
 
     Raises
     ------
-    BoardError, InputError
-        The board is not a sequence, or the size is invalid.
+    InputError
+        The size is invalid.
 
     Examples
     --------
     >>> format_board((1, 2, 3, 0), 2)
     '1 2/3 0'
     """
-    if not isinstance(board, Sequence | np.ndarray) or getattr(board, "ndim", 1) == 0:
-        raise BoardError(f"board {shown(board)} is not a sequence of numbers")
     if size is None:
         return " ".join(map(str, board))
     return "/".join(" ".join(map(str, row)) for row in _rows(board, as_size(size)))
@@ -315,10 +303,8 @@ def parse_goal(text: BoardLike, size: SizeLike) -> Board:
 
 def goal_name(goal: Tiles, size: BoardSize) -> str:
     """Return the name of a goal, or the board on one line if it has none."""
-    for name, make in NAMED_GOALS.items():
-        if make(size) == goal:
-            return name
-    return format_board(goal, size)
+    named = [name for name, make in NAMED_GOALS.items() if make(size) == goal]
+    return named[0] if named else format_board(goal, size)
 
 
 def permutation_is_odd(permutation: Sequence[int]) -> bool:

@@ -13,8 +13,8 @@ Both ranks are sums of two table entries, with no loop:
 - A Lehmer digit of an early position depends only on the labels before it, one of a late position only on the labels
   after it. So the first labels give one summand, the last labels the other.
 
-`ranking_kernels` ranks one pattern by these tables. `pdb_query.lookup_kernels` ranks many patterns, for lookups and
-scalar rounds of the engine; vector and wide rounds use `rank_of_digits` of `solver.engine.rounds.shared_kernels`.
+`PatternIndex` ranks one pattern by these tables. `pdb_query.lookup_kernels` ranks many patterns, for lookups and scalar
+rounds of the engine; vector and wide rounds use `rank_of_digits` of `solver.engine.rounds.shared_kernels`.
 """
 
 import math
@@ -25,7 +25,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pdb_core.board_size import BoardSize, check_table_size
-from pdb_core.ranking_kernels import ArrangementRanks, CellSetRanks, rank_many
+from pdb_core.ranking_kernels import ArrangementRanks, CellSetRanks
 from pdb_core.types import Bytes, Int32s, Int64s
 
 INDEX_FUNCTION = "lexicographic-cell-set-then-arrangement"
@@ -92,18 +92,21 @@ def packed_labels(orders: Bytes, label_bits: int) -> Int64s:
     return labels
 
 
+def ranks_of_arrangements(labels: Int64s, ranks: ArrangementRanks) -> Int64s:
+    """Return the ranks of packed labels, int64[m]."""
+    prefix = ranks.prefix[labels & ((1 << ranks.prefix_bits) - 1)].astype(np.int64)
+    found: Int64s = prefix * ranks.n_suffixes + ranks.suffix[labels >> ranks.prefix_bits]
+    return found
+
+
 @lru_cache(maxsize=16)
 def lexicographic_arrangements(n_tiles: int) -> Bytes:
     """Return all orders of the labels 0 .. k-1, lexicographic: uint8[k!, k], read-only."""
-    orders = np.zeros((1, 1), dtype=np.uint8)
-    for k in range(2, n_tiles + 1):
-        n_before = len(orders)
-        longer = np.empty((k * n_before, k), dtype=np.uint8)
-        for first in range(k):
-            block = longer[first * n_before : (first + 1) * n_before]
-            block[:, 0] = first
-            block[:, 1:] = orders + (orders >= first)
-        orders = longer
+    orders = np.zeros((1, 0), dtype=np.uint8)
+    for k in range(1, n_tiles + 1):
+        first = np.arange(k, dtype=np.uint8).reshape(-1, 1, 1)
+        beginnings = np.broadcast_to(first, (k, len(orders), 1))
+        orders = np.concatenate([beginnings, orders + (orders >= first)], axis=2).reshape(-1, k)
     orders.flags.writeable = False
     return orders
 
@@ -159,14 +162,18 @@ class PatternIndex:
         if given.ndim != 2 or given.shape[1] != self.n_tiles:
             raise ValueError(f"cells must have shape (m, {self.n_tiles}), not {given.shape}")
         _check_integers(given, self.size.n_cells, f"cells of a {self.size} board")
-        ordered = np.sort(given, axis=1)
-        if (ordered[:, 1:] == ordered[:, :-1]).any():
+        cells_of_tiles = 1 << given.astype(np.int64)
+        cell_sets = np.bitwise_or.reduce(cells_of_tiles, axis=1)
+        if (np.bitwise_count(cell_sets) != self.n_tiles).any():
             raise ValueError("two tiles on one cell")
-        ranks = np.empty(len(given), dtype=np.int64)
-        sets, orders = cell_set_ranks(self.size.n_cells, self.n_tiles), arrangement_ranks(self.n_tiles)
-        placed = np.ascontiguousarray(given, dtype=np.uint8)
-        rank_many(placed, math.factorial(self.n_tiles), sets, orders, ranks)
-        return ranks
+        orders = arrangement_ranks(self.n_tiles)
+        positions = np.bitwise_count(cell_sets[:, None] & (cells_of_tiles - 1)).astype(np.int64)
+        labels = np.bitwise_or.reduce(np.arange(self.n_tiles) << (positions * orders.label_bits), axis=1)
+        sets = cell_set_ranks(self.size.n_cells, self.n_tiles)
+        below = cell_sets & ((1 << sets.low_bits) - 1)
+        above = (np.bitwise_count(below).astype(np.int64) << sets.high_bits) | (cell_sets >> sets.low_bits)
+        set_ranks: Int64s = sets.low[below].astype(np.int64) + sets.high[above]
+        return set_ranks * math.factorial(self.n_tiles) + ranks_of_arrangements(labels, orders)
 
     def unrank(self, ranks: npt.ArrayLike) -> Bytes:
         """Return the placements of entries, the inverse of `rank`: int64[m] to uint8[m, k].

@@ -1,9 +1,9 @@
-"""Kernels of the index function: from the cells of a pattern's tiles to an entry of its table.
+"""Tables of the index function, as kernels read them, and the rank of a cell set.
 
 Masks and packed labels are int64 throughout: masks have at most 36 bits, packed labels at most 40.
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -44,38 +44,3 @@ def rank_cell_set(mask: int, ranks: CellSetRanks) -> int:
     below = mask & ((1 << ranks.low_bits) - 1)
     above = (popcount(below) << ranks.high_bits) | (mask >> ranks.low_bits)
     return np.int64(ranks.low[below]) + np.int64(ranks.high[above])  # type: ignore[return-value]
-
-
-@kernel
-def rank_arrangement(labels: int, ranks: ArrangementRanks) -> int:
-    """Return the lexicographic rank of packed labels."""
-    before = np.int64(ranks.prefix[labels & ((1 << ranks.prefix_bits) - 1)])
-    return before * ranks.n_suffixes + np.int64(ranks.suffix[labels >> ranks.prefix_bits])  # type: ignore[return-value]
-
-
-@kernel
-def pack_labels(cells: Any, mask: int, label_bits: int) -> int:
-    """Pack the labels 0 .. k-1 of tiles on `cells` (uint8[k]) along the cell set `mask`, the first label lowest."""
-    labels = 0
-    for label in range(cells.shape[0]):
-        position = popcount(mask & ((1 << int(cells[label])) - 1))
-        labels |= label << (label_bits * position)
-    return labels
-
-
-@kernel
-def cells_mask(cells: Any) -> int:
-    """Return the cell set of tiles on `cells` (uint8[k]) as a mask."""
-    mask = 0
-    for label in range(cells.shape[0]):
-        mask |= 1 << int(cells[label])
-    return mask
-
-
-@kernel
-def rank_many(cells: Any, n_orders: int, sets: CellSetRanks, orders: ArrangementRanks, ranks: Any) -> None:
-    """Fill `ranks` (int64[m]) with the entries of `cells` (uint8[m, k])."""
-    for row in range(cells.shape[0]):
-        mask = cells_mask(cells[row])
-        labels = pack_labels(cells[row], mask, orders.label_bits)
-        ranks[row] = rank_cell_set(mask, sets) * n_orders + rank_arrangement(labels, orders)

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import psutil
 
-_CGROUP_ROOT = Path("/sys/fs/cgroup")
-_MEMBERSHIP = Path("/proc/self/cgroup")
+# Where /proc and /sys are.
+_ROOT = Path("/")
 # Files of control groups, of version 2 and of version 1: limit and usage of the memory, quota and period of cores.
 _CGROUP_FILES = {
     "memory": (("memory.max", "memory.current"), ("memory.limit_in_bytes", "memory.usage_in_bytes")),
@@ -20,10 +20,10 @@ _CGROUP_FILES = {
 }
 
 
-def available_memory() -> int:
+def available_memory(root: Path = _ROOT) -> int:
     """Return the bytes that this process may still take: the minimum of free memory and the limits of cgroups."""
     offers: list[int] = [psutil.virtual_memory().available]
-    for folder, limit, usage in _cgroup_limits("memory"):
+    for folder, limit, usage in _cgroup_limits("memory", root):
         with suppress(OSError):
             counts = dict(line.split() for line in (folder / "memory.stat").read_text("ascii").splitlines())
             # Pages of files count as used, but the system frees them when memory is requested.
@@ -38,13 +38,13 @@ def available_disk(folder: Path) -> int:
     return shutil.disk_usage(folder).free
 
 
-def available_cores() -> int:
+def available_cores(root: Path = _ROOT) -> int:
     """Return the number of cores that this process may use, within the quotas of its control groups, rounded up.
 
     On macOS these are all cores.
     """
     n_cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return min([n_cores, *_cgroup_cores()])
+    return min([n_cores, *_cgroup_cores(root)])
 
 
 def peak_memory() -> int:
@@ -60,15 +60,15 @@ def raise_file_limit() -> None:
 
 
 @functools.cache  # reading the files takes as long as looking up thousands of boards
-def _cgroup_cores() -> list[int]:
+def _cgroup_cores(root: Path) -> list[int]:
     """Return the cores that each control group of this process allows, at least 1."""
     # Without a limit, the quota of version 1 is -1.
-    return [-(-quota // period) for _folder, quota, period in _cgroup_limits("cpu") if quota > 0]
+    return [-(-quota // period) for _folder, quota, period in _cgroup_limits("cpu", root) if quota > 0]
 
 
-def _cgroup_limits(controller: str) -> Iterator[tuple[Path, int, int]]:
+def _cgroup_limits(controller: str, root: Path) -> Iterator[tuple[Path, int, int]]:
     """Yield the folder and the two numbers of each control group of this process that has a limit."""
-    for folder in _cgroup_folders(controller):
+    for folder in _cgroup_folders(controller, root):
         for names in _CGROUP_FILES[controller]:
             # Without a limit, the first word of version 2 is `max`, and the number of version 1 is near 2^63.
             with suppress(OSError, ValueError):
@@ -76,18 +76,15 @@ def _cgroup_limits(controller: str) -> Iterator[tuple[Path, int, int]]:
                 yield folder, first, second
 
 
-def _cgroup_folders(controller: str) -> set[Path]:
+def _cgroup_folders(controller: str, root: Path) -> set[Path]:
     """Return the folders of the control groups of this process, from its own up to the root, of both versions."""
-    try:
-        lines = _MEMBERSHIP.read_text(encoding="utf-8").splitlines()
-    except OSError:  # macOS
-        return set()
     folders: set[Path] = set()
-    for line in lines:
-        _number, controllers, path = line.split(":", 2)
-        if controllers == "" or controller in controllers.split(","):
-            base = _CGROUP_ROOT / controller if controllers else _CGROUP_ROOT
-            group = base / path.lstrip("/")
-            # In a container the path is often that of the host. The group is then the root of the mount.
-            folders |= {base, group, *(parent for parent in group.parents if base in parent.parents)}
+    with suppress(OSError):  # macOS
+        for line in (root / "proc/self/cgroup").read_text(encoding="utf-8").splitlines():
+            _number, controllers, path = line.split(":", 2)
+            if controllers == "" or controller in controllers.split(","):
+                base = root / "sys/fs/cgroup" / (controllers and controller)
+                group = base / path.lstrip("/")
+                # In a container the path is often that of the host. The group is then the root of the mount.
+                folders |= {base, group, *(parent for parent in group.parents if base in parent.parents)}
     return folders

@@ -6,18 +6,20 @@ functions here. The header is in the HDF5 user block, so that readers need no HD
 
 import hashlib
 import json
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, BinaryIO
 
 import numpy as np
 
+from pdb_core.arguments import as_choice, shown
 from pdb_core.board_size import BoardSize
 from pdb_core.durable_files import DIGEST_DIGITS, read_signed_line, signed_line
-from pdb_core.encoding import COSTS, ENCODINGS, UNREACHED, Cost, block_bytes
+from pdb_core.encoding import COSTS, ENCODINGS, UNREACHED
 from pdb_core.errors import TableFileDamagedError, TableFileForeignError, TableFileVersionError
-from pdb_core.messages import as_typed, format_bytes, shorten
-from pdb_core.pattern import MAX_CATALOGUE_PATTERNS, Partition, Pattern
+from pdb_core.messages import as_typed, shorten
+from pdb_core.pattern import Partition, Pattern
 from pdb_core.puzzle import Board
 from pdb_core.ranking import INDEX_FUNCTION
 from pdb_core.shared_tables import TableUse, may_share
@@ -26,23 +28,22 @@ from pdb_core.table_spec import DatabaseSpec, TableSpec
 FORMAT = "tile-pdb"
 FORMAT_VERSION = 5
 PAGE_BYTES = 4096
-# Most bytes outside the tables and the user block: 52 patterns take 0.3 MB.
-MAX_STRUCTURE_BYTES = 1 << 20
 MAX_HEADER_BYTES = 1 << 20
 
 TABLE_DATASET = "table"
 HISTOGRAM_DATASET = "histogram"
-# Facts about the file, and about a table, that are HDF5 attributes too.
+# Facts about the file that are HDF5 attributes too.
 _ROOT_ATTRIBUTES = (
     "format", "format_version", "width", "height", "goal", "partition", "index_function", "encoding", "cost",
 )  # fmt: skip
-_TABLE_ATTRIBUTES = ("tiles", "maximum", "mean", "n_unreached", "sha256")
 
 _FIRST_BYTES = f'{{"format":"{FORMAT}"'.encode()
 _HDF5_SIGNATURE = b"\x89HDF\r\n\x1a\n"
 # Bytes of the user block for each pattern: 255 counts of up to 16 digits, 36 cells, a digest, and its partitions.
 _PATTERN_BYTES = 8192
-_MAX_NAME_LENGTH = 200
+# The name is shown on terminals. A partition of 35 tiles, written out, has 93 characters.
+_NAME = "[ -~]{1,200}"
+_DIGEST = f"[0-9a-f]{{{DIGEST_DIGITS}}}"
 
 
 @dataclass(frozen=True)
@@ -189,14 +190,13 @@ def read_header(file: BinaryIO, source: str) -> Header:
     if text is None:
         raise TableFileDamagedError(f"{source} is damaged: its header does not match its digest; build it again")
     try:
-        content = json.loads(text, parse_int=_natural, parse_float=_natural, parse_constant=_natural)
+        content = json.loads(text, parse_float=str, parse_constant=str)  # all numbers are integers
         if content["format_version"] != FORMAT_VERSION:
             raise TableFileVersionError(
                 f"{source} has format version {shorten(str(content['format_version']), 20)}, this program reads "
                 f"version {FORMAT_VERSION}; update tile-pdb"
             )
-        position, n_bytes = file.tell(), file.seek(0, 2)
-        file.seek(position)
+        n_bytes = file.seek(0, 2)
         if n_bytes != content["file_bytes"]:
             raise TableFileDamagedError(
                 f"{source} is damaged: it has {n_bytes} bytes instead of {shorten(str(content['file_bytes']), 20)}; "
@@ -231,44 +231,25 @@ def _raise_for_other_file(start: bytes, source: str) -> None:
 def _parse_header(content: dict[str, Any]) -> Header:
     size = BoardSize(content["width"], content["height"])
     goal = Board(content["goal"], size)
-    for field, known in (("encoding", ENCODINGS), ("cost", COSTS)):
-        if content[field] not in known:
-            raise ValueError(f"{shorten(repr(content[field]), 60)} is none of {', '.join(known)}")
-    encoding, cost = content["encoding"], content["cost"]
-    file_bytes = content["file_bytes"]
-    records = content["patterns"]
-    if not 1 <= len(records) <= MAX_CATALOGUE_PATTERNS:
-        raise ValueError(f"it has {len(records)} patterns; a file has 1 to {MAX_CATALOGUE_PATTERNS}")
-    entries: list[PatternHeader] = []
-    for record in records:
+    encoding = as_choice(content["encoding"], "encoding", ENCODINGS)
+    cost = as_choice(content["cost"], "cost", COSTS)
+    # By their indices: a list would take negative ones, too.
+    entries: dict[int, PatternHeader] = {}
+    for index, record in enumerate(content["patterns"]):
         spec = TableSpec(size, goal, Pattern(tuple(record["tiles"])), encoding, cost)
-        if "same_as" in record:
-            entries.append(_parse_use(record, spec, entries))
-        else:
-            entries.append(_parse_table(record, spec, file_bytes))
-    partition = _parse_partition(content, tuple(entry.pattern for entry in entries), size, cost)
-    digest = _digest_text(content["structure_sha256"])
-    header = Header(DatabaseSpec(goal, partition, encoding), tuple(entries), file_bytes, digest)
-    if sum(stop - start for start, stop in header.structure_extents()) > MAX_STRUCTURE_BYTES:
-        raise ValueError(f"more than {format_bytes(MAX_STRUCTURE_BYTES)} of the file are in no table")
+        entries[index] = _parse_use(record, spec, entries) if "same_as" in record else _parse_table(record, spec)
+    sums = tuple(map(tuple, content["partitions"] or ()))
+    if sums and encoding != "bits":
+        raise ValueError("a catalogue is stored in bits only")
+    patterns = tuple(entry.pattern for entry in entries.values())
+    partition = Partition(_text_of_form(_NAME, content["partition"]), patterns, size, cost, sums)
+    digest = _text_of_form(_DIGEST, content["structure_sha256"])
+    header = Header(DatabaseSpec(goal, partition, encoding), tuple(entries.values()), content["file_bytes"], digest)
+    list(header.structure_extents())  # raises if tables overlap
     return header
 
 
-def _parse_partition(content: dict[str, Any], patterns: tuple[Pattern, ...], size: BoardSize, cost: Cost) -> Partition:
-    name = content["partition"]
-    # The name is shown on terminals. A partition of 35 tiles, written out, has 93 characters.
-    if not isinstance(name, str) or not name.isprintable() or len(name) > _MAX_NAME_LENGTH:
-        raise ValueError(f"{shorten(repr(name), 60)} is not the name of a partition")
-    if not content["partitions"]:
-        return Partition(name, patterns, size, cost)
-    if content["encoding"] != "bits":
-        raise ValueError("a catalogue is stored in bits only")
-    # Each partition once, as `pattern.catalogue` writes it: the text of another form differs from that of this header.
-    sums = dict.fromkeys(tuple(sorted(set(indices))) for indices in content["partitions"] if indices)
-    return Partition(name, patterns, size, cost, tuple(sums))
-
-
-def _parse_use(record: dict[str, Any], spec: TableSpec, before: Sequence[PatternHeader]) -> PatternHeader:
+def _parse_use(record: dict[str, Any], spec: TableSpec, before: Mapping[int, PatternHeader]) -> PatternHeader:
     """Return the header of a pattern that uses the table of one of the patterns `before` it."""
     use = TableUse(record["same_as"], tuple(record["cell_map"]))
     first = before[use.index]
@@ -279,30 +260,20 @@ def _parse_use(record: dict[str, Any], spec: TableSpec, before: Sequence[Pattern
     return replace(first, spec=spec, use=use)
 
 
-def _parse_table(record: dict[str, Any], spec: TableSpec, file_bytes: int) -> PatternHeader:
-    n_bytes, histogram = record["bytes"], tuple(record["histogram"])
-    # Blocks are counted only if each cell set can have one: a small file may claim a large board.
-    if not spec.n_sets * block_bytes(spec.n_tiles) <= n_bytes <= file_bytes or n_bytes != spec.n_bytes:
-        raise ValueError(f"the table of pattern {spec.pattern} has {n_bytes} bytes, which is not its size")
+def _parse_table(record: dict[str, Any], spec: TableSpec) -> PatternHeader:
+    histogram = tuple(record["histogram"])
     if not 1 <= len(histogram) <= UNREACHED or histogram[-1] == 0 or sum(histogram) > spec.n_entries:
         raise ValueError(
             f"the histogram of pattern {spec.pattern} is not a list of 1 to {UNREACHED} counts of {spec.n_entries} "
             "entries"
         )
-    return PatternHeader(spec, record["offset"], histogram, _digest_text(record["sha256"]))
+    return PatternHeader(spec, record["offset"], histogram, _text_of_form(_DIGEST, record["sha256"]))
 
 
-def _natural(text: str) -> int:
-    """Return a number of the JSON text, which has only natural ones. Raises `ValueError`."""
-    if not text.isdecimal():
-        raise ValueError(f"{shorten(text, 60)} is not a natural number")
-    return int(text)
-
-
-def _digest_text(value: Any) -> str:
-    if not isinstance(value, str) or len(value) != DIGEST_DIGITS or set(value) - set("0123456789abcdef"):
-        raise ValueError(f"{shorten(repr(value), 60)} is not a SHA-256 digest")
-    return value
+def _text_of_form(form: str, text: str) -> str:
+    if not re.fullmatch(form, text):
+        raise ValueError(f"{shown(text)} is not of the form {form}")
+    return text
 
 
 def pattern_group(index: int) -> str:
@@ -315,15 +286,17 @@ def hdf5_attributes(header: Header) -> dict[str, dict[str, Any]]:
     fields = header.fields()
     groups = {"/": {name: fields[name] for name in _ROOT_ATTRIBUTES}}
     if fields["partitions"]:
-        indices = np.arange(len(header.patterns))
-        is_in = [np.isin(indices, of) for of in fields["partitions"]]
-        groups["/"]["partitions"] = np.array(is_in, dtype=np.uint8).reshape(-1)
+        is_in = [index in indices for indices in fields["partitions"] for index in range(len(header.patterns))]
+        groups["/"]["partitions"] = np.array(is_in, dtype=np.uint8)
     for index, entry in enumerate(header.patterns):
-        facts = entry.to_record()
-        if entry.use is None:
-            facts |= {"maximum": entry.maximum, "mean": entry.mean}
-            facts = {name: facts[name] for name in _TABLE_ATTRIBUTES}
-        groups[pattern_group(index)] = facts
+        facts = {
+            "tiles": entry.pattern.tiles,
+            "maximum": entry.maximum,
+            "mean": entry.mean,
+            "n_unreached": entry.n_unreached,
+            "sha256": entry.sha256,
+        }
+        groups[pattern_group(index)] = facts if entry.use is None else entry.to_record()
     for facts in groups.values():
         for name, value in facts.items():
             if isinstance(value, tuple):  # of cells or tiles

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pdb_core.board_size import BoardSize, check_table_size
 from pdb_core.encoding import DEFAULT_COST, Cost, Encoding, block_bytes
 from pdb_core.errors import InputError, PartitionError
-from pdb_core.layout import count_blocks
+from pdb_core.layout import count_blocks, count_transitions
 from pdb_core.pattern import MAX_PATTERN_TILES, Partition, Pattern
 from pdb_core.puzzle import Board, Tiles
 from pdb_core.ranking import MAX_STATE_BITS, state_bits
@@ -80,16 +80,8 @@ class TableSpec:
 
     @property
     def n_transitions(self) -> int:
-        """Number of moves between blocks, each counted from both ends: pairs of an occupied cell and a free neighbour.
-
-        If every move counts, also pairs of two free cells, between which the blank moves.
-        """
-        n_pairs = sum(map(len, self.size.neighbours))
-        n_others = self.size.n_cells - 2
-        n_sets = math.comb(n_others, self.n_tiles - 1)
-        if self.cost == "every-move":
-            n_sets += math.comb(n_others, self.n_tiles)
-        return n_pairs * n_sets
+        """Number of moves between blocks, each counted from both ends."""
+        return count_transitions(self.size, self.n_tiles, self.cost)
 
     @property
     def n_entries(self) -> int:

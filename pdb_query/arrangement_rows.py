@@ -9,12 +9,14 @@ import math
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
 from pdb_core.bit_kernels import transpose_rows
 from pdb_core.board_size import BoardSize
+from pdb_core.errors import MemoryLimitError
 from pdb_core.resources import available_cores
 from pdb_core.types import Bytes, Int64s, UInt64s
 from pdb_query import records
@@ -50,11 +52,10 @@ def block_rows(size: BoardSize, tables: LookupTables) -> BitRows:
     return BitRows(lambda: tables.memory, fields[:, records.TABLE_BIT], fields[:, records.BLOCK_BITS], np.array(n_rows))
 
 
-def arrangement_rows(size: BoardSize, tables: LookupTables) -> BitRows:
-    """Return tables in bits with a row for each arrangement, in which blocks are the columns.
+def arrangement_rows(size: BoardSize, tables: LookupTables, path: Path) -> BitRows:
+    """Return tables in bits with a row for each arrangement, in which blocks are the columns. `path` is their file.
 
-    The memory is a copy in huge pages, made at its first call, which raises `MemoryError` or `OSError` if there is not
-    enough.
+    The memory is a copy in huge pages, made at its first call, which raises `MemoryLimitError` if there is not enough.
     """
     pattern_records = tables.records.reshape(-1, records.RECORD_FIELDS)
     # Some patterns use the table of another.
@@ -67,7 +68,12 @@ def arrangement_rows(size: BoardSize, tables: LookupTables) -> BitRows:
 
     @cache
     def copy() -> Bytes:
-        words = private_memory(8 * int(ends[-1]), huge=True).view(np.uint64)
+        try:
+            words = private_memory(8 * int(ends[-1]), huge=True).view(np.uint64)
+        except (MemoryError, OSError) as error:
+            raise MemoryLimitError(
+                f"{path} is in memory, and a second copy for fast searches does not fit; use the load mode map"
+            ) from error
         with ThreadPoolExecutor(available_cores()) as pool:
             for p, n, start, end, width in zip(firsts, n_blocks, starts, ends, row_words, strict=True):
                 begin, block_bytes = pattern_records[p, [records.TABLE_BIT, records.BLOCK_BITS]] // 8

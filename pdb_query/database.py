@@ -15,7 +15,6 @@ from pdb_core.encoding import Cost, Encoding
 from pdb_core.errors import (
     BoardError,
     InputError,
-    MemoryLimitError,
     TableFileDamagedError,
     TableMismatchError,
     UnsolvableError,
@@ -115,8 +114,7 @@ class Database:
         Raises `InputError` if the database is closed. The memory raises `MemoryLimitError` if there is too little.
         """
         if self._rows is None:
-            rows = arrangement_rows(self.size, self.lookup_tables)
-            self._rows = rows._replace(memory=partial(_second_copy, rows, self.path))
+            self._rows = arrangement_rows(self.size, self.lookup_tables, self.path)
         return self._rows
 
     def mappings(self, goal: BoardLike | None = None) -> tuple[BoardMapping, ...]:
@@ -340,15 +338,6 @@ class Database:
         verify_table_file(self.lookup_tables.memory, self.header, str(self.path), progress)
 
 
-def _second_copy(rows: BitRows, path: Path) -> Bytes:
-    try:
-        return rows.memory()
-    except (MemoryError, OSError) as error:
-        raise MemoryLimitError(
-            f"{path} is in memory, and a second copy for fast searches does not fit; use the load mode map"
-        ) from error
-
-
 def _views(header: Header, goal: Tiles, reflects: bool) -> SumViews:
     mappings = mappings_between(goal, header.spec.goal, header.spec.size)[: None if reflects else 1]
     return sum_views(header.spec, header.uses, mappings, goal)
@@ -411,9 +400,6 @@ def as_databases(databases: Any) -> tuple[Database, ...]:
 
     Raises `InputError` and the errors of `open_database`.
     """
-    one = isinstance(databases, Database | str | PathLike)
-    if not one:
-        check_kind(databases, Sequence, "databases", "databases, or paths of table files")
-    return tuple(
-        item if isinstance(item, Database) else open_database(item) for item in ([databases] if one else databases)
-    )
+    given = [databases] if isinstance(databases, Database | str | PathLike) else databases
+    check_kind(given, Sequence, "databases", "databases, or paths of table files")
+    return tuple(item if isinstance(item, Database) else open_database(item) for item in given)

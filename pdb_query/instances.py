@@ -8,10 +8,10 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import lru_cache, partial
+from functools import cache, partial
 from itertools import chain, tee
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, BinaryIO
 
 from pdb_core.arguments import FilePath, as_path, check_functions, located, refusal
 from pdb_core.board_size import BoardSize, SizeLike, as_size, parse_size
@@ -69,24 +69,16 @@ class InvalidRow:
     fields: dict[str, str]
 
 
-class _Line(NamedTuple):
-    """Line of a file without its end, and without spaces around it, and its place for messages."""
-
-    where: str
-    text: str
-
-
+# Place of a line for messages, and the line without its end, and without spaces around it.
+_Line = tuple[str, str]
 # Returns the rows that begin on a line. Raises `InstanceError`.
 _ReadRows = Callable[[_Line], list[dict[str, str]]]
 
 
-@lru_cache(maxsize=1)
+@cache
 def instance_sets() -> dict[str, Path]:
     """Return the CSV file of each named instance set, by name."""
-    for place in _PLACES:
-        if place.is_dir():
-            return {path.stem: path for path in sorted(place.glob("*.csv"))}
-    return {}
+    return {path.stem: path for place in _PLACES for path in sorted(place.glob("*.csv"))}
 
 
 def read_instances(
@@ -151,16 +143,14 @@ def read_rows(
     if source == STANDARD_INPUT:
         if stdin is not None and not hasattr(stdin, "readline"):
             raise refusal(stdin, "stdin", "an open binary file")
-        found = _parse(_lines(stdin or _standard_input(), "standard input"), size, tile_number, waits=True)
-    else:
-        if isinstance(source, str):
-            path = instance_sets().get(source, path)
-        found = _read_file(path, str(source), size, tile_number)
-    is_empty = source != STANDARD_INPUT
-    for row in found:
-        is_empty = False
+        yield from _parse(_lines(stdin or _standard_input(), "standard input"), size, tile_number, waits=True)
+        return
+    if isinstance(source, str):
+        path = instance_sets().get(source, path)
+    row = None
+    for row in _read_file(path, str(source), size, tile_number):
         yield row
-    if is_empty:
+    if row is None:
         raise InstanceError(f"{as_typed(str(source))} holds no board; name a file or a set that does")
 
 
@@ -197,10 +187,9 @@ def _standard_input() -> BinaryIO:
 
 def _lines(file: BinaryIO, name: str) -> Iterator[_Line]:
     """Yield the lines of a text file as soon as they are read."""
-    number = 0
     decoder = None
-    while line := file.readline(_MAX_LINE + 2):  # the longest line, its end, and one more to notice
-        number += 1
+    # The longest line, its end, and one more to notice.
+    for number, line in enumerate(iter(partial(file.readline, _MAX_LINE + 2), b""), start=1):
         where = f"{name} line {number}"
         if decoder is None:  # PowerShell writes UTF-16
             is_utf16 = line.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
@@ -212,7 +201,7 @@ def _lines(file: BinaryIO, name: str) -> Iterator[_Line]:
             raise InstanceError(f"{where} is not text in UTF-8; save the file as text in UTF-8") from None
         if len(line.rstrip(b"\r\n")) > _MAX_LINE:
             raise InstanceError(f"{where} is longer than {_MAX_LINE:,} bytes; write each board on its own line")
-        yield _Line(where, text.strip(" \r\n"))  # tabs separate cells, which may be empty
+        yield where, text.strip(" \r\n")  # tabs separate cells, which may be empty
 
 
 def _parse(
@@ -220,18 +209,19 @@ def _parse(
 ) -> Iterator[Instance | InvalidRow]:
     usual: dict[str, str] = {}
     for first in lines:
-        text = first.text.strip()
+        text = first[1].strip()
         if text.startswith("#"):
             usual |= _described(text)
         elif text not in ("", "["):
-            columns, separator, lines = _parse_header(first, lines, tile_number)
+            columns, separator, after = _parse_header(first, lines, tile_number)
+            lines = after if columns else chain([first], after)
             if columns:
                 read = partial(_rows_of_csv, lines, columns, separator, usual)
                 yield from _parse_rows(lines, read, columns, size, tile_number)
             elif _objects(text):
-                yield from _parse_rows(chain([first], lines), _rows_of_json, [], size, tile_number)
+                yield from _parse_rows(lines, _rows_of_json, [], size, tile_number)
             else:
-                numbered = ((line.where, _numbered(line, tile_number)) for line in chain([first], lines))
+                numbered = ((where, _numbered(line, where, tile_number)) for where, line in lines)
                 boards = boards_of_text(split_lines(numbered), size, waits=waits)
                 yield from (Instance(str(number), board) for number, board in enumerate(boards, start=1))
 
@@ -261,9 +251,10 @@ def _objects(text: str) -> list[dict[str, Any]] | None:
 
 def _rows_of_json(line: _Line) -> list[dict[str, str]]:
     """Return the rows on a line. Raises `InstanceError`."""
-    objects = _objects(line.text)
+    where, text = line
+    objects = _objects(text)
     if objects is None:
-        raise InstanceError(f"{line.where} is not an object in JSON with a board, as the lines before it are")
+        raise InstanceError(f"{where} is not an object in JSON with a board, as the lines before it are")
     return [{name: _text_of(value) for name, value in each.items()} for each in objects]
 
 
@@ -277,7 +268,7 @@ def _text_of(value: Any) -> str:
 
 def _fields(separator: str, *lines: Iterable[_Line]) -> list[str]:
     """Return the fields of a row of CSV, which ends at the first line break outside of quotes. Raises `csv.Error`."""
-    texts = (f"{line.text}\n" for line in chain(*lines))
+    texts = (f"{text}\n" for _, text in chain(*lines))
     return [field.strip() for field in next(csv.reader(texts, delimiter=separator, strict=True), [])]
 
 
@@ -297,11 +288,10 @@ def _parse_header(
                 # Other columns keep their names.
                 names = [low if low in _FIELDS else name for low, name in zip(lower, columns, strict=True)]
                 return names, separator, after
-    names = re.split(r"\s*[,;\t]\s*", line.text.strip().lower())
+    where, text = line
+    names = re.split(r"\s*[,;\t]\s*", text.strip().lower())
     if tile_number is None and all(re.fullmatch("[a-z_]{2,}", name) for name in names):
-        raise InstanceError(
-            f"{line.where}: no column of {as_typed(line.text)!r} is named board; name that of the boards"
-        )
+        raise InstanceError(f"{where}: no column of {as_typed(text)!r} is named board; name that of the boards")
     return [], "", lines
 
 
@@ -314,12 +304,12 @@ def _parse_rows(
 ) -> Iterator[Instance | InvalidRow]:
     """Yield the board of each row, or what is wrong with it. `read` returns the rows that begin on a line."""
     number = 0
-    for line in lines:
+    for where, text in lines:
         # A spreadsheet may end with empty rows.
-        if not (text := line.text.strip(" \t,;")) or text.startswith("#"):
+        if text.strip(" \t,;")[:1] in ("", "#"):
             continue
         try:
-            rows = read(line)
+            rows = read((where, text))
         except InstanceError as error:
             number += 1
             yield InvalidRow(str(number), error, dict.fromkeys(columns, ""))
@@ -327,37 +317,23 @@ def _parse_rows(
         for row in rows:
             number += 1
             try:
-                yield _instance(row, str(number), _board_of(row, line.where, size, tile_number), line.where)
+                yield _instance(row, str(number), where, size, tile_number)
             except InputError as error:
                 yield InvalidRow(row.get("id") or str(number), error, row)
-
-
-def _board_of(row: dict[str, str], where: str, size: BoardSize | None, tile_number: TileNumber | None) -> Board:
-    """Return the board of a row, whose goal is checked, too. Raises `InputError`."""
-    text = _numbered(_Line(where, row["board"]), tile_number)
-    if row.get("goal") and row["goal"] not in NAMED_GOALS:
-        row["goal"] = _numbered(_Line(where, row["goal"]), tile_number)
-    own_size = parse_size(row["size"]) if _SIZE.fullmatch(row.get("size", "")) else size
-    with located(where):
-        board = Board(text, own_size)
-        if size not in (None, board.size):
-            raise BoardError(f"a {size} board is expected, this one is {board.size}")
-        if row.get("goal"):
-            parse_goal(row["goal"], board.size)
-    return board
 
 
 def _rows_of_csv(
     lines: Iterator[_Line], columns: list[str], separator: str, usual: dict[str, str], line: _Line
 ) -> list[dict[str, str]]:
     """Return the row that begins on a line, with the `usual` fields of rows that lack them. Raises `InstanceError`."""
+    where, _text = line
     try:
         fields = _fields(separator, [line], lines)
     except csv.Error as error:
-        raise InstanceError(f"{line.where} is not a row of CSV: {error}; check its quotes") from None
+        raise InstanceError(f"{where} is not a row of CSV: {error}; check its quotes") from None
     if len(fields) != len(columns):
         raise InstanceError(
-            f"{line.where} has {len(fields)} fields where the header has {len(columns)}; quote fields with a separator"
+            f"{where} has {len(fields)} fields where the header has {len(columns)}; quote fields with a separator"
         )
     return [usual | dict(zip(columns, fields, strict=True))]
 
@@ -371,7 +347,20 @@ def _length(row: dict[str, str], column: str, where: str) -> int | None:
     return int(text) if text else None
 
 
-def _instance(row: dict[str, str], number: str, board: Board, where: str) -> Instance:
+def _instance(
+    row: dict[str, str], number: str, where: str, size: BoardSize | None, tile_number: TileNumber | None
+) -> Instance:
+    """Return the board of a row, whose goal is checked, too. Raises `InputError`."""
+    text = _numbered(row["board"], where, tile_number)
+    if row.get("goal") and row["goal"] not in NAMED_GOALS:
+        row["goal"] = _numbered(row["goal"], where, tile_number)
+    own_size = parse_size(row["size"]) if _SIZE.fullmatch(row.get("size", "")) else size
+    with located(where):
+        board = Board(text, own_size)
+        if size not in (None, board.size):
+            raise BoardError(f"a {size} board is expected, this one is {board.size}")
+        if row.get("goal"):
+            parse_goal(row["goal"], board.size)
     optimal, published = (_length(row, column, where) for column in ("optimal_length", "published_length"))
     moves = row.get("moves") or (row.get("moves") if published is None else published)
     if moves == "" == row.get("length"):
@@ -379,14 +368,14 @@ def _instance(row: dict[str, str], number: str, board: Board, where: str) -> Ins
     return Instance(row.get("id") or number, board, row.get("goal") or None, optimal, published, moves, row)
 
 
-def _numbered(line: _Line, tile_number: TileNumber | None) -> str:
+def _numbered(line: str, where: str, tile_number: TileNumber | None) -> str:
     """Return a line with numbers for words; one with a size is kept. Raises `InstanceError`."""
     if tile_number is None:
-        return line.text
-    text = line.text.partition("#")[0]
+        return line
+    text = line.partition("#")[0]
     try:
         return TILE_WORD.sub(lambda word: tile_number(word[0]), text)
     except BoardError as error:
         if _SIZE_LINE.fullmatch(text):
             return text
-        raise InstanceError(f"{line.where}: {error}") from None
+        raise InstanceError(f"{where}: {error}") from None

@@ -27,7 +27,7 @@ from pdb_core.symmetry import BoardMapping
 from pdb_core.table_spec import DatabaseSpec
 from pdb_core.types import BLANK, Bytes, Int64s
 from pdb_query import records
-from pdb_query.descent_kernels import DESCENT_FIELDS, N_DESCENTS, probe_bits
+from pdb_query.descent_kernels import probe_bits
 from pdb_query.lookup_kernels import probe_bytes
 from pdb_query.move_records import move_records, moves_toward_goal, n_words_of
 
@@ -110,21 +110,20 @@ def lookup_tables(
     _, not_left, not_right, _ = cell_masks(size)
     sets, n_words = cell_set_ranks(size.n_cells, patterns[0].n_tiles), n_words_of(size.n_cells)
     ranks, addresses = _ranks(spec, sorted(set(n_tiles.tolist())))
+    first_toward = size.n_cells * n_words * (np.cumsum(n_tiles) - n_tiles)
     rows = np.zeros((len(patterns), records.RECORD_FIELDS), dtype=np.int64)
-    for row, pattern, cells, start in zip(rows, patterns, goal_cells, table_start, strict=True):
-        orders = arrangement_ranks(pattern.n_tiles)
-        row[: records.REGIONS + 1] = addresses[pattern.n_tiles]
-        row[records.LABEL_BITS], row[records.PREFIX_BITS] = orders.label_bits, orders.prefix_bits
-        row[records.N_SUFFIXES] = orders.n_suffixes
-        row[records.BLOCK_BITS] = 8 * (block_bytes if is_bits else math.factorial)(pattern.n_tiles)
-        row[records.TABLE_BIT] = 8 * start
-        # If every move counts, the blank's cell tells the parity.
-        row[records.GOAL_MASK] = sum(1 << cell for cell in ([goal.index(BLANK)] if counts_every_move else cells))
+    for row, pattern, cells, start, toward in zip(rows, patterns, goal_cells, table_start, first_toward, strict=True):
+        orders, goal_bit = arrangement_ranks(pattern.n_tiles), 0
+        block_bits = 8 * (block_bytes if is_bits else math.factorial)(pattern.n_tiles)
         if is_bits:
             block, order = pattern_blocks(size, pattern.n_tiles, spec.cost).state_of(goal, pattern.tiles)
-            row[records.GOAL_BIT] = 8 * start + block * row[records.BLOCK_BITS] + order
-    rows[:, records.ENTRY_SHIFT] = 0 if is_bits else 3
-    rows[:, records.FIRST_TOWARD] = size.n_cells * n_words * (np.cumsum(n_tiles) - n_tiles)
+            goal_bit = 8 * start + block * block_bits + order
+        # If every move counts, the blank's cell tells the parity.
+        goal_mask = sum(1 << cell for cell in ([goal.index(BLANK)] if counts_every_move else cells))
+        row[: records.GOAL_MASK + 1] = (
+            *addresses[pattern.n_tiles], 8 * start, block_bits, 0 if is_bits else 3, orders.label_bits,
+            orders.prefix_bits, orders.n_suffixes, toward, goal_bit, goal_mask,
+        )  # fmt: skip
     return LookupTables(
         memory=memory,
         n_tiles=n_tiles,
@@ -195,12 +194,10 @@ def probe_boards(
     """
     values = np.empty((len(boards), *views.view_of_unit.shape), dtype=np.uint8)
     states = np.empty(values.shape, dtype=np.int64)
-    cells = np.empty(tables.n_cells, dtype=np.int64)
-    given = boards.reshape(-1), views.unit_maps, tables, states.reshape(-1), values.reshape(-1), cells
+    given = boards.reshape(-1), views.unit_maps, tables, states.reshape(-1), values.reshape(-1)
     # Separate kernels, so that only those in use are compiled.
     if tables.is_bits:
-        memo = _new_memo(values.size) if memo is None else memo
-        probe_bits(*given, np.empty(min(N_DESCENTS, values.size) * DESCENT_FIELDS, dtype=np.int64), memo)
+        probe_bits(*given, _new_memo(values.size) if memo is None else memo)
     else:
         probe_bytes(*given)
     return states, values
@@ -212,28 +209,23 @@ def probe_distances(boards: Bytes, tables: LookupTables, views: SumViews, n_thre
     Many boards are looked up in slices of some 0.1 s, by at most `n_threads` threads (None: one for each core). Only
     the slices that are being looked up have their states in memory.
     """
-    values = np.empty((len(boards), *views.view_of_unit.shape), dtype=np.uint8)
-    most_threads = max(1, values.size // _THREAD_UNITS)
-    n_threads = 1 if most_threads == 1 else min(most_threads, n_threads or available_cores())
-    n_units = min(_SLICE_UNITS, -(-values.size // n_threads))
-    n_boards = max(1, n_units // views.view_of_unit.size)
-    memos = [_new_memo(values.size // n_threads) for _ in range(n_threads)]
+    n_units = len(boards) * views.view_of_unit.size
+    most_threads = n_units // _THREAD_UNITS
+    if most_threads < 2:
+        return probe_boards(boards, tables, views)[1]
+    n_threads = min(most_threads, n_threads or available_cores())
+    n_boards = max(1, min(_SLICE_UNITS, -(-n_units // n_threads)) // views.view_of_unit.size)
+    slices = [boards[start : start + n_boards] for start in range(0, len(boards), n_boards)]
+    memos = [_new_memo(n_units // n_threads) for _ in range(n_threads)]
 
-    def look_up(start: int) -> None:
+    def look_up(part: Bytes) -> Bytes:
         memo = memos.pop()
-        part = slice(start, start + n_boards)
-        values[part] = probe_boards(boards[part], tables, views, memo)[1]
+        values = probe_boards(part, tables, views, memo)[1]
         memos.append(memo)
+        return values
 
-    starts = range(0, len(boards), n_boards)
-    if n_threads == 1:
-        for start in starts:
-            look_up(start)
-    else:
-        with ThreadPoolExecutor(n_threads) as pool:
-            for _ in pool.map(look_up, starts):
-                pass
-    return values
+    with ThreadPoolExecutor(n_threads) as pool:
+        return np.concatenate(list(pool.map(look_up, slices)))
 
 
 def _new_memo(n_units: int) -> Int64s:

@@ -119,13 +119,14 @@ def state_address(tables: Any, record: int, state: int, blank: int) -> int:
 
 
 @kernel
-def probe_bytes(boards: Any, unit_maps: Any, tables: Any, states: Any, values: Any, cells: Any) -> None:
+def probe_bytes(boards: Any, unit_maps: Any, tables: Any, states: Any, values: Any) -> None:
     """Find the states and distances of all units of all boards in tables in bytes.
 
     Parameters are those of `descent_kernels.probe_bits`. Some units are read at a time, so that their waits for memory
     overlap. A move takes a tile to a cell of the other colour. So the cells give the parity of a distance, and an entry
     with the other parity is damaged: it counts as UNREACHED.
     """
+    cells = np.empty(tables.n_cells, dtype=np.int64)
     # Of each unit: 8 * the address of its entry + the parity of its distance.
     addresses = np.empty(_GROUP_UNITS, dtype=np.int64)
     base = tables.memory.ctypes.data

@@ -50,10 +50,9 @@ def move_records(size: BoardSize, cost: Cost) -> Int64s:
     records = np.zeros((WORD_BITS * n_words_of(size.n_cells), MOVE_FIELDS), dtype=np.int64)
     for (source, target), number in numbers.items():
         lower, upper = sorted((source, target))
-        reverse_word, reverse_bit = divmod(numbers[target, source], WORD_BITS)
         records[number, :KEPT] = (
             source, target, 1 << source | 1 << target, (1 << lower) - 1, (1 << upper) - (2 << lower), target > source,
-            reverse_word, 1 << reverse_bit,
+            numbers[target, source],
         )  # fmt: skip
     if cost == "additive":
         cells = records[:, BOTH_CELLS]

@@ -1,7 +1,6 @@
 """Memory of this process, in huge pages if the system grants them. Used by loads of tables and by searches."""
 
 import mmap
-import sys
 from contextlib import suppress
 
 import numpy as np
@@ -20,13 +19,10 @@ def private_memory(n_bytes: int, *, huge: bool) -> Bytes:
     """
     if n_bytes > available_memory():
         raise MemoryError  # the system may grant it, and kill the process when it is filled
-    if sys.platform == "linux" and hasattr(mmap, "MADV_HUGEPAGE"):
-        room = _HUGE_PAGE_BYTES if huge else 0
-        memory = mmap.mmap(-1, n_bytes + room, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
-        with suppress(OSError):  # a system without huge pages
-            memory.madvise(mmap.MADV_HUGEPAGE if huge else mmap.MADV_NOHUGEPAGE)
-        array = np.frombuffer(memory, dtype=np.uint8)
-        start = -array.ctypes.data % _HUGE_PAGE_BYTES if huge else 0
-        return array[start : start + n_bytes]
-    # Other systems have no call that requests huge pages. Kernels may read whole words of 64 bits, the last one, too.
-    return np.zeros(-(-n_bytes // 8), dtype=np.uint64).view(np.uint8)[:n_bytes]
+    room = _HUGE_PAGE_BYTES if huge else 0
+    memory = mmap.mmap(-1, n_bytes + room, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    with suppress(OSError, AttributeError):  # a system without huge pages, or without calls that request them
+        memory.madvise(mmap.MADV_HUGEPAGE if huge else mmap.MADV_NOHUGEPAGE)
+    array = np.frombuffer(memory, dtype=np.uint8)
+    start = -array.ctypes.data % _HUGE_PAGE_BYTES if huge else 0
+    return array[start : start + n_bytes]

@@ -37,7 +37,7 @@ RECORD_FIELDS = 16
 ) = range(15)  # fmt: skip
 
 # Fields of the record of a move: its cells, both of them, the cells below both and those between the two as masks, 1 if
-# the target is the higher cell, the bit of the reverse move; from KEPT on the words of the moves that it does not
+# the target is the higher cell, the number of the reverse move; from KEPT on the words of the moves that it does not
 # affect.
 MOVE_FIELDS = 16
-SOURCE, TARGET, BOTH_CELLS, CELLS_BELOW, CELLS_BETWEEN, IS_UPWARD, REVERSE_WORD, REVERSE_BIT, KEPT = range(9)
+SOURCE, TARGET, BOTH_CELLS, CELLS_BELOW, CELLS_BETWEEN, IS_UPWARD, REVERSE, KEPT = range(8)

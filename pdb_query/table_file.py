@@ -1,6 +1,5 @@
 """Opening of a table file: check its header, then map it, or copy it into memory."""
 
-import errno
 import mmap
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -57,16 +56,11 @@ def load_table_file(path: Path, load: LoadMode) -> tuple[Header, Bytes]:
                 memory.flags.writeable = False
         except ValueError:  # also of mmap
             raise TableFileDamagedError(f"{path} became shorter while it was read; build it again") from None
-        except (MemoryError, OSError) as error:
-            if isinstance(error, OSError) and error.errno != errno.ENOMEM:
-                raise
+        except MemoryError:
             raise MemoryLimitError(
-                f"{path} cannot be opened: its {format_bytes(n_bytes)} are more than this process may address; "
-                "raise its limit (ulimit -v)"
-                if load == "map"
-                else f"{path} cannot be opened: its {format_bytes(n_bytes)} are more than the available memory; "
-                "use the load mode map, which shares the file's pages"
-            ) from error
+                f"{path} cannot be opened: its {format_bytes(n_bytes)} are more than the available memory; use the "
+                "load mode map, which shares the file's pages"
+            ) from None
     return header, memory
 
 

@@ -61,8 +61,7 @@ def _counts(piece: Bytes, encoding: Encoding) -> Int64s:
 
 def _expected_counts(entry: PatternHeader) -> Int64s:
     """Return the counts that follow from the histogram in the header."""
+    histogram = entry.histogram
     if entry.spec.encoding == "bits":
-        return np.array([sum(n for distance, n in enumerate(entry.histogram) if distance & 2)], dtype=np.int64)
-    counts = np.zeros(UNREACHED + 1, dtype=np.int64)
-    counts[: len(entry.histogram)], counts[UNREACHED] = entry.histogram, entry.n_unreached
-    return counts
+        return np.array([sum(histogram[2::4]) + sum(histogram[3::4])])
+    return np.array([*histogram, *[0] * (UNREACHED - len(histogram)), entry.n_unreached])

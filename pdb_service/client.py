@@ -3,15 +3,16 @@
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from functools import cache
+from typing import Any, Self, TypeVar
 
 import httpx
 import numpy as np
 import numpy.typing as npt
-from pydantic import ValidationError
+from pydantic import TypeAdapter, ValidationError
 
 from pdb_core import errors
-from pdb_core.arguments import as_choice, as_count, as_number, check_functions, shown
+from pdb_core.arguments import as_choice, as_number, check_functions, shown
 from pdb_core.board_size import SizeLike, as_size, parse_size
 from pdb_core.errors import (
     PROBLEM_TYPE,
@@ -26,12 +27,10 @@ from pdb_core.messages import as_typed
 from pdb_core.puzzle import Board, BoardLike, as_goal, format_board
 from pdb_query.board_rows import board_rows, refuse_row
 from pdb_query.probes import Probe
-from pdb_service.models import (
+from pdb_service.answers import (
     BINARY,
     EVENTS,
-    Answer,
     BoardAnswer,
-    CheckAnswer,
     DatabaseInfo,
     DatabasesAnswer,
     LookupAnswer,
@@ -42,6 +41,8 @@ from pdb_service.models import (
     clearest_error,
 )
 from pdb_service.settings import is_token
+from solver import Limits
+from solver.check import SolutionCheck
 from solver.moves import NOTATIONS, MovesLike, Notation, as_moves
 
 _MAX_SENTENCE = 800
@@ -51,8 +52,9 @@ _BATCH_ROWS = 100_000
 _MOST_S = 1e6
 
 Default = TypeVar("Default")
-Model = TypeVar("Model", bound=Answer)
+Model = TypeVar("Model")
 SolveReport = Callable[[SolveProgress], None]
+_reader: Callable[[Any], TypeAdapter[Any]] = cache(TypeAdapter)
 
 
 @dataclass(frozen=True)
@@ -129,28 +131,25 @@ class Client:
             timeout=as_number(timeout_s, "timeout_s", 0.001, _MOST_S),
             trust_env=False,
         )
+        wanted = None if size is None else str(as_size(size))
         try:
-            self.database = self._choose(db, None if size is None else str(as_size(size)))
+            databases = self.databases()
+            found = [at for at in databases if db in (None, at.id) and wanted in (None, at.size)]
+            if not found:
+                asked = ("" if db is None else f" {shown(db)}") + ("" if wanted is None else f" for {wanted} boards")
+                listed = ", ".join(f"{at.id} ({at.size})" for at in databases)
+                raise UnknownDatabaseError(f"{self.url} has no database{asked}; it has {as_typed(listed) or 'none'}")
         except BaseException:
             self.close()
             raise
+        self.database = found[0]
         self.size = parse_size(self.database.size)
         self.goal = Board(self.database.goal, self.size)
-
-    def _choose(self, db: str | None, size: str | None) -> DatabaseInfo:
-        """Return the first database of an id and a size. Raises `UnknownDatabaseError`."""
-        databases = self.databases()
-        for database in databases:
-            if db in (None, database.id) and size in (None, database.size):
-                return database
-        wanted = ("" if db is None else f" {shown(db)}") + ("" if size is None else f" for {size} boards")
-        listed = ", ".join(f"{database.id} ({database.size})" for database in databases)
-        raise UnknownDatabaseError(f"{self.url} has no database{wanted}; it has {as_typed(listed) or 'none'}")
 
     def __repr__(self) -> str:
         return f"<Client {self.database.partition} {self.size} {self.url}>"
 
-    def __enter__(self) -> "Client":
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -183,7 +182,7 @@ class Client:
         GoalError
             If the tables cannot serve `goal`.
         """
-        answer = self._ask(LookupAnswer, "lookup", self._query(board, goal))
+        answer = self._ask(LookupAnswer, "lookup", self._query(board, goal, Limits()))
         return Probe(tuple(at.values for at in answer.sums), tuple(at.h for at in answer.sums), answer.h or 0)
 
     def get(self, board: BoardLike, default: Default, goal: BoardLike | None = None) -> Probe | Default:
@@ -238,7 +237,7 @@ class Client:
 
         The service searches for one second by default, and not at all for 0 seconds. Raises the errors of `probe`.
         """
-        return self._ask(MovesAnswer, "moves", self._query(board, goal, time_limit=time_limit, max_nodes=max_nodes))
+        return self._ask(MovesAnswer, "moves", self._query(board, goal, Limits(time_limit, max_nodes)))
 
     def solve(
         self,
@@ -264,7 +263,7 @@ class Client:
             connection: the service then ends the search.
         """
         check_functions(report=report)
-        query = self._query(board, goal, time_limit=time_limit, max_nodes=max_nodes)
+        query = self._query(board, goal, Limits(time_limit, max_nodes))
         name = ""
         # Events also without `report`: between them, a dead server is noticed.
         with self._asked("solve", query, headers={"Accept": EVENTS}) as response:
@@ -288,30 +287,19 @@ class Client:
         *,
         notation: Notation = "tiles",
         time_limit: float | None = None,
-    ) -> CheckAnswer:
+    ) -> SolutionCheck:
         """Return what is right and wrong about a solution, as `tilepdb.check_solution`.
 
         The limits of the service apply too. Raises the errors of `probe`, and `MovesError` if the moves are not written
         in the notation.
         """
-        given = self._query(board, goal, time_limit=time_limit) | {"moves": as_moves(moves)}
+        given = self._query(board, goal, Limits(time_limit)) | {"moves": as_moves(moves)}
         given["notation"] = as_choice(notation, "notation", NOTATIONS)
-        return self._ask(CheckAnswer, "check", json=given)
+        return self._ask(SolutionCheck, "check", json=given)
 
-    def _query(
-        self,
-        board: BoardLike,
-        goal: BoardLike | None,
-        *,
-        time_limit: float | None = None,
-        max_nodes: int | None = None,
-    ) -> dict[str, Any]:
-        query: dict[str, Any] = {"board": format_board(Board(board, self.size)), **self._names(goal)}
-        if time_limit is not None:
-            query["time_limit"] = as_number(time_limit, "time_limit")
-        if max_nodes is not None:
-            query["max_nodes"] = as_count(max_nodes, "max_nodes", 1)
-        return query
+    def _query(self, board: BoardLike, goal: BoardLike | None, limits: Limits) -> dict[str, Any]:
+        given = {name: limit for name, limit in vars(limits).items() if limit is not None}
+        return {"board": format_board(Board(board, self.size)), **self._names(goal), **given}
 
     def _names(self, goal: BoardLike | None) -> dict[str, str]:
         """Return the parameters db and goal. The default goal of the service may differ from that of the database."""
@@ -325,12 +313,11 @@ class Client:
     def _parse(self, model: type[Model], text: str | bytes) -> Model:
         """Return the JSON of an answer as a model. Raises `ServiceError` if it is not as docs/http.md says."""
         try:
-            answer = model.model_validate_json(text)
+            answer: Model = _reader(model).validate_json(text, strict=True)
         except ValidationError as error:
-            reason = as_typed(clearest_error(error.errors(include_url=False, include_input=False)))
             raise ServiceError(
-                f"the answer of {self.url} is not as docs/http.md says ({reason}); check the address, and that client "
-                "and server have the same version"
+                f"the answer of {self.url} is not as docs/http.md says ({as_typed(clearest_error(error))}); check the "
+                "address, and that client and server have the same version"
             ) from None
         if isinstance(answer, BoardAnswer) and not answer.solvable:
             board = format_board(answer.board)
@@ -344,10 +331,8 @@ class Client:
         except ValidationError:
             return ServiceError(f"{self.url} answers {status}, not as pdb serve does; check the address")
         detail = as_typed(problem.detail, _MAX_SENTENCE)
-        kind = vars(errors).get(problem.type.removeprefix(PROBLEM_TYPE))
-        if isinstance(kind, type) and issubclass(kind, PdbError):
-            return kind(detail)
-        return ServiceError(f"{self.url} answers {status}: {detail}")
+        kind: Any = vars(errors).get(problem.type.removeprefix(PROBLEM_TYPE))
+        return kind(detail) if isinstance(kind, type) else ServiceError(f"{self.url} answers {status}: {detail}")
 
     @contextmanager
     def _asked(self, path: str, query: Mapping[str, Any] | None = None, **body: Any) -> Iterator[httpx.Response]:

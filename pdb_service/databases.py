@@ -1,23 +1,16 @@
 """The open databases of a service, by id, and the choice of the one that serves a board."""
 
-from collections.abc import Iterator
-from contextlib import suppress
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import Protocol
+from typing import Any
 
 from pdb_core.board_size import BoardSize
-from pdb_core.errors import BoardError, BusyError, GoalError, UnknownDatabaseError
+from pdb_core.errors import GoalError, PdbError, UnknownDatabaseError
 from pdb_core.messages import did_you_mean, shorten
-from pdb_core.puzzle import Board, Tiles, parse_goal
+from pdb_core.puzzle import Board, BoardLike, Tiles, parse_goal, why_unsolvable
 from pdb_query.database import Database
-
-
-class Named(Protocol):
-    """The goal and the database of a request."""
-
-    goal: str | None
-    db: str | None
+from pdb_service.requests import Names
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,32 +38,28 @@ class Served:
             for places in self.database.partition.sums
         ]
 
+    def about(self, board: Board, *, solvable: bool) -> dict[str, Any]:
+        """Return the fields of a `BoardAnswer` except for h."""
+        about = {"db": self.id, "size": str(self.size), "board": board, "goal": self.goal, "solvable": solvable}
+        return about if solvable else about | {"why": why_unsolvable(board, self.goal, self.size)}
+
 
 class Databases:
-    """The databases of a service that can answer, in the order in which they are tried.
+    """The databases of a service, by id, in the order in which they are tried.
 
-    is_complete  whether all databases are there, or another thread still adds some
+    An id is the stem of a file, with a number if others have that stem.
     """
 
-    def __init__(self) -> None:
-        self.is_complete = False
-        self._databases: dict[str, Database] = {}
-        self._choose_known = lru_cache(maxsize=256)(self._choose)
-
-    def __iter__(self) -> Iterator[tuple[str, Database]]:
-        return iter(self._databases.items())
-
-    def __len__(self) -> int:
-        return len(self._databases)
-
-    def add(self, database: Database) -> None:
-        """Add a database that can answer. Its id is the stem of its file, with a number if others have that id."""
-        stem = name = database.path.stem
-        number = 1
-        while name in self._databases:
-            number += 1
-            name = f"{stem}-{number}"
-        self._databases = {**self._databases, name: database}  # others may iterate over the old one
+    def __init__(self, databases: Iterable[Database]) -> None:
+        self.by_id: dict[str, Database] = {}
+        for database in databases:
+            stem = name = database.path.stem
+            number = 1
+            while name in self.by_id:
+                number += 1
+                name = f"{stem}-{number}"
+            self.by_id[name] = database
+        self.choose = lru_cache(maxsize=256)(self._choose)
 
     def default_goal(self, database: Database) -> Board:
         """Return the goal of a request that names none: blank-last if the tables serve it, else their own."""
@@ -81,66 +70,29 @@ class Databases:
             return Board(database.goal, database.size)
         return goal
 
-    def place(self, board: str | list[int], names: Named) -> tuple[Board, Served]:
-        """Read a board and choose its database. Raises as `read` and `choose`."""
-        given = self.read(board, names.db)
+    def place(self, board: BoardLike, names: Names) -> tuple[Board, Served]:
+        """Read a board, of the size of a named database, and choose its database. Raises as `Board` and `_choose`."""
+        size = None if names.db is None else self.choose(None, None, names.db).size
+        given = Board(board, size)
         return given, self.choose(given.size, names.goal, names.db)
 
-    def read(self, board: str | list[int], name: str | None = None) -> Board:
-        """Read a board, of the size of the named database. Raises `BoardError`, and as `choose`."""
-        if name is not None:
-            return Board(board, self.choose(None, None, name).size)
-        try:
-            return Board(board)
-        except BoardError:
-            # A list may have the size of any database, if it can have that of no other.
-            found = list[Board]()
-            for size in {database.size for database in self._databases.values()}:
-                with suppress(BoardError):
-                    found.append(Board(board, size))
-            if len(found) == 1:
-                return found[0]
-            if isinstance(board, list):
-                self._check_complete("no database that is loaded fits this list")
-            raise
-
-    def choose(self, size: BoardSize | None, goal: str | None, name: str | None) -> Served:
-        """Return the database that serves boards of `size`, with the goal.
-
-        Either `size` or `name` may be None. Raises `UnknownDatabaseError`, `BoardError` if the named database is for
-        boards of another size, `GoalError` if the goal is invalid or no database serves it, and instead `BusyError`
-        while databases are loaded.
-        """
-        try:
-            return self._choose_known(size, goal, name)
-        except (UnknownDatabaseError, GoalError) as error:
-            self._check_complete(str(error).partition(";")[0])
-            raise
-
-    def _check_complete(self, known: str) -> None:
-        """Raise `BusyError` while databases are loaded."""
-        if not self.is_complete:
-            raise BusyError(f"{known}; other tables are still being loaded, so try again later")
-
     def _choose(self, size: BoardSize | None, goal_text: str | None, name: str | None) -> Served:
-        if name is not None and name not in self._databases:
+        """Return the database that serves boards of `size`, with the goal. Either `size` or `name` may be None.
+
+        Raises `UnknownDatabaseError`, and `GoalError` if the goal is invalid or no database serves it.
+        """
+        if name is not None and name not in self.by_id:
             raise UnknownDatabaseError(
-                f"there is no database {shorten(name, 40)!r}; /v1/databases lists them"
-                f"{did_you_mean(name, self._databases)}"
+                f"there is no database {shorten(name, 40)!r}; /v1/databases lists them{did_you_mean(name, self.by_id)}"
             )
-        refusals: list[Exception] = []
-        for key, database in self:
-            if name not in (None, key) or size not in (None, database.size):
-                continue
-            goal = self.default_goal(database) if goal_text is None else parse_goal(goal_text, database.size)
-            try:
-                database.views(goal)
-            except GoalError as error:
-                refusals.append(error)
-            else:
-                return Served(key, database, goal)
-        if name is not None:
-            refusals.append(
-                BoardError(f"database {name!r} is for {self._databases[name].size} boards, this board is {size}")
-            )
-        raise (*refusals, UnknownDatabaseError(f"no database is for {size} boards; /v1/databases lists them"))[0]
+        refused: PdbError = UnknownDatabaseError(f"no database is for {size} boards; /v1/databases lists them")
+        for key, database in self.by_id.items():
+            if name in (None, key) and size in (None, database.size):
+                try:
+                    goal = self.default_goal(database) if goal_text is None else parse_goal(goal_text, database.size)
+                    database.views(goal)
+                except GoalError as error:
+                    refused = error
+                else:
+                    return Served(key, database, goal)
+        raise refused

@@ -5,7 +5,6 @@ import os
 import signal
 import socket
 import sys
-from collections.abc import Callable
 
 import uvloop
 from granian.constants import HTTPModes, Interfaces
@@ -46,20 +45,19 @@ def _new_socket(host: str, port: int) -> socket.socket:
         ) from None
 
 
-def serve(app: Starlette, listener: socket.socket, on_ready: Callable[[], None]) -> None:
+def serve(app: Starlette, listener: socket.socket) -> None:
     """Answer requests until SIGTERM, SIGHUP or SIGINT; then answer running requests, within the time of grace.
 
-    `on_ready` is called when tables and kernels are loaded. Raises `KeyboardInterrupt` if it was SIGINT, and the
-    `PdbError` that was the cause if they cannot be loaded.
+    Raises `KeyboardInterrupt` if it was SIGINT.
     """
     raise_file_limit()
     # A thread whose search has ended waits for the event loop: by default up to 5 ms, as long as 8 searches take.
     sys.setswitchinterval(0.0001)
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        runner.run(_serve(app, listener, on_ready))
+        runner.run(_serve(app, listener))
 
 
-async def _serve(app: Starlette, listener: socket.socket, on_ready: Callable[[], None]) -> None:
+async def _serve(app: Starlette, listener: socket.socket) -> None:
     service: Searches = app.state.service
     settings = service.settings
     server = _Server(
@@ -78,42 +76,20 @@ async def _serve(app: Starlette, listener: socket.socket, on_ready: Callable[[],
     loop = asyncio.get_running_loop()
     serving = asyncio.create_task(server.serve())
     stopping = loop.create_future()  # a signal cancels it
-    loading = asyncio.wrap_future(service.loaded)
     for number in (signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) is not signal.SIG_IGN:  # as for a server that nohup started
             loop.add_signal_handler(number, stopping.cancel)
     try:
-        await asyncio.wait({serving, stopping, loading}, return_when=asyncio.FIRST_COMPLETED)
-        if loading.done():
-            loading.result()
-            on_ready()
-            await asyncio.wait({serving, stopping}, return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait({serving, stopping}, return_when=asyncio.FIRST_COMPLETED)
     finally:  # also after SIGINT, for which the runner cancels this task; a second one ends the process
         stopping.cancel()
-        loading.cancel()
         service.stop()
         server.stop()  # type: ignore[no-untyped-call]
-        refusing = asyncio.create_task(_refuse_connections(listener))
+        loop.set_exception_handler(lambda *_: None)  # granian would report the connections that are cut
         # Searches end by themselves after the time of grace; this bounds all other requests.
-        try:
-            await asyncio.wait({serving}, timeout=settings.grace_s + _LAST_REQUEST_S)
-        finally:
-            refusing.cancel()
-            if not serving.done():  # the connections that are left are cut, and granian would report that
-                loop.set_exception_handler(lambda *_: None)
+        await asyncio.wait({serving}, timeout=settings.grace_s + _LAST_REQUEST_S)
     if serving.done():
         serving.result()
-
-
-async def _refuse_connections(listener: socket.socket) -> None:
-    """Close new connections, which would wait for the end. Those to a socket of systemd wait for the next server.
-
-    To shut the socket down instead would end all connections of granian.
-    """
-    if not _has_systemd_socket():
-        listener.setblocking(False)
-        while True:
-            (await asyncio.get_running_loop().sock_accept(listener))[0].close()
 
 
 class _Server(Server):
@@ -128,16 +104,13 @@ class _Server(Server):
         self._shd = SocketHolder(self.listener.dup().detach(), False, _BACKLOG)  # type: ignore[assignment, call-arg]
 
 
-def _has_systemd_socket() -> bool:
-    return os.environ.get("LISTEN_PID") == str(os.getpid()) and os.environ.get("LISTEN_FDS", "0") != "0"
-
-
 def _systemd_socket() -> socket.socket | None:
     """Return the socket that systemd listens on for this process, if any. Raises `InputError` if there are several."""
-    if not _has_systemd_socket():
+    n_sockets = os.environ.get("LISTEN_FDS", "0")
+    if os.environ.get("LISTEN_PID") != str(os.getpid()) or n_sockets == "0":
         return None
     listener = socket.socket(fileno=_SYSTEMD_SOCKET)
-    if os.environ["LISTEN_FDS"] != "1" or listener.family not in (socket.AF_INET, socket.AF_INET6):
+    if n_sockets != "1" or listener.family not in (socket.AF_INET, socket.AF_INET6):
         raise InputError("systemd passes other sockets than one of TCP; keep one ListenStream=ADDRESS:PORT in its unit")
     return listener
 

@@ -114,6 +114,7 @@ class Comparison(Plotted):
         labels = [textwrap.fill(row.label.replace(",", ", ").replace("  ", " "), _LABEL_WIDTH) for row in rows]
         means = [row.mean_generated or 0.0 for row in rows]
         errors = [row.mean_generated_error or 0.0 for row in rows]
+        axes.figure.set_size_inches(8, max(4.5, 1.5 + 0.4 * len(rows)))
         # Points, because the lengths of bars on a logarithmic scale mean nothing.
         axes.errorbar(means, labels, xerr=errors, fmt="o", capsize=3)
         for label, mean in zip(labels, means, strict=True):
@@ -233,20 +234,20 @@ def comparison_row(
     generated = [answer.generated for answer in solved]
     seconds = sum(answer.seconds for answer in solved)
     n_solved = len(solved)
+    means = {
+        f"mean_{name}": _mean([getattr(answer, name) for answer in solved])
+        for name in ("h", "length", "generated", "expanded", "seconds")
+    }
     return ComparisonRow(
         heuristic=heuristic,
         algorithm=algorithm or next((answer.algorithm for answer in answers if isinstance(answer, Solution)), "-"),
         n_boards=len(answers),
         n_unsolvable=sum(isinstance(answer, UnsolvableError) for answer in answers),
         n_solved=n_solved,
-        mean_h=_mean([answer.h for answer in solved]),
-        mean_length=_mean([answer.length or 0 for answer in solved]),
-        mean_generated=_mean(generated),
         mean_generated_error=round(statistics.stdev(generated) / math.sqrt(n_solved), 1) if n_solved > 1 else None,
-        mean_expanded=_mean([answer.expanded for answer in solved]),
-        mean_seconds=_mean([answer.seconds for answer in solved]),
         nodes_per_second=round(sum(generated) / seconds) if seconds > 0 else None,
         by_length=tuple(_by_length(solved)),
+        **means,
     )
 
 

@@ -2,14 +2,14 @@
 
 On n cells, the cells of n - 3 tiles and of the blank determine the board: the other two tiles are on the other two
 cells, and only one of their two orders can be solved. So the boards are the states of a pattern of n - 3 tiles in which
-every move counts, and `pdb_build` searches them (docs/design/studies.md).
+every move counts, and `pdb_build` searches them (docs/design/other-searches.md).
 """
 
 from collections.abc import Callable
 
 import numpy as np
 
-from pdb_build.search import PatternTable, zero_aware_distances
+from pdb_build.search import PatternTable, search_pattern
 from pdb_core.board_size import BoardSize
 from pdb_core.errors import InputError
 from pdb_core.pattern import Pattern
@@ -25,23 +25,21 @@ Progress = Callable[[int, int], None]
 MAX_CELLS = 12
 # 2x5 and 3x3 are the largest sizes whose boards are all kept in memory: 1.8 million boards.
 MAX_LISTED_CELLS = 10
-# Memory of a complete search for each board: a byte and a bit, with some room.
-BYTES_A_BOARD = 1.25
+# Memory of a complete search for each board: a byte and two bits, with some room.
+BYTES_A_BOARD = 1.4
 # Cells without a tile of the pattern.
 _N_FREE = 3
 
 
-def search_completely(
-    size: BoardSize, goal: Tiles, *, n_threads: int, max_antipodes: int, progress: Progress
-) -> tuple[tuple[int, ...], tuple[Tiles, ...]]:
-    """Return the number of boards at each distance, and the first `max_antipodes` boards at the largest one, sorted.
-
-    For boards of at most `MAX_CELLS` cells. The result does not depend on `n_threads`.
-    """
-    found = _search(size, goal, n_threads, progress)
-    counts = found.states_per_depth
-    farthest = np.flatnonzero(found.table == len(counts) - 1)[:max_antipodes]
-    return counts, tuple(sorted(map(tuple, _boards(found.spec, farthest).tolist())))
+def search_completely(size: BoardSize, goal: Tiles, n_threads: int, progress: Progress) -> PatternTable:
+    """Return the distance of each state, for boards of at most `MAX_CELLS` cells. It does not depend on `n_threads`."""
+    pattern = Pattern(tuple(range(1, size.n_cells - _N_FREE + 1)))
+    return search_pattern(
+        TableSpec(size, goal, pattern, "bits", "every-move"),
+        n_threads=n_threads,
+        progress=lambda depth, n_reached, _n_states: progress(depth, n_reached),
+        zero_aware=True,
+    )
 
 
 def all_boards(size: BoardSize, goal: Tiles) -> tuple[Boards, Bytes]:
@@ -53,21 +51,12 @@ def all_boards(size: BoardSize, goal: Tiles) -> tuple[Boards, Bytes]:
         raise InputError(
             f"{size} boards are too many to evaluate each; the largest sizes have {MAX_LISTED_CELLS} cells"
         )
-    found = _search(size, goal, 1, lambda _depth, _n_reached: None)
+    found = search_completely(size, goal, 1, lambda _depth, _n_reached: None)
     states = np.argsort(found.table, kind="stable")
-    return _boards(found.spec, states), found.table[states]
+    return boards_of_states(found.spec, states), found.table[states]
 
 
-def _search(size: BoardSize, goal: Tiles, n_threads: int, progress: Progress) -> PatternTable:
-    pattern = Pattern(tuple(range(1, size.n_cells - _N_FREE + 1)))
-    return zero_aware_distances(
-        TableSpec(size, goal, pattern, "bits", "every-move"),
-        n_threads=n_threads,
-        progress=lambda depth, n_reached, _n_states: progress(depth, n_reached),
-    )
-
-
-def _boards(spec: TableSpec, states: Int64s) -> Boards:
+def boards_of_states(spec: TableSpec, states: Int64s) -> Boards:
     """Return the boards of states, which are indices of a zero-aware table: uint8[m, n_cells]."""
     size, rows = spec.size, np.arange(len(states))
     blocks, ranks = np.divmod(states, spec.n_orders)

@@ -23,6 +23,9 @@ from solver.heuristics import HEURISTICS, Heuristics, heuristic_tables
 from solver.heuristics.heuristic import Heuristic, given_heuristics, heuristic_name
 from solver.heuristics.values import evaluated
 
+# What is studied.
+Studied = Heuristic | Database
+
 _BOARDS_AT_A_TIME, _SOLVED_AT_A_TIME = 100_000, 2000
 # Random boards of the 15-puzzle are solved to know their distances; on larger boards that may take hours.
 _MAX_SOLVED_CELLS = 16
@@ -112,38 +115,50 @@ class HeuristicStudy(ShortRepr, Plotted):
             title=f"Heuristics on {self.boards_text}",
         )
         axes.grid(alpha=0.3)
-        axes.legend(loc="upper left" if shades else "center left", bbox_to_anchor=None if shades else (1.01, 0.5))
+        if shades:
+            axes.legend(loc="upper left")
+        else:
+            axes.figure.set_size_inches(10, 4.5)
+            axes.legend(loc="center left", bbox_to_anchor=(1.01, 0.5))
 
     def standard_error(self, spread: Spread, n_boards: int) -> float | None:
         """Return the standard error of the mean over a sample of boards; None if there is one board, or no sample."""
         return spread.standard_deviation / math.sqrt(n_boards - 1) if self.is_sample and n_boards > 1 else None
 
 
-def heuristic_values(
-    boards: Boards, size: BoardSize, goal: Tiles, heuristics: Sequence[Heuristic], databases: Sequence[Database] = ()
-) -> Int64s:
-    """Return h of each board by each heuristic, then the largest sum of each database: int64[m, heuristics].
+def checked_study(
+    size: SizeLike, heuristics: Heuristics, databases: Any, goal: BoardLike, what: str
+) -> tuple[BoardSize, Tiles, tuple[Studied, ...]]:
+    """Return the size, the goal and what is studied: heuristics, then databases. `what` is the subject of a refusal."""
+    studied = (*given_heuristics(heuristics), *as_databases(databases))
+    if not studied:
+        raise InputError("there is nothing to study; give a heuristic or a database")
+    size = as_size(size)
+    check_table_size(size, what=what, instead="choose a smaller size")
+    return size, as_goal(goal, size), studied
 
-    A heuristic is given as `parse_heuristic` reads it: a name, or `max(a,b)` of several.
+
+def studied_values(boards: Boards, size: BoardSize, goal: Tiles, studied: Sequence[Studied]) -> Int64s:
+    """Return h of each board by each heuristic, and the largest sum of each database: int64[m, studied].
 
     Raises `TableMismatchError` and `GoalError` if a database cannot serve the size or the goal, and the errors of
     `heuristic_tables`.
     """
-    values = [evaluated(boards, one, goal, size) for one in heuristics]
-    for database in databases:
-        database.check_size(size)
-        parts = range(0, len(boards), _BOARDS_AT_A_TIME)  # so that Ctrl-C works
-        found = [database.probe_batch(boards[start : start + _BOARDS_AT_A_TIME], goal).h for start in parts]
-        values.append(np.concatenate(found))
+    values: list[Any] = []
+    for one in studied:
+        if isinstance(one, Database):
+            one.check_size(size)
+            parts = range(0, len(boards), _BOARDS_AT_A_TIME)  # so that Ctrl-C works
+            found = [one.probe_batch(boards[start : start + _BOARDS_AT_A_TIME], goal).h for start in parts]
+            values.append(np.concatenate(found))
+        else:
+            values.append(evaluated(boards, one, goal, size))
     return np.column_stack(values)
 
 
-def heuristic_labels(heuristics: Sequence[Heuristic], databases: Sequence[Database]) -> tuple[str, ...]:
-    """Return the names of heuristics, then those of databases."""
-    return (
-        *map(heuristic_name, heuristics),
-        *(f"db {database.partition.name} {database.encoding}" for database in databases),
-    )
+def studied_name(one: Studied) -> str:
+    """Return the name of a heuristic or of a database."""
+    return f"db {one.partition.name} {one.encoding}" if isinstance(one, Database) else heuristic_name(one)
 
 
 def fitting_heuristics(size: BoardSize, goal: Tiles) -> list[str]:
@@ -203,14 +218,9 @@ def study_heuristics(
     """
     check_functions(solves_with=solves_with)
     progress = as_function(progress, "progress")
-    given, databases = given_heuristics(heuristics), as_databases(databases)
-    if not given and not databases:
-        raise InputError("there is nothing to study; give a heuristic or a database")
     n_boards, n_threads = as_count(n_boards, "n_boards", 1), as_threads(n_threads)
     seed = as_count(seed, "seed")
-    size = as_size(size)
-    check_table_size(size, what="heuristics and optimal solutions", instead="choose a smaller size")
-    checked = as_goal(goal, size)
+    size, checked, studied = checked_study(size, heuristics, databases, goal, "heuristics and optimal solutions")
     distances: Int64s | None = None
     is_whole = size.n_cells <= MAX_LISTED_CELLS
     if is_whole:
@@ -219,24 +229,18 @@ def study_heuristics(
     else:
         boards = random_boards(size, checked, n_boards, seed).astype(np.uint8)
     # Before boards are solved: it raises at once if a heuristic or a database cannot be used.
-    values = heuristic_values(boards, size, checked, given, databases)
+    values = studied_values(boards, size, checked, studied)
     if not is_whole and size.n_cells <= _MAX_SOLVED_CELLS:
-        solving = databases if solves_with is None else solves_with()
+        solving = [one for one in studied if isinstance(one, Database)] if solves_with is None else solves_with()
         if not solving:
             raise InputError(f"random boards of {size} are solved to know their distances; give a database")
-        distances = _optimal_lengths(boards, checked, solving, n_threads, progress)
-    return study_values(size, heuristic_labels(given, databases), values, distances, is_sample=not is_whole)
-
-
-def _optimal_lengths(
-    boards: Boards, goal: Tiles, databases: Sequence[Database], n_threads: int, progress: Callable[[int, int], None]
-) -> Int64s:
-    solver = Solver(*databases)
-    lengths = []
-    for first in range(0, len(boards), _SOLVED_AT_A_TIME):
-        progress(first, len(boards))
-        lengths.append(solver.solve_many(boards[first : first + _SOLVED_AT_A_TIME], goal, n_threads=n_threads).lengths)
-    return np.concatenate(lengths).astype(np.int64)
+        solver, lengths = Solver(*solving), []
+        for first in range(0, len(boards), _SOLVED_AT_A_TIME):
+            progress(first, len(boards))
+            part = boards[first : first + _SOLVED_AT_A_TIME]
+            lengths.append(solver.solve_many(part, checked, n_threads=n_threads).lengths)
+        distances = np.concatenate(lengths).astype(np.int64)
+    return study_values(size, [*map(studied_name, studied)], values, distances, is_sample=not is_whole)
 
 
 def study_values(

@@ -28,15 +28,15 @@ class Plotted(ABC):
         return file.getvalue()
 
 
-def save_plot(draw: Draw, file: IO[Any], form: str, *, width: float = 8, height: float = 4.5) -> None:
-    """Write a plot of a size in inches to `file`, always as the same bytes. Other figures and settings are left alone.
+def save_plot(draw: Draw, file: IO[Any], form: str) -> None:
+    """Write a plot to `file`, always as the same bytes. Other figures and settings are left alone.
 
-    `form` is "svg", "png" or "pdf".
+    `form` is "svg", "png" or "pdf". `draw` may change the size of the figure.
     """
     from matplotlib import rc_context
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(width, height), layout="constrained")
+    figure = Figure(figsize=(8, 4.5), layout="constrained")
     draw(figure.subplots())
     # Without a salt, the ids in an SVG are random.
     with rc_context({"svg.hashsalt": "tile-pdb"}):

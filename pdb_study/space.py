@@ -5,13 +5,15 @@ import time
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from pdb_core.arguments import as_count, as_function, as_threads
 from pdb_core.board_size import BoardSize, SizeLike, as_size
 from pdb_core.errors import InputError, MemoryLimitError
 from pdb_core.messages import ShortRepr, format_bytes
 from pdb_core.puzzle import BoardLike, Tiles, as_goal
 from pdb_core.resources import available_memory
-from pdb_study.complete_search import BYTES_A_BOARD, MAX_CELLS, Progress, search_completely
+from pdb_study.complete_search import BYTES_A_BOARD, MAX_CELLS, Progress, boards_of_states, search_completely
 from pdb_study.plots import Plotted
 
 
@@ -117,7 +119,8 @@ def explore_space(
             f"the boards of {size} take {format_bytes(needed)} of memory, and {format_bytes(available)} are available; "
             "choose a smaller size"
         )
-    counts, antipodes = search_completely(
-        size, goal, n_threads=n_threads, max_antipodes=max_antipodes, progress=progress
-    )
+    found = search_completely(size, goal, n_threads, progress)
+    counts = found.states_per_depth
+    farthest = np.flatnonzero(found.table == len(counts) - 1)[:max_antipodes]
+    antipodes = tuple(sorted(map(tuple, boards_of_states(found.spec, farthest).tolist())))
     return StateSpace(size, goal, counts, antipodes, time.perf_counter() - start)

@@ -13,18 +13,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from pdb_core.arguments import FilePath, as_count, as_function, as_threads
-from pdb_core.board_size import BoardSize, SizeLike, as_size, check_table_size
-from pdb_core.errors import InputError
-from pdb_core.puzzle import BoardLike, Boards, as_goal, random_boards
+from pdb_core.board_size import BoardSize, SizeLike
+from pdb_core.puzzle import BoardLike, Boards, random_boards
 from pdb_core.types import N_MOVES, Floats, Int64s
 from pdb_query import Database
-from pdb_query.database import as_databases
 from pdb_study.complete_search import MAX_LISTED_CELLS, all_boards
-from pdb_study.heuristics import heuristic_labels, heuristic_values
+from pdb_study.heuristics import checked_study, studied_name, studied_values
 from solver.board_arrays import blank_moved, neighbours_by_move
 from solver.engine.worker_pool import in_parallel
 from solver.heuristics import Heuristics
-from solver.heuristics.heuristic import given_heuristics
 from solver.progress import Report
 
 # Returns h of boards.
@@ -107,30 +104,25 @@ def study_strength(
     '1.70e-03'
     """
     progress = as_function(progress, "progress")
-    size, given, opened = as_size(size), given_heuristics(heuristics), as_databases(databases)
-    check_table_size(size, what="heuristics", instead="choose a smaller size")
-    if not given and not opened:
-        raise InputError("there is nothing to study; give a heuristic or a database")
+    size, checked, studied = checked_study(size, heuristics, databases, goal, "heuristics")
     n_chains, n_steps = as_count(n_chains, "n_chains", 2), as_count(n_steps, "n_steps", 1)
     seed, n_threads = as_count(seed, "seed"), as_threads(n_threads)
-    checked, b = as_goal(goal, size), branching_factor(size)
-    labels = heuristic_labels(given, opened)
-    sources = [((heuristic,), ()) for heuristic in given] + [((), (database,)) for database in opened]
+    labels, b = [*map(studied_name, studied)], branching_factor(size)
     if size.n_cells <= MAX_LISTED_CELLS:
         boards, _ = all_boards(size, checked)
-        etas = (b ** -heuristic_values(boards, size, checked, given, opened)).mean(axis=0)
+        etas = (b ** -studied_values(boards, size, checked, studied)).mean(axis=0)
         rows = [Strength(name, float(eta), 0.0, float(len(boards))) for name, eta in zip(labels, etas, strict=True)]
         return StrengthStudy(size, b, tuple(rows))
 
     starts = random_boards(size, checked, n_chains, seed).astype(np.uint8)
-    heuristic_values(starts[:1], size, checked, given, opened)  # raises at once if one cannot be used
+    studied_values(starts[:1], size, checked, studied)  # raises at once if one cannot be used
     groups = [(i, first) for i in range(len(labels)) for first in range(0, n_chains, _GROUP)]
 
     def weigh(group: tuple[int, int], report: Report, pool: object) -> Floats:  # noqa: ARG001
         i, first = group
         return log_weights(
             starts[first : first + _GROUP],
-            lambda boards: heuristic_values(boards, size, checked, *sources[i])[:, 0],
+            lambda boards: studied_values(boards, size, checked, studied[i : i + 1])[:, 0],
             size,
             math.log(b),
             n_steps,

@@ -19,6 +19,7 @@ and divisions.
 
 import math
 import sys
+from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
@@ -99,18 +100,18 @@ def solve_boards(
     return list(in_parallel(range(n_boards), solve, n_threads=available_cores()))
 
 
-def solve_strays(board: Pieces, aim: Aim, length: int, seed: int) -> list[Int32s]:
+def solve_strays(board: Pieces, aim: Aim, length: int, seed: int, width: int = _STRAY_WIDTH) -> list[Int32s]:
     """Return the boards on the solutions of random boards in two layers of a beam, if beams find them."""
     rng = np.random.default_rng(seed)
-    beam = new_beam(_N, _STRAY_WIDTH, length)
+    beam = new_beam(_N, width, length)
     start_beam(beam, board.cells, board.blank_cell)
     solutions = []
     for depth in sorted((int(rng.integers(1, length)), length - int(rng.integers(_LAST_LAYERS)))):
-        if grow_beam(beam, aim, _STRAY_WIDTH, depth) != NOT_FOUND or beam.state[0] == 0:
+        if grow_beam(beam, aim, width, depth) != NOT_FOUND or beam.state[0] == 0:
             break
         cells = beam.boards[depth & 1, int(rng.integers(beam.state[0])), :_N].astype(np.int32)
         stray = Pieces(cells, board.blank)
-        path = find_from_both_ends(stray, aim, _STRAY_WIDTH, _MOST_MOVES, math.inf)
+        path = find_from_both_ends(stray, aim, width, _MOST_MOVES, math.inf)
         if path is not None and len(path) >= _LEAST_MOVES:
             solutions.append(boards_on(stray, path))
     return solutions
@@ -232,13 +233,12 @@ def fit(solved: list[Solved], n_examples: int, first_rate: float, seed: int) -> 
     return [np.rint(MOVE_UNITS * each).astype(np.int16) for each in (values[single_of], of_pairs)]
 
 
-def main() -> None:
+def main(out: str, rounds: Sequence[tuple[int, int, bool, int, float]] = _ROUNDS) -> None:
     """Fit values and write them into a file, .npz, in the form of fitted_values.npz."""
-    (out,) = sys.argv[1:]
     with np.load(FITTED_FILE) as file:
         values = [np.zeros_like(file[name]) for name in ("singles", "classes")]
     paths: list[list[int] | None] = []
-    for number, (n_boards, width, has_strays, n_examples, first_rate) in enumerate(_ROUNDS):
+    for number, (n_boards, width, has_strays, n_examples, first_rate) in enumerate(rounds):
         solved = solve_boards(values, n_boards, width, has_strays, paths)
         paths = [path for path, _ in solved]
         solved = [each for each in solved if each[1]]
@@ -252,4 +252,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    main(*sys.argv[1:])

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from pdb_core.pattern import named_partitions
+from pdb_core.pattern import NAMED_PARTITIONS
 from pdb_core.puzzle import format_board, random_boards
 from pdb_core.resources import available_cores
 from pdb_core.version import version_text
@@ -141,7 +141,7 @@ async def single_lookups(port: int) -> list[float]:
 
 def strength(name: str) -> Row:
     """Return eta of a heuristic or of a database for the 24-puzzle, and its standard error."""
-    if name in named_partitions():
+    if name in NAMED_PARTITIONS:
         words = ["--db", table(name), "--chains", 400, "--steps", 8000]
     else:
         words = ["--heuristic", name, "--chains", 1000, "--steps", 3000]
@@ -152,7 +152,7 @@ def strength(name: str) -> Row:
 # The rows of each section.
 SECTIONS: dict[str, dict[str, Callable[[], Row]]] = {
     "builds": {
-        name: partial(build, name) for name in (*named_partitions(), "78+78d", "663-bytes", "78-bytes", "6666-bytes")
+        name: partial(build, name) for name in (*NAMED_PARTITIONS, "78+78d", "663-bytes", "78-bytes", "6666-bytes")
     },
     "random1000": {
         name: partial(searched, "random1000", name)

@@ -10,6 +10,7 @@ from pdb_core.arguments import check_functions, check_kind
 from pdb_core.board_size import BoardSize
 from pdb_core.jit import seconds_compiling
 from pdb_core.puzzle import Board, BoardLike, Tiles, as_goal
+from pdb_core.resources import available_memory
 from pdb_core.symmetry import BoardMapping
 from solver.beams.beam_search import widest_beam
 from solver.beams.fitted_values import fitted_size
@@ -189,7 +190,7 @@ def _find_by_beams(
     report: Report | None,
 ) -> tuple[int, ...] | None:
     """Return a solution of at most `limit` moves found by beams, see `FindSolution`."""
-    widest = widest_beam(fitted_size(size.height, size.width).n_cells, limit)
+    widest = widest_beam(fitted_size(size.height, size.width).n_cells, limit, available_memory())
     width = max(1, min(widest, n_nodes // tuning.nodes_per_board))
     search = tuning.beams or find_by_beams
     compiled_s = seconds_compiling()

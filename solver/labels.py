@@ -40,12 +40,8 @@ class Labels(ShortRepr):
 
         None without `moves`.
         """
-        return optimal_actions(self.first_moves)
-
-
-def optimal_actions(first_moves: Bytes | None) -> npt.NDArray[np.bool_] | None:
-    """Return the bits of `Labels.first_moves` as bool[m, 4]."""
-    return None if first_moves is None else (first_moves[:, None] >> np.arange(N_MOVES) & 1).astype(np.bool_)
+        masks = self.first_moves
+        return None if masks is None else (masks[:, None] >> np.arange(N_MOVES) & 1).astype(np.bool_)
 
 
 def optimal_first_moves(distances: Int16s, after: Int16s) -> Bytes:

@@ -92,7 +92,7 @@ def _fill(table: Bytes, spec: TableSpec, states: set[naive.PatternState]) -> Non
         table[ranks] = values
         return
     blocks = pattern_blocks(spec.size, spec.n_tiles)
-    cell_sets, orders = np.divmod(ranks, blocks.n_orders)
+    cell_sets, orders = np.divmod(ranks, spec.n_orders)
     regions = blocks.region_numbers[cell_sets, [min(region) for _, region in states]]
     bits = (blocks.first_block[cell_sets].astype(np.int64) + regions) * 8 * block_bytes(spec.n_tiles) + orders
     np.bitwise_or.at(table, bits >> 3, (((values >> 1) & 1) << (bits & 7)).astype(np.uint8))

@@ -53,18 +53,18 @@ def build_plan(
 ) -> "BuildResult":
     """Build a plan with `builder`: `build_database`, or `build_on_cluster` with its client, and their options.
 
-    The folder `TABLE_FOLDER` is made if it is needed. Without `progress`, a `BuildLine` with `log` is shown. Raises
+    The folder `TABLE_FOLDER` is made if it is needed. Without `progress`, a `ProgressLine` with `log` is shown. Raises
     `OutputError` if the folder cannot be made, and the errors of the builder.
     """
-    from tilepdb.progress import BuildLine
+    from tilepdb.progress import ProgressLine, show_build
 
     if plan.out.parent == TABLE_FOLDER:
         try:
             TABLE_FOLDER.mkdir(exist_ok=True)
         except OSError as error:
             raise OutputError(f"cannot make the folder of {plan.out}: {error.strerror}; choose another file") from None
-    with BuildLine(plan, log) as line:
-        return builder(plan, progress=progress or line.show_build, say=line.say)
+    with ProgressLine(log) as line:
+        return builder(plan, progress=progress or partial(show_build, line, plan), say=line.say)
 
 
 def _stem(partition: Partition, goal: Board, encoding: Encoding) -> str:

@@ -15,12 +15,6 @@ if TYPE_CHECKING:
 
     from pdb_build import BuildPlan, BuildProgress
 
-_BAR_WIDTH = 10
-# Of the time left, and the spaces beside the text.
-_TIME_WIDTH = 11
-# Seconds between two lines in a log.
-_LOG_EVERY_S = 60.0
-
 
 def note(text: str) -> None:
     """Print a sentence of the library on stderr."""
@@ -32,9 +26,9 @@ def note(text: str) -> None:
 class ProgressLine:
     """Line of progress. Thread-safe; a context manager that removes the line."""
 
-    def __init__(self, log: Callable[[str], None] | None = None) -> None:
-        """Without a terminal, `log` gets the text once a minute."""
-        self._log = log
+    def __init__(self, log: Callable[[str], None] | None = None, *, log_every_s: float = 60.0) -> None:
+        """Without a terminal, `log` gets the text from time to time."""
+        self._log, self._log_every_s = log, log_every_s
         # A console of rich would follow FORCE_COLOR, and write control codes into a log.
         self._is_terminal = sys.stderr is not None and sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
         self._bar: Progress | None = None
@@ -52,13 +46,13 @@ class ProgressLine:
         text, now = one_line(text), time.monotonic()
         with self._lock:
             if self._is_terminal:
-                with suppress(OSError, RuntimeError):  # the terminal was closed, or no thread can be started
+                with suppress(OSError):  # the terminal was closed
                     self._draw(text, share)
             elif self._log_at is None:
                 # From the first line on: before, kernels may have been compiled.
-                self._log_at = now + _LOG_EVERY_S
+                self._log_at = now + self._log_every_s
             elif self._log is not None and now >= self._log_at:
-                self._log_at = now + _LOG_EVERY_S
+                self._log_at = now + self._log_every_s
                 self._log(text)
 
     def clear(self) -> None:
@@ -78,28 +72,27 @@ class ProgressLine:
         from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
         if self._bar is None:
-            console = Console(file=sys.stderr)
-            self._bar = Progress(console=console, transient=True, redirect_stdout=False, redirect_stderr=False)
-            self._bar.add_task("", total=1.0)
-        described = TextColumn("{task.description}", markup=False)
-        self._bar.columns = (described,) if share is None else (BarColumn(_BAR_WIDTH), described, TimeRemainingColumn())
-        fitting = text[: self._bar.console.width - _BAR_WIDTH - _TIME_WIDTH]
-        self._bar.update(self._bar.task_ids[0], description=fitting, completed=share or 0.0)
+            self._bar = Progress(
+                BarColumn(10),
+                TextColumn("{task.description}", markup=False),
+                TimeRemainingColumn(),
+                console=Console(file=sys.stderr),
+                auto_refresh=False,  # which would start a thread
+                transient=True,
+                redirect_stdout=False,
+                redirect_stderr=False,
+            )
+            self._bar.add_task("", total=None)
         self._bar.start()
+        total = None if share is None else 1.0
+        self._bar.update(self._bar.task_ids[0], description=text, completed=share or 0.0, total=total, refresh=True)
 
 
-class BuildLine(ProgressLine):
-    """Line of progress of a build."""
-
-    def __init__(self, plan: "BuildPlan", log: Callable[[str], None] | None = None) -> None:
-        super().__init__(log)
-        self._plan = plan
-
-    def show_build(self, progress: "BuildProgress") -> None:
-        """Show the progress; called once for each depth."""
-        share = progress.n_reached / progress.n_states
-        self.show(
-            f"pattern {progress.pattern_index + 1} of {len(self._plan.patterns)} ({progress.pattern}): "
-            f"depth {progress.depth}, {100 * share:.0f} % of {progress.n_states:,} states",
-            self._plan.finished_share(progress.pattern_index, share),
-        )
+def show_build(line: ProgressLine, plan: "BuildPlan", progress: "BuildProgress") -> None:
+    """Show the progress of a build; called once for each depth."""
+    share = progress.n_reached / progress.n_states
+    line.show(
+        f"pattern {progress.pattern_index + 1} of {len(plan.patterns)} ({progress.pattern}): "
+        f"depth {progress.depth}, {100 * share:.0f} % of {progress.n_states:,} states",
+        plan.finished_share(progress.pattern_index, share),
+    )

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Self
 
-from pdb_core.arguments import FilePath, as_choice, as_names, as_number, as_threads, check_kind
+from pdb_core.arguments import as_choice, as_names, as_number, as_threads, check_kind
 from pdb_core.board_size import BoardSize, SizeLike, as_size, check_table_size
 from pdb_core.puzzle import Board, BoardLike, as_goal
 from pdb_query import open_database
@@ -26,22 +26,6 @@ class Solver(DatabaseSolver):
     It has all methods of `solver.Solver`, whose parameters `goal`, `plain` and `reflects` it takes. Use it as a context
     manager, or `close` it; both close the databases.
     """
-
-    @classmethod
-    def open(cls, *paths: FilePath, load: LoadMode = "map") -> Self:
-        """Return a solver with the tables of one or more files.
-
-        Parameters
-        ----------
-        load
-            How tables are loaded, see `open_database`.
-
-        Raises
-        ------
-        PdbError
-            The errors of `open_database` and `Solver`.
-        """
-        return cls(*(open_database(path, load=load) for path in paths))
 
     @classmethod
     def standard(cls, size: SizeLike = 4, goal: BoardLike = "blank-last", *, load: LoadMode = "map") -> Self:
@@ -154,7 +138,7 @@ def solve(
     if isinstance(solver, GraphSolver):
         return solver.solve(checked, limits=limits)
     with WorkerPool(n_threads - 1) as pool:
-        return solver.solve(checked, checked_goal, limits=limits, pool=pool if n_threads > 1 else None)
+        return solver.solve(checked, checked_goal, limits=limits, pool=pool)
 
 
 def check_solution(

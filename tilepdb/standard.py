@@ -2,12 +2,13 @@
 
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from pdb_core.board_size import BoardSize
 from pdb_core.puzzle import Tiles, blank_last
 from pdb_core.types import BLANK
-from tilepdb.progress import BuildLine
+from tilepdb.progress import ProgressLine, show_build
 
 # Seconds between two checks whether another process has built the table.
 _POLL_S = 0.2
@@ -22,7 +23,7 @@ def standard_table(size: BoardSize, goal: Tiles, log: Callable[[str], None] | No
     It is 78 for 4x4, or 663 if there is too little memory or disk for 78; 6666 for 5x5, the complete table for 3x3, and
     for other sizes a partition that builds quickly.
     One file serves every goal with the blank in a corner, and one every goal with the blank on the same other cell. The
-    progress of a build goes to a `BuildLine` with `log`.
+    progress of a build goes to a `ProgressLine` with `log`.
 
     Raises the errors of a build.
     """
@@ -57,14 +58,14 @@ def standard_table(size: BoardSize, goal: Tiles, log: Callable[[str], None] | No
             why = f" ({error})"
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with BuildLine(plan, log) as line:
+        with ProgressLine(log) as line:
             line.say(
                 f"there is no standard table yet: building {plan.spec.partition.name} for {size} once, in {path}{why}"
             )
             while not is_there(name):
                 try:
                     # Discard what an interrupted build left.
-                    build_database(plan, progress=line.show_build, fresh=True, force=True)
+                    build_database(plan, progress=partial(show_build, line, plan), fresh=True, force=True)
                     return path
                 except BuildRunningError:
                     time.sleep(_POLL_S)

@@ -1,19 +1,18 @@
-"""Datasets in files: the finished parts in the folder `OUT.partial`, and the finished file.
+"""Datasets in files: the finished rows in the folder `OUT.partial`, and the finished file.
 
 description.json  what determines the labels
-NUMBER.npy        the rows of a chunk, beginning with the one of this number
+rows              the number of finished rows, in 8 bytes, then these rows
 lock              locked by the command that writes
 """
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+import os
+from collections.abc import Callable, Sequence
 from contextlib import suppress
-from functools import partial
 from pathlib import Path
 from typing import Any, get_args
 
 import numpy as np
-import numpy.typing as npt
 from filelock import FileLock, Timeout
 
 from pdb_core.arguments import (
@@ -26,26 +25,26 @@ from pdb_core.arguments import (
     check_functions,
     check_kind,
 )
-from pdb_core.durable_files import writing_errors, written_safely
+from pdb_core.durable_files import bytes_of, write_all, writing_errors, written_safely
 from pdb_core.errors import BuildRunningError, CheckpointMismatchError, InputError, OutputError
-from pdb_core.messages import shorten
 from pdb_core.puzzle import format_board
 from pdb_core.types import N_MOVES
 from pdb_core.version import version_text
 from pdb_query import Database
 from pdb_query.database import as_databases
-from pdb_study.labels.formats import COLUMNS, MEANING, WRITERS, Rows, check_format
+from pdb_study.labels.formats import MEANING, WRITERS, check_format, in_blocks
 from pdb_study.labels.labelling import Content, label
 from pdb_study.labels.sources import BoardSource
 from solver.answers.journal import first_difference
 from solver.progress import Report
 from solver.solve import Solver
 
-# Most characters of the command in a description, which must fit into a line of a CSV file of boards.
-_MAX_COMMAND = 1000
 # Boards of up to so many cells take far less than a second.
 _SMALL_CELLS = 16
 _SMALL_CHUNK, _LARGE_CHUNK = 1000, 16
+# Of the number of rows at the beginning of `rows`.
+_COUNT_BYTES = 8
+_DESCRIPTION = "description.json"
 _ADVICE = "choose another file, or start over (fresh)"
 
 
@@ -115,36 +114,51 @@ def write_labels(
     for database in opened:
         database.check_size(source.size)
     solver = Solver(*opened)
-    folder, row_type = out.with_name(f"{out.name}.partial"), _row_type(source, content)
-    rows = Rows(source.n_boards, row_type, partial(_parts, folder, row_type))
+    folder, row_type = out.with_name(f"{out.name}.partial"), _row_type(content, source.size.n_cells)
+    description = describe(source, opened, content, command, row_type)
+    path = folder / "rows"
     with writing_errors(folder):
         folder.mkdir(exist_ok=True)
         try:
             lock = FileLock(folder / "lock", blocking=False).acquire()
         except Timeout:
             raise BuildRunningError(f"{folder} is in use by another command; wait for it, or {_ADVICE}") from None
-    with lock:
-        description = _begun(folder, describe(source, opened, content, command), fresh=fresh)
-        n_done = sum(map(len, rows.blocks()))
+        path.touch()
+    with lock, path.open("r+b", buffering=0) as file:
+        if fresh:
+            file.truncate()
+        n_done = int.from_bytes(file.read(_COUNT_BYTES), "little")
+        if n_done:
+            description = _continued(folder, description, _COUNT_BYTES + n_done * row_type.itemsize)
+        else:
+            with written_safely(folder / _DESCRIPTION, _ADVICE) as text:
+                json.dump(description, text)
         progress(n_done)
         for labelled in label(
             source, solver, first=n_done, chunk=chunk, content=content, n_threads=n_threads, report=report
         ):
             part = np.empty(len(labelled.boards), row_type)
-            for name, array in labelled.arrays().items():
-                part[COLUMNS[name]] = array
-            with written_safely(folder / f"{n_done:012}.npy", _ADVICE, is_text=False) as file:
-                np.save(file, part)
-            n_done += len(part)
+            columns = labelled.boards, labelled.distances, labelled.first_moves, labelled.after
+            for name, array in zip(row_type.names or (), columns, strict=False):  # without moves, there are two
+                part[name] = array
+            with writing_errors(path, _ADVICE):
+                write_all(file.fileno(), bytes_of(part), _COUNT_BYTES + n_done * row_type.itemsize)
+                os.fsync(file.fileno())
+                # After a power failure, the rows of the last count that was written are there.
+                n_done += len(part)
+                write_all(file.fileno(), memoryview(n_done.to_bytes(_COUNT_BYTES, "little")), 0)
             progress(n_done)
         if n_done != source.n_boards:
             raise InputError(f"the source has {n_done:,} boards, but its n_boards is {source.n_boards:,}; correct it")
-        with written_safely(out, is_text=False) as file:
-            WRITERS[out.suffix.lower()](file, rows, json.dumps(description))
-        n_unsolvable = sum(int((block["distance"] < 0).sum()) for block in rows.blocks())
+        # A file without rows cannot be mapped.
+        rows = np.memmap(file, row_type, "r", _COUNT_BYTES, (n_done,)) if n_done else np.empty(0, row_type)
+        with written_safely(out, is_text=False) as finished:
+            WRITERS[out.suffix.lower()](finished, rows, json.dumps(description))
+        n_unsolvable = sum(int((block["distance"] < 0).sum()) for block in in_blocks(rows))
         with suppress(OSError):  # the folder stays if it has other files
-            for path in (*_files(folder), folder / "lock"):
-                path.unlink()
+            for name in ("rows", _DESCRIPTION, f".{_DESCRIPTION}.*.partial", "lock"):
+                for old in folder.glob(name):
+                    old.unlink()
             folder.rmdir()
     return n_unsolvable
 
@@ -155,67 +169,41 @@ def _default_chunk(source: BoardSource) -> int:
     return _SMALL_CHUNK
 
 
-def _row_type(source: BoardSource, content: Content) -> np.dtype[Any]:
-    fields: list[Any] = [("board", np.uint8, source.size.n_cells), ("distance", np.int16)]
+def _row_type(content: Content, n_cells: int) -> np.dtype[Any]:
+    """Return the type of the rows of a dataset, with a field for each column."""
+    fields: list[Any] = [("board", np.uint8, n_cells), ("distance", np.int16)]
     if content == "moves":
         fields += [("first_moves", np.uint8), ("after", np.int16, N_MOVES)]
     return np.dtype(fields)
 
 
-def _begun(folder: Path, description: dict[str, Any], *, fresh: bool) -> dict[str, Any]:
-    """Return the description in a folder, which may have another command; without parts, the one given is written.
+def _continued(folder: Path, description: dict[str, Any], n_bytes: int) -> dict[str, Any]:
+    """Return the description in a folder with finished rows, which may have another command.
 
-    With `fresh`, parts are removed. Raises `CheckpointMismatchError` for parts of another dataset.
+    Raises `OutputError` if there are fewer than `n_bytes` of rows, `CheckpointMismatchError` if the dataset is another.
     """
-    path = folder / "description.json"
-    if fresh:
-        for old in _files(folder):
-            old.unlink()
-    elif any(folder.glob("*.npy")):
-        try:
-            found: dict[str, Any] = json.loads(path.read_text("utf-8"))
-        except (OSError, ValueError):
-            raise OutputError(f"{path} is missing or damaged; {_ADVICE}") from None
-        difference = first_difference(found, description | {"command": found.get("command")})
-        if difference is not None:
-            raise CheckpointMismatchError(
-                f"{folder} is of another command: {difference}; give the same options to continue, or {_ADVICE}"
-            )
-        return found
-    with written_safely(path, _ADVICE) as file:
-        json.dump(description, file)
-    return description
-
-
-def _files(folder: Path) -> list[Path]:
-    """Return the files of a dataset in its folder, without the lock; those of killed commands begin with a dot."""
-    return [path for pattern in ("*.npy", ".*.partial", "description.json") for path in folder.glob(pattern)]
-
-
-def _parts(folder: Path, row_type: np.dtype[Any]) -> Iterator[npt.NDArray[Any]]:
-    """Yield the rows of each part. Raises `OutputError` for one that is damaged or does not follow the one before."""
-    n_rows = 0
-    for path in sorted(folder.glob("*.npy")):
-        try:
-            part = np.load(path)
-        except (ValueError, EOFError):
-            part = None
-        if part is None or part.dtype != row_type or path.stem != f"{n_rows:012}":
-            raise OutputError(
-                f"{path} is damaged or does not follow the part before it; remove it and all parts after it, or "
-                f"{_ADVICE}"
-            )
-        n_rows += len(part)
-        yield part
+    try:
+        found: dict[str, Any] = json.loads((folder / _DESCRIPTION).read_text("utf-8"))
+        is_whole = (folder / "rows").stat().st_size >= n_bytes
+    except (OSError, ValueError):
+        is_whole = False
+    if not is_whole:
+        raise OutputError(f"{folder} is damaged; {_ADVICE}")
+    difference = first_difference(found, description | {"command": found.get("command")})
+    if difference is not None:
+        raise CheckpointMismatchError(
+            f"{folder} is of another command: {difference}; give the same options to continue, or {_ADVICE}"
+        )
+    return found
 
 
 def describe(
-    source: BoardSource, databases: Sequence[Database], content: Content, command: str | None
+    source: BoardSource, databases: Sequence[Database], content: Content, command: str | None, row_type: np.dtype[Any]
 ) -> dict[str, Any]:
     """Return what is written into a dataset beside its columns, as JSON values."""
     return {
         "program": f"tile-pdb {version_text()}",
-        "command": None if command is None else shorten(command, _MAX_COMMAND),
+        "command": command,
         "size": str(source.size),
         "goal": format_board(source.goal, source.size),
         "content": content,
@@ -223,10 +211,10 @@ def describe(
         "tables": [
             {
                 "file": database.path.name,
-                "partition": database.header.spec.partition.name,
+                "partition": database.partition.name,
                 "sha256": database.header.digest(),
             }
             for database in databases
         ],
-        "columns": {name: MEANING[name] for name in _row_type(source, content).names or ()},
+        "columns": {name: MEANING[name] for name in row_type.names or ()},
     }

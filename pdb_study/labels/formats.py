@@ -1,16 +1,14 @@
 """Formats of datasets: NPZ, CSV and Parquet, chosen by the ending of the file.
 
-Each writer takes an open binary file, the rows, and the description as JSON on one line, in ASCII. It holds a block of
-rows in memory at a time.
+Each writer takes an open binary file, the rows, and the description as JSON on one line, in ASCII. The rows are an
+array with a field for each column; they may be mapped from a file, because a writer copies only some of them at a time.
 """
 
 import csv
 import importlib.util
 import io
 import json
-import zipfile
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
@@ -22,12 +20,11 @@ from pdb_core.durable_files import check_output
 from pdb_core.errors import InputError
 from pdb_core.messages import as_typed, how_to_install
 from pdb_core.puzzle import format_board
-from pdb_study.labels.sources import DIRECTIONS, in_chunks
+from pdb_study.labels.sources import DIRECTIONS
 
-# Rows per row group of Parquet.
+Rows = npt.NDArray[Any]
+# Rows that are converted at a time: a row group of Parquet.
 _ROWS = 65_536
-# Names of the columns in files, by the names of the arrays.
-COLUMNS = {"boards": "board", "distances": "distance", "first_moves": "first_moves", "after": "after"}
 MEANING = {
     "board": "tiles row by row, 0 for the blank",
     "distance": "optimal length of a solution; -1: the board cannot be solved",
@@ -48,33 +45,16 @@ def check_format(out: Path) -> None:
     check_output(out)
 
 
-@dataclass(frozen=True)
-class Rows:
-    """Rows of a dataset, which may be too many for the memory.
-
-    n       number of rows
-    dtype   type of a row, with a field for each column
-    blocks  returns the rows from the first on, in arrays of this type
-    """
-
-    n: int
-    dtype: np.dtype[Any]
-    blocks: Callable[[], Iterator[npt.NDArray[Any]]]
+def in_blocks(rows: Rows) -> Iterator[Rows]:
+    """Yield the rows again, some at a time: one empty block if there are none."""
+    for start in range(0, max(1, len(rows)), _ROWS):
+        yield rows[start : start + _ROWS]
 
 
 def write_npz(file: IO[bytes], rows: Rows, description: str) -> None:
-    """Write an array for each column, and the description, with the bytes of `np.savez`."""
-    npy = np.lib.format
-    with zipfile.ZipFile(file, "w") as archive:
-        for name in rows.dtype.names or ():
-            column = rows.dtype[name]
-            header = {"descr": column.base.str, "fortran_order": False, "shape": (rows.n, *column.shape)}
-            with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
-                npy.write_array_header_1_0(member, header)
-                for block in rows.blocks():
-                    member.write(block[name].tobytes())
-        with archive.open("description.npy", "w", force_zip64=True) as member:
-            npy.write_array(member, np.array(description))
+    """Write an array for each column, and the description."""
+    columns: dict[str, Any] = {name: rows[name] for name in rows.dtype.names or ()}
+    np.savez(file, **columns, description=description)
 
 
 def write_csv(file: IO[bytes], rows: Rows, description: str) -> None:
@@ -86,7 +66,7 @@ def write_csv(file: IO[bytes], rows: Rows, description: str) -> None:
     after = [f"after_{name}" for name in DIRECTIONS] if "after" in others else []
     writer.writerow([first, *(name for name in others if name != "after"), *after])
     size = parse_size(json.loads(description)["size"])
-    for block in rows.blocks():
+    for block in in_blocks(rows):
         labels = np.column_stack([block[name] for name in others])
         for board, row in zip(block[first].tolist(), labels.tolist(), strict=True):
             writer.writerow([format_board(board, size), *row])
@@ -98,21 +78,19 @@ def write_parquet(file: IO[bytes], rows: Rows, description: str) -> None:
     import pyarrow as pa
     from pyarrow import parquet
 
-    def arrays(block: npt.NDArray[Any]) -> list[Any]:
-        columns = [np.ascontiguousarray(block[name]) for name in names]
-        return [
-            pa.array(array) if array.ndim == 1 else pa.FixedSizeListArray.from_arrays(array.reshape(-1), array.shape[1])
-            for array in columns
-        ]
+    def table(block: Rows) -> Any:
+        columns = {name: np.ascontiguousarray(block[name]) for name in block.dtype.names or ()}
+        return pa.table(
+            {
+                name: pa.array(of) if of.ndim == 1 else pa.FixedSizeListArray.from_arrays(of.reshape(-1), of.shape[1])
+                for name, of in columns.items()
+            }
+        )
 
-    names, none = rows.dtype.names or (), np.empty(0, rows.dtype)
-    schema = pa.schema(
-        [pa.field(name, array.type, nullable=False) for name, array in zip(names, arrays(none), strict=True)],
-        metadata={"description": description},
-    )
+    schema = table(rows[:0]).schema.with_metadata({"description": description})
     with parquet.ParquetWriter(file, schema) as writer:
-        for block in in_chunks(rows.blocks(), _ROWS) if rows.n else [none]:
-            writer.write_table(pa.Table.from_arrays(arrays(block), schema=schema))
+        for block in in_blocks(rows):
+            writer.write_table(table(block))
 
 
 WRITERS: dict[str, Callable[[IO[bytes], Rows, str], None]] = {

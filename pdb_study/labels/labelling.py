@@ -8,12 +8,11 @@ import numpy as np
 import numpy.typing as npt
 
 from pdb_core.arguments import as_choice, as_count, as_threads, check_kind
-from pdb_core.messages import ShortRepr
 from pdb_core.puzzle import BoardLike, as_goal
 from pdb_query.board_rows import board_rows
 from pdb_study.labels.sources import BoardSource, GivenBoards, in_chunks
 from solver.board_arrays import blank_moved, neighbours_by_move
-from solver.labels import optimal_actions
+from solver.labels import Labels
 from solver.progress import Report
 from solver.solve import Solver
 
@@ -22,26 +21,10 @@ Content = Literal["distances", "moves"]
 
 
 @dataclass(frozen=True, repr=False)
-class LabelledBoards(ShortRepr):
-    """Boards and their labels.
-
-    boards       uint8[m, n_cells]: the tile on each cell, 0 for the blank
-    distances    int16[m]: optimal lengths; -1 for a board that cannot be solved
-    first_moves  uint8[m]: bit k is set if moving the blank in direction k (0 up, 1 left, 2 right, 3 down) begins an
-                 optimal solution. None if `content` is "distances"
-    after        int16[m, 4]: distance after the blank moved in each direction; -1 if there is no cell, or if the board
-                 cannot be solved. None if `content` is "distances"
-    """
+class LabelledBoards(Labels):
+    """Boards, uint8[m, n_cells], and their labels; without moves if `content` is "distances"."""
 
     boards: npt.NDArray[np.uint8]
-    distances: npt.NDArray[np.int16]
-    first_moves: npt.NDArray[np.uint8] | None = None
-    after: npt.NDArray[np.int16] | None = None
-
-    @property
-    def optimal_actions(self) -> npt.NDArray[np.bool_] | None:
-        """Whether each move of the blank begins an optimal solution, bool[m, 4]; None if `content` is "distances"."""
-        return optimal_actions(self.first_moves)
 
     def arrays(self) -> dict[str, Any]:
         """Return the arrays that are present, by name."""
@@ -104,7 +87,7 @@ def label(
     blocks = (board_rows(block, source.size) for block in source.blocks(first))
     for boards in in_chunks(blocks, chunk):
         labels = solver.label(boards, goal, n_threads=n_threads, moves=content == "moves", report=report)
-        yield LabelledBoards(boards, **vars(labels))
+        yield LabelledBoards(**vars(labels), boards=boards)
 
 
 def label_by_distance(
@@ -156,7 +139,7 @@ def label_by_distance(
     cells = neighbours_by_move(size)
     for distance in range(max_distance + 1):
         labels = solver.label(boards, goal, n_threads=n_threads)
-        yield LabelledBoards(boards, **vars(labels))
+        yield LabelledBoards(**vars(labels), boards=boards)
         rows, moves = np.nonzero(np.asarray(labels.after) == distance + 1)
         if not len(rows):
             return

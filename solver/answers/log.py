@@ -20,19 +20,20 @@ from solver.solution import Solution, check_replay
 
 # Seconds of a finished threshold that is worth a record.
 _LONG_S = 0.5
-# Seconds between two records about the subtrees of one board, so that the log of a long run stays small.
-_WRITE_S = 5.0
 
 
 class AnswerLog(Log):
     """Answers and checkpoints in a log file. Thread-safe; a context manager."""
 
-    def __init__(self, path: Path, method: Values) -> None:
+    def __init__(self, path: Path, method: Values, *, write_s: float = 5.0) -> None:
         """Open or create the log. `method` holds the settings that all its answers share.
+
+        The subtrees of a board have a record every `write_s` seconds, so that the log of a long run stays small.
 
         Raises what `Journal` raises, and `InputError` if a record is damaged.
         """
         self._lock = threading.Lock()
+        self._write_s = write_s
         self._finds_all = bool(method.get("all"))
         # Place of each solved board: all answers may not fit into memory.
         self._solved: dict[bytes, Place] = {}
@@ -113,7 +114,7 @@ class AnswerLog(Log):
         """Return the checkpoint of a board with this width and goal."""
         with self._lock:
             return self._checkpoints.setdefault(
-                _key(names), _LoggedCheckpoint(lambda values: self._journal.append(names | values))
+                _key(names), _LoggedCheckpoint(lambda values: self._journal.append(names | values), self._write_s)
             )
 
     def _read(self, place: Place, values: Values) -> None:
@@ -147,9 +148,9 @@ def _solution(values: Values) -> Solution:
 class _LoggedCheckpoint(Checkpoint):
     """Checkpoint that appends finished thresholds and subtrees to a log. Thread-safe."""
 
-    def __init__(self, write: Callable[[Values], object]) -> None:
+    def __init__(self, write: Callable[[Values], object], write_s: float) -> None:
         super().__init__()
-        self._write = write
+        self._write, self._write_s = write, write_s
         # As `_subtrees`.
         self._unwritten: dict[tuple[int, str], Subtrees] = {}
         self._written_at = time.monotonic()
@@ -168,7 +169,7 @@ class _LoggedCheckpoint(Checkpoint):
             return False
         with self._lock:
             self._unwritten.setdefault(more.key, Subtrees(*more.key)).add(more)
-            if time.monotonic() - self._written_at >= _WRITE_S:
+            if time.monotonic() - self._written_at >= self._write_s:
                 self._write_subtrees()
         return True
 

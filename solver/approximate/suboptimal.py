@@ -21,7 +21,7 @@ import numpy as np
 from pdb_core.arguments import FilePath, as_number
 from pdb_core.board_size import BoardSize, SizeLike
 from pdb_core.puzzle import Board, BoardLike, as_goal, blank_last
-from pdb_core.resources import available_cores
+from pdb_core.resources import available_cores, available_memory
 from pdb_core.types import Bytes
 from pdb_query import Database
 from pdb_query.database import as_databases
@@ -162,7 +162,7 @@ def _shortened(pieces: Pieces, size: BoardSize, path: list[int], bound: int, end
         now = time.perf_counter()
         # Eight times as wide, or as wide as the time allows if that is not more than 50 times.
         growth = (end - now) / (now - begun)
-        widest = widest_beam(MOST_CELLS, min(len(path), _REST_MOVES)) // _REST_FACTOR
+        widest = widest_beam(MOST_CELLS, min(len(path), _REST_MOVES), available_memory()) // _REST_FACTOR
         next_width = max(1, min(widest, int(width * (growth if growth <= 50 else 8))))
     return path
 

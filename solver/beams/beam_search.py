@@ -4,7 +4,6 @@ import time
 
 import numpy as np
 
-from pdb_core.resources import available_memory
 from pdb_core.types import N_MOVES, Bytes
 from solver.beams.beam_search_kernels import BATCH, BLOCK, Aim, Beam, grow_beam, start_beam
 from solver.beams.fitted_values_kernels import BYTE_VALUES
@@ -55,8 +54,8 @@ def find_path(
     return None
 
 
-def widest_beam(n_cells: int, limit: int) -> int:
-    """Return the width of the widest beam that takes at most an eighth of the available memory.
+def widest_beam(n_cells: int, limit: int, memory: int) -> int:
+    """Return the width of the widest beam that takes at most an eighth of the available `memory`.
 
     Kernels read scores at 32-bit indices below 2^31, and links have the index of a board above two bits.
     """
@@ -64,7 +63,7 @@ def widest_beam(n_cells: int, limit: int) -> int:
     # `seen` has up to twice as many keys as it needs. A child has four numbers of 4 bytes and two of 8.
     n_bytes = 2 * _record_bytes(n_cells) + 2 * n_cells * cell.itemsize + 4 * (limit + 1) + 2 * _SEEN_PER_BOARD * 4
     of_children = BLOCK * N_MOVES * (4 * 4 + 2 * 8)
-    room = available_memory() // _PART_OF_MEMORY - of_children
+    room = memory // _PART_OF_MEMORY - of_children
     return max(1, min(room // n_bytes, _MOST_NUMBERS // (_record_bytes(n_cells) // 4)))
 
 

@@ -2,7 +2,7 @@
 
 The estimate is the Manhattan distance plus a value of each piece on its cell plus a value of each pair of pieces on
 their cells. Values of 6x6 were fitted to the lengths of suboptimal solutions of random boards, so the estimate is not a
-lower bound (docs/design/large-boards.md); those of other sizes are made from them. A piece is named by its goal cell,
+lower bound (docs/design/other-searches.md); those of other sizes are made from them. A piece is named by its goal cell,
 and the values do not depend on the goal cell of the blank: one table serves every goal, and every board between two
 others of a path.
 

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
-from pdb_core.arguments import FilePath, as_bytes, as_choice
+from pdb_core.arguments import FilePath, as_choice, as_count
 from pdb_core.board_size import SizeLike, as_size, check_table_size
 from pdb_core.errors import InputError, MemoryLimitError, PdbError, TableFileDamagedError, WrongAnswerError
 from pdb_core.puzzle import Board, BoardLike, as_goal
@@ -102,7 +102,8 @@ class GraphSolver:
         )
         check_table_size(size)
         self._size, self._goal, self._algorithm = size, as_goal(goal, size), algorithm
-        self._memory_limit_bytes = as_bytes(memory_limit_bytes, "memory_limit_bytes")
+        limit = memory_limit_bytes
+        self._memory_limit_bytes = None if limit is None else as_count(limit, "memory_limit_bytes")
         self._packing = packing_of(size, self._goal)
         if weight is None:
             weight = DEFAULT_WEIGHT if algorithm == WEIGHTED_A_STAR else 1.0

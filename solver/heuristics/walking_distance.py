@@ -53,7 +53,7 @@ def walking_tables(size: BoardSize, goal: Tiles) -> WalkingTables:
             f"walking-distance exists for boards up to 5x5 and for those of 6 by 2 or 3, not for {size}: its tables "
             "would hold hundreds of millions of entries; use another heuristic, such as manhattan"
         )
-    blank_row, blank_column = size.row_and_column(goal.index(BLANK))
+    blank_row, blank_column = divmod(goal.index(BLANK), size.width)
     vertical = walking_table(size.height, size.width, blank_row)
     horizontal = walking_table(size.width, size.height, blank_column)
     rows, columns = np.divmod(np.argsort(goal), size.width)

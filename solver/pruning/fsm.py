@@ -38,7 +38,7 @@ from solver.pruning.fsm_kernels import (
 PRUNED = -1
 START = 0
 
-# Longer duplicates prune ever less, and the FSM outgrows the caches: see docs/design/move-pruning.md.
+# Longer duplicates prune ever less, and the FSM outgrows the caches: see docs/design/pruning.md.
 DEFAULT_LENGTH, LARGE_BOARD_LENGTH = 12, 17
 MOST_CELLS_OF_DEFAULT = 16
 # Prunes only moves that undo the last one, as the textbook does.

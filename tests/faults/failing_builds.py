@@ -25,7 +25,7 @@ import signal
 import stat
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -47,16 +47,20 @@ _FAULTS = {
 }
 _EXPECTED: dict[int, Any] = {_KILL: (), errno.ENOSPC: DiskFullError, errno.EIO: OutputError}
 # Calls that fail on a full disk. All calls may fail on a broken one.
-_TAKES_ROOM = ("write", "pwrite", "fsync", "mkdir", "rename", "replace", "create")
+_TAKES_ROOM = ("write", "pwrite", "posix_fallocate", "fsync", "mkdir", "rename", "replace", "create")
 _CALLS = (
-    "open", "pwrite", "fsync", "mkdir", "rename", "replace", "unlink", "rmdir", "pread", "ftruncate", "stat", "scandir",
+    "open", "pwrite", "posix_fallocate", "fsync", "mkdir", "rename", "replace", "unlink", "rmdir", "pread", "preadv",
+    "ftruncate", "stat", "scandir",
 )  # fmt: skip
 # Disks of the last moments, when the file gets its name, are always tried.
 _LAST = 20
 
 
 def plan_in(folder: Path) -> BuildPlan:
-    return small_plan(folder / "a.h5", "1,2/3,4/5", "2x3")
+    """Return the plan of a build whose last search keeps its bits in a file."""
+    plan = small_plan(folder / "a.h5", "1,2/3,4/5", "2x3")
+    *others, last = plan.patterns
+    return replace(plan, patterns=(*others, replace(last, spilled_bytes=last.memory_bytes)))
 
 
 def expected_file() -> bytes:

@@ -70,7 +70,8 @@ def _finished_boards(folder: Path) -> str:
 
 
 def _finished_labels(folder: Path) -> str:
-    n_boards = _CHUNK * len(list((folder / "l.npz.partial").glob("*.npy")))
+    rows = folder / "l.npz.partial" / "rows"
+    n_boards = int.from_bytes(rows.read_bytes()[:8], "little") if rows.exists() else 0
     return f"l.npz continues after {n_boards} boards" if n_boards else ""
 
 

@@ -53,6 +53,15 @@ def naive_moves(board: Tiles, size: BoardSize) -> list[tuple[int, Tiles]]:
     return result
 
 
+def naive_children(boards: Iterable[Tiles], blank: int, size: BoardSize) -> set[Tiles]:
+    """Return the boards one move away from some boards of pieces, whose blank is a piece, too."""
+    children = set()
+    for board in boards:
+        for _, after in naive_moves(tuple((piece - blank) % size.n_cells for piece in board), size):
+            children.add(tuple((tile + blank) % size.n_cells for tile in after))
+    return children
+
+
 @lru_cache(maxsize=8)
 def naive_distances(size: BoardSize, goal: Tiles) -> Mapping[Tiles, int]:
     """Return the distance of every solvable board, the nearest first."""

@@ -1,6 +1,5 @@
 """Builds as a whole: files, plans, refusals, interruption."""
 
-import errno
 import hashlib
 import itertools
 import json
@@ -15,15 +14,17 @@ from random import Random
 import pytest
 
 from pdb_build import BuildPlan, build_database, check_plan
+from pdb_build.word_layout import row_bytes
 from pdb_core.encoding import ENCODINGS, Cost, Encoding
 from pdb_core.errors import DiskFullError, MemoryLimitError, OutputError
 from pdb_core.schema import pattern_group
 from pdb_core.version import version_text
-from tests import failing, marked_rows
+from tests import marked_rows
 from tests.command_line import BOARD, PROGRAM, pdb
 from tests.solving import golden_rows
-from tests.tables import SMALL, interrupt_at, rewrite_header, small_plan
+from tests.tables import SMALL, interrupt_at, rewrite_header, small_plan, table_file
 
+SIX = "1,2,3,4,5,6/7,8,9,10/11,12,13/14,15"
 EIGHTS = "1,2,3,4,5,6,7,8/9,10,11,12,13,14,15,16/17,18,19,20,21,22,23,24"
 
 
@@ -38,38 +39,17 @@ def test_builds_are_byte_identical_on_every_machine(
         assert hashlib.sha256(build_database(plan).path.read_bytes()).hexdigest() == digest
 
 
-@pytest.mark.parametrize(("slab_states", "spilled"), [(40, 1.0), (40, 0.5), (5_000_000, 1.0)])
-def test_build_with_bits_in_a_file_makes_the_same_file(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, slab_states: int, spilled: float
-) -> None:
-    expected = build_database(small_plan(tmp_path / "memory.h5")).path.read_bytes()
-    monkeypatch.setattr("pdb_build.level_search._SLAB_STATES", slab_states)
-    monkeypatch.setattr("pdb_build.plan._MEMORY_SHARE", 0.0)
-    plan = small_plan(tmp_path / "file.h5")
-    assert plan.spilled_bytes > 0
-    assert not plan.overlaps_writing
-    some = (replace(entry, spilled_bytes=int(spilled * entry.spilled_bytes)) for entry in plan.patterns)
-    assert build_database(replace(plan, patterns=tuple(some))).path.read_bytes() == expected
-    assert len(list(tmp_path.iterdir())) == 4
-
-
-@pytest.mark.tiny
-@pytest.mark.parametrize(
-    ("function", "number", "error"),
-    [
-        ("os.posix_fallocate", errno.ENOSPC, DiskFullError),
-        ("pdb_build.bit_rows.read_all", errno.EIO, OutputError),
-        ("pdb_build.bit_rows.write_all", errno.EIO, OutputError),
-    ],
-)
-def test_full_or_broken_disk_of_the_bits_ends_the_build(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, function: str, number: int, error: type[Exception]
-) -> None:
-    monkeypatch.setattr("pdb_build.plan._MEMORY_SHARE", 0.0)
-    monkeypatch.setattr(function, failing(number))
-    with pytest.raises(error):
-        build_database(small_plan(tmp_path / "a.h5"))
-    assert not list(tmp_path.iterdir())
+@pytest.mark.parametrize(("partition", "size", "share"), [(SMALL, "3x3", 1), (SIX, "4x4", 1), (SIX, "4x4", 0.5)])
+def test_build_with_bits_in_a_file_makes_the_same_file(tmp_path: Path, partition: str, size: str, share: float) -> None:
+    """The six tiles have four slabs. tests/faults/failing_builds.py lets the disk of such bits fail."""
+    plan = small_plan(tmp_path / "a.h5", partition, size)
+    spilled = [
+        replace(entry, spilled_bytes=int(share * entry.spec.n_blocks * row_bytes(entry.spec.n_tiles)))
+        for entry in plan.patterns
+    ]
+    build_database(replace(plan, patterns=tuple(spilled), overlaps_writing=False))
+    assert plan.out.read_bytes() == table_file(partition, size, encoding="bits").read_bytes()
+    assert len(list(tmp_path.iterdir())) == 2
 
 
 @pytest.mark.tiny
@@ -182,8 +162,7 @@ def test_plan_of_eight_tile_patterns_spills_bits_and_refuses_what_does_not_fit(
 ) -> None:
     def plan_with(memory: int, disk: int = 40_000_000_000) -> BuildPlan:
         monkeypatch.setattr("pdb_build.plan.available_memory", lambda: memory)
-        monkeypatch.setattr("pdb_build.plan.available_disk", lambda _folder: disk)
-        return small_plan(tmp_path / "a.h5", EIGHTS, "5x5")
+        return replace(small_plan(tmp_path / "a.h5", EIGHTS, "5x5"), available_disk=disk)
 
     plan = plan_with(24_000_000_000)
     assert plan.patterns[0].spec.n_states == 87_358_400_640

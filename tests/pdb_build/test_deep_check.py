@@ -2,14 +2,13 @@
 
 import math
 import time
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
-from pdb_build import deep_check, search_pattern
-from pdb_build.deep_check import Proof, prove_table, required_bytes
+from pdb_build import search_pattern
+from pdb_build.deep_check import Proof, prove_distances, prove_table, required_bytes
 from pdb_core.encoding import UNREACHED, Cost, Encoding
 from pdb_core.errors import TableFileDamagedError, WrongAnswerError
 from pdb_core.table_spec import TableSpec
@@ -68,8 +67,6 @@ def test_right_tables_are_proved_and_wrong_ones_refused(size: str, goal: str, ti
             ):
                 prove(spec, table)
         table[at] = right
-    with pytest.raises(TableFileDamagedError, match="bytes where"):
-        prove(spec, table[1:])
 
 
 @pytest.mark.slow
@@ -83,18 +80,18 @@ def test_complete_5x2_puzzle_has_its_published_size_and_diameter() -> None:
 @pytest.mark.parametrize(
     ("size", "tiles", "encoding", "cost", "distances", "excess"),
     [
-        # Blocks, and bytes of a block: k!. The rows of the search take an eighth of that; its layout counts most for
+        # Blocks, and bytes of a block: k!. The rows of the search take a quarter of that; its layout counts most for
         # few tiles.
-        ("4x4", "1 2 3 4 5 6 7 8", "bytes", "additive", 35_347 * 40_320, 1.15),
+        ("4x4", "1 2 3 4 5 6 7 8", "bytes", "additive", 35_347 * 40_320, 1.3),
         ("5x5", "1 2 3 4 5 6", "bytes", "additive", 251_400 * 720, 1.9),
-        ("4x4", "1 2 3 4 5 6 7", "bits", "every-move", 102_960 * 5_040, 1.2),
+        ("4x4", "1 2 3 4 5 6 7", "bits", "every-move", 102_960 * 5_040, 1.35),
     ],
 )
 def test_required_memory_is_estimated(
     size: str, tiles: str, encoding: Encoding, cost: Cost, distances: int, excess: float
 ) -> None:
     spec = spec_of(size, "blank-last", tiles, encoding, cost)
-    assert 1.125 < required_bytes(spec) / distances < excess
+    assert 1.25 < required_bytes(spec) / distances < excess
 
 
 @pytest.mark.tiny
@@ -121,52 +118,43 @@ def test_progress_rises_to_the_end_of_every_stage_and_can_be_interrupted() -> No
 # The proof of the distances, without which an error of the search would be in the table and in the check.
 
 
-class Spoiled:
-    """Deep check of a table in bits, whose search returns spoiled distances."""
+def distances_of(spec: TableSpec) -> Bytes:
+    return search_pattern(spec, n_threads=2, zero_aware=True).table
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch, *given: str) -> None:
-        self.spec = spec_of(*given)
-        self.goal_state = deep_check._Space(self.spec).goal()
-        self._table = search_pattern(self.spec, n_threads=2).table
-        self.distances = deep_check.zero_aware_distances(self.spec, n_threads=2, progress=lambda *_: None).table
-        self.distances = self.distances.reshape(-1, self.spec.n_orders)
-        self._monkeypatch = monkeypatch
 
-    def refuses(self, distances: Bytes) -> None:
-        with self._monkeypatch.context() as patch:
-            patch.setattr(deep_check, "zero_aware_distances", lambda *_, **__: SimpleNamespace(table=distances))
-            with pytest.raises(WrongAnswerError, match="fail their own proof"):
-                prove(self.spec, self._table)
+def assert_refused(spec: TableSpec, table: Bytes, distances: Bytes) -> None:
+    with pytest.raises(WrongAnswerError, match="fail their own proof"):
+        prove_distances(spec, distances, table, n_threads=1)
 
 
 @pytest.mark.tiny
-def test_distances_to_either_of_two_goals_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_distances_to_either_of_two_goals_are_refused() -> None:
     # Smooth everywhere, with a second 0: only the count of zeros gives it away. The other goal has the same parity.
-    one = Spoiled(monkeypatch, "3x3", "blank-last", "5 6 8")
-    other = Spoiled(monkeypatch, "3x3", "6 5 3 4 1 2 7 8 0", "5 6 8")
-    assert one.distances[other.goal_state] % 2 == 0
-    one.refuses(np.minimum(one.distances, other.distances))
+    one, other = (spec_of("3x3", goal, "5 6 8") for goal in ("blank-last", "6 5 3 4 1 2 7 8 0"))
+    distances, others = distances_of(one), distances_of(other)
+    assert distances[others == 0] % 2 == 0
+    assert_refused(one, search_pattern(one, n_threads=2).table, np.minimum(distances, others))
 
 
 @pytest.mark.tiny
-def test_second_component_with_distances_of_its_own_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    one = Spoiled(monkeypatch, "2x3", "blank-last", "1 2 3 4 5")
-    other = Spoiled(monkeypatch, "2x3", "2 1 3 4 5 0", "1 2 3 4 5").distances
-    assert ((other == UNREACHED) != (one.distances == UNREACHED)).all()
-    one.refuses(other)
+def test_second_component_with_distances_of_its_own_is_refused() -> None:
+    one, other = (spec_of("2x3", goal, "1 2 3 4 5") for goal in ("blank-last", "2 1 3 4 5 0"))
+    table, distances, others = search_pattern(one, n_threads=2).table, distances_of(one), distances_of(other)
+    assert ((others == UNREACHED) != (distances == UNREACHED)).all()
+    assert_refused(one, table, others)
     for change in (0, 1, 2):
-        raised = np.where(other == UNREACHED, other, other + np.uint8(change))
-        one.refuses(np.minimum(one.distances, raised))
+        raised = np.where(others == UNREACHED, others, others + np.uint8(change))
+        assert_refused(one, table, np.minimum(distances, raised))
 
 
 # With five tiles, half of the states are unreached.
 @pytest.mark.parametrize(("tiles", "step"), [("2 4", 1), ("1 2 3 4 5", 13)])
-def test_every_single_wrong_distance_is_refused(monkeypatch: pytest.MonkeyPatch, tiles: str, step: int) -> None:
-    check = Spoiled(monkeypatch, "2x3", "blank-last", tiles)
-    distances = check.distances.reshape(-1)
+def test_every_single_wrong_distance_is_refused(tiles: str, step: int) -> None:
+    spec = spec_of("2x3", "blank-last", tiles)
+    table, distances = search_pattern(spec, n_threads=2).table, distances_of(spec)
     for at in range(0, len(distances), step):
         right = int(distances[at])
         for wrong in wrong_distances(right):
             distances[at] = wrong
-            check.refuses(distances)
+            assert_refused(spec, table, distances)
         distances[at] = right

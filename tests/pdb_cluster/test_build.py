@@ -4,8 +4,7 @@ import os
 import re
 import signal
 from collections.abc import Callable
-from dataclasses import replace
-from functools import partial
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from threading import Thread
 from typing import Any
@@ -13,15 +12,17 @@ from typing import Any
 import pytest
 from distributed import Client, Scheduler
 
-from pdb_build import BuildPlan, BuildProgress, PatternTable, build_database, search_pattern
-from pdb_cluster import build, build_on_cluster, check_cluster_plan, connect, tasks
-from pdb_cluster.connect import RightWorkers, Worker
+from pdb_build import BuildPlan, BuildProgress, build_database
+from pdb_cluster import build_on_cluster, check_cluster_plan
+from pdb_cluster.build import fitting_workers
+from pdb_cluster.connect import program_sources
+from pdb_cluster.tasks import Worker
 from pdb_core.encoding import Encoding
-from pdb_core.errors import ClusterError, DiskFullError, LimitReachedError, MemoryLimitError
+from pdb_core.errors import DiskFullError, MemoryLimitError
 from pdb_core.table_spec import TableSpec
 from tests import wait_until
 from tests.command_line import pdb, start
-from tests.pdb_cluster.two_workers import N_WORKERS, WAIT_S, fail, kill, started_cluster, worker_pids
+from tests.pdb_cluster.two_workers import N_WORKERS, OTHER_VERSION, WAIT_S, kill, started_cluster, worker_process
 from tests.tables import SMALL, small_plan, stopped, table_file
 
 # Its first pattern takes about a second on one core.
@@ -44,19 +45,31 @@ def _n_held(dask_worker: Any) -> int:
     return len(dask_worker.state.tasks) + len(dask_worker.data)
 
 
-def gated_search(folder: Path, spec: TableSpec, *, n_threads: int) -> PatternTable:
-    """Search a pattern when the file `gate` is there. Runs on a worker."""
-    (folder / f"busy-{os.getpid()}").touch()
-    wait_until((folder / "gate").exists)
-    return search_pattern(spec, n_threads=n_threads)
+@dataclass(frozen=True)
+class GatedSpec(TableSpec):
+    """Description of a table that workers search when the file `gate` is there."""
+
+    gate: Path = Path()
+    client: int = field(default_factory=os.getpid)
+
+    @property
+    def n_blocks(self) -> int:
+        if os.getpid() != self.client:
+            (self.gate.parent / f"busy-{os.getpid()}").touch()
+            wait_until(self.gate.exists)
+        return super().n_blocks
 
 
 @pytest.fixture
-def gate(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The file without which no search on a worker ends."""
-    folder = tmp_path_factory.mktemp("gate")
-    monkeypatch.setattr(build, "search_pattern", partial(gated_search, folder))
-    return folder / "gate"
+def gate(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The file without which no search of `gated_plan` ends."""
+    return tmp_path_factory.mktemp("gate") / "gate"
+
+
+def gated_plan(out: Path, gate: Path) -> BuildPlan:
+    plan = small_plan(out)
+    gated = [replace(entry, spec=GatedSpec(**vars(entry.spec), gate=gate)) for entry in plan.patterns]
+    return replace(plan, patterns=tuple(gated))
 
 
 def when_busy(gate: Path, call: Callable[[list[int]], object]) -> Thread:
@@ -112,7 +125,7 @@ def test_cluster_continues_a_local_build_and_the_other_way_round(client: Client,
 def test_search_begins_again_if_workers_are_killed(client: Client, tmp_path: Path, gate: Path, n_killed: int) -> None:
     said: list[str] = []
     thread = when_busy(gate, lambda pids: [kill(pid) for pid in pids[:n_killed]])
-    build_on_cluster(small_plan(tmp_path / "a.h5"), client, say=said.append)
+    build_on_cluster(gated_plan(tmp_path / "a.h5", gate), client, say=said.append)
     thread.join()
     begun = [
         text for text in said if re.search("the worker at .* is gone; the search of pattern .* begins again", text)
@@ -133,40 +146,31 @@ def test_search_begins_again_if_a_worker_is_retired(tmp_path: Path, gate: Path) 
 
         said: list[str] = []
         thread = when_busy(gate, retire)
-        build_on_cluster(small_plan(tmp_path / "a.h5"), client, say=said.append)
+        build_on_cluster(gated_plan(tmp_path / "a.h5", gate), client, say=said.append)
         thread.join()
         retired.join(WAIT_S)
         assert not retired.is_alive()
         check_same_as_local(tmp_path / "a.h5", SMALL)
 
 
-def test_late_worker_of_another_version_is_left_out(
-    client: Client, tmp_path: Path, gate: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A worker is killed, and the one in its place runs another version."""
-    real, known = connect._report, {os.getpid(), *worker_pids(client)}
+def test_late_worker_of_another_version_is_left_out(client: Client, tmp_path: Path, gate: Path) -> None:
+    said = list[str]()
 
-    def report(dask_worker: Any) -> Any:
-        sources, *memory = real(dask_worker)
-        return (sources if os.getpid() in known else (sources[0], "0" * 64), *memory)
+    def start_one(_pids: list[int]) -> None:
+        with worker_process(client.scheduler.address, first_line=OTHER_VERSION):
+            wait_until(lambda: any("runs tile-pdb" in text for text in said))
 
-    monkeypatch.setattr(connect, "_report", report)
-    before, said = client.nthreads().keys(), list[str]()
-
-    def kill_one(pids: list[int]) -> None:
-        kill(pids[0])
-        wait_until(lambda: any("runs tile-pdb" in text for text in said))
-
-    thread = when_busy(gate, kill_one)
-    build_on_cluster(small_plan(tmp_path / "a.h5"), client, say=said.append)
+    thread = when_busy(gate, start_one)
+    build_on_cluster(gated_plan(tmp_path / "a.h5", gate), client, say=said.append)
     thread.join()
     check_same_as_local(tmp_path / "a.h5", SMALL)
-    (late,) = client.nthreads().keys() - before
-    version, sources = connect.program_sources()
-    assert [text for text in said if "runs tile-pdb" in text] == [
-        f"the worker at {late} runs tile-pdb {version} (sources 00000000), this command {version} (sources "
-        f"{sources[:8]}), so it gets no tasks; install the same version on both"
-    ]
+    version, sources = program_sources()
+    shown = rf"\(sources {sources[:8]}\)"
+    assert re.fullmatch(
+        rf"the worker at tcp://.* runs tile-pdb 0\.2\.0 {shown}, this command {version} {shown}, so it gets no tasks; "
+        "install the same version on both",
+        said[0],
+    )
 
 
 def test_error_of_a_callback_is_not_taken_for_a_lost_scheduler(client: Client, tmp_path: Path) -> None:
@@ -175,29 +179,6 @@ def test_error_of_a_callback_is_not_taken_for_a_lost_scheduler(client: Client, t
 
     with pytest.raises(FileNotFoundError, match="of the callback"):
         build_on_cluster(small_plan(tmp_path / "a.h5"), client, progress=fail_always)
-
-
-def test_error_on_a_worker_ends_the_build(client: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(build, "search_pattern", fail)
-    with pytest.raises(ClusterError, match=r"a task failed on the cluster \(RuntimeError: unknown\); the logs of"):
-        build_on_cluster(small_plan(tmp_path / "a.h5"), client)
-    assert not list(tmp_path.iterdir())
-
-
-def die(*_arguments: Any, **_options: Any) -> None:
-    os._exit(1)
-
-
-def test_build_ends_if_workers_are_lost_in_every_attempt(
-    client: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(tasks, "_MAX_LOSSES", 2)
-    monkeypatch.setattr(build, "search_pattern", die)
-    said: list[str] = []
-    with pytest.raises(ClusterError, match="a task failed on the cluster: several workers died"):
-        build_on_cluster(small_plan(tmp_path / "a.h5"), client, say=said.append)
-    assert any("begins again" in text for text in said)
-    assert not list(tmp_path.iterdir())
 
 
 def test_command_that_is_killed_continues(cluster: Scheduler, tmp_path: Path) -> None:
@@ -219,20 +200,12 @@ def test_command_reports_the_workers_of_each_pattern(client: Client, tmp_path: P
     check_same_as_local(tmp_path / "a.h5", SMALL)
 
 
-def test_plan_needs_memory_on_one_worker_and_disk(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_plan_needs_memory_on_one_worker_and_disk() -> None:
     plan = small_plan(Path("x.h5"), "78", "4x4")
-
-    def present(memory: float) -> None:
-        workers = {"tcp://0": Worker(1, int(memory)), "tcp://1": Worker(1, 400_000_000)}
-        monkeypatch.setattr(RightWorkers, "present", lambda _self: workers)
-
-    present(8e9)
-    assert check_cluster_plan(plan, None) == {0: ["tcp://0"], 1: ["tcp://0", "tcp://1"]}
-    present(0.3e9)
-    refused: list[tuple[BuildPlan, type[LimitReachedError], str]] = [
-        (plan, MemoryLimitError, r"pattern 1,2,3,4,5,6,7,8 needs .* on one worker, 400.0 MB are available"),
-        (replace(plan, available_disk=plan.disk_bytes - 1), DiskFullError, "are free there; make room"),
-    ]
-    for given, error, match in refused:
-        with pytest.raises(error, match=match):
-            check_cluster_plan(given, None)
+    small = {"tcp://1": Worker(1, 400_000_000)}
+    large = {"tcp://0": Worker(1, 8_000_000_000)}
+    assert fitting_workers(plan, large | small) == {0: ["tcp://0"], 1: ["tcp://0", "tcp://1"]}
+    with pytest.raises(MemoryLimitError, match=r"pattern 1,2,3,4,5,6,7,8 needs .* on one worker, 400.0 MB are avail"):
+        fitting_workers(plan, small)
+    with pytest.raises(DiskFullError, match="are free there; make room"):
+        check_cluster_plan(replace(plan, available_disk=plan.disk_bytes - 1), None)

@@ -1,25 +1,28 @@
 """Clients that connect to clusters, and what is refused."""
 
+import os
 import re
-from contextlib import nullcontext
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from socket import socket
 from typing import Any
 
 import pytest
-from distributed import Client
+from distributed import Client, Scheduler
 
-from pdb_cluster import build_on_cluster, connect
+from pdb_cluster import build_on_cluster
 from pdb_cluster.boards import ClusterProgress
-from pdb_cluster.connect import RightWorkers, connected
+from pdb_cluster.connect import connected
+from pdb_cluster.tasks import Tasks
 from pdb_core.errors import ClusterError
 from pdb_core.puzzle import Board
+from pdb_core.resources import available_memory
 from solver import Iteration
 from solver.answers.requests import Request
+from tests import wait_until
 from tests.command_line import BOARD, start
-from tests.pdb_cluster.two_workers import (
-    started_cluster,
-    worker_without_package,
-)
+from tests.pdb_cluster.two_workers import NO_PACKAGE, OTHER_VERSION, WAIT_S, started_cluster, worker_process
 from tests.tables import small_plan
 from tilepdb.commands.progress import ClusterDisplay
 
@@ -27,10 +30,9 @@ from tilepdb.commands.progress import ClusterDisplay
 @pytest.mark.parametrize(
     "address", ["tcp://127.0.0.1:9", "http://127.0.0.1:8787", "tcp://host:x", "", "tcp://a..b:8786"]
 )
-def test_scheduler_that_does_not_answer_is_reported(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connect, "_CONNECT_S", 1)
+def test_scheduler_that_does_not_answer_is_reported(address: str) -> None:
     match = f"no Dask scheduler at {re.escape(address)}: .* give the address that it shows"
-    with pytest.raises(ClusterError, match=match), connected(address, print):
+    with pytest.raises(ClusterError, match=match), connected(address, print, timeout_s=1):
         pass
 
 
@@ -41,7 +43,7 @@ def test_command_waits_for_workers_and_ends_if_all_are_refused(small_table: str)
     ):
         first = f"pdb: waiting for workers ... (dask worker {scheduler.address} starts some)"
         assert process.stderr.readline().strip() == first
-        with worker_without_package(scheduler.address):
+        with worker_process(scheduler.address, first_line=NO_PACKAGE):
             told = process.stderr.read()
         assert process.wait() == 1
     found, *rest = told.splitlines()
@@ -49,36 +51,71 @@ def test_command_waits_for_workers_and_ends_if_all_are_refused(small_table: str)
     assert re.fullmatch(r"pdb: the worker at tcp://.* has no tile-pdb of this version .*; install the .*", *rest)
 
 
-@pytest.mark.parametrize("is_same", [True, False])
-def test_other_process_at_the_address_of_a_worker_is_asked(
-    client: Client, monkeypatch: pytest.MonkeyPatch, is_same: bool
-) -> None:
-    right = RightWorkers(client, print)
-    workers = right.present()
-    replaced = {process._replace(folder="other"): 1 for process in connect._present(client)}
-    monkeypatch.setattr(connect, "_present", lambda _client: replaced)
-    sources = connect.program_sources() if is_same else ("0.1.0", "0")
-    monkeypatch.setattr(connect, "_report", lambda: (sources, 10**12, 10**12))
+def test_worker_of_another_version_at_the_address_of_a_worker_ends_the_run() -> None:
+    with socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = str(probe.getsockname()[1])
+    with started_cluster(0) as scheduler, Client(scheduler.address, set_as_default=False) as client:
+        tasks = Tasks(client)
+        with worker_process(scheduler.address, "--worker-port", port):
+            wait_until(lambda: bool(tasks.present()))
+        with (
+            worker_process(scheduler.address, "--worker-port", port, first_line=OTHER_VERSION),
+            pytest.raises(ClusterError, match=r"the new worker at tcp.* runs tile-pdb 0\.2\.0 .* start again"),
+        ):
+            wait_until(lambda: tasks.present() is None)
+
+
+def test_tasks_wait_for_the_first_worker(tmp_path: Path) -> None:
     with (
-        nullcontext() if is_same else pytest.raises(ClusterError, match=r"the new worker at tcp.* runs tile-pdb 0.1.0")
+        started_cluster(0) as scheduler,
+        Client(scheduler.address, set_as_default=False) as client,
+        ThreadPoolExecutor() as pool,
     ):
-        assert right.present().keys() == workers.keys()
+        tasks = Tasks(client)
+        sent = pool.submit(tasks.submit, Path.touch, tmp_path / "run", lambda *_: None)
+        with worker_process(scheduler.address):
+            sent.result(WAIT_S)
+            wait_until(tasks.handle_results)
+    assert (tmp_path / "run").exists()
 
 
-def test_memory_of_a_worker_is_its_share_of_the_machine_and_of_its_limit(client: Client) -> None:
-    def offered(dask_worker: Any) -> Any:
-        """Runs on a worker."""
-        manager = dask_worker.memory_manager
-        limit, manager.memory_limit = manager.memory_limit, 10**10
-        try:
-            return connect._report(dask_worker)[1:]
-        finally:
-            manager.memory_limit = limit
+def test_memory_of_a_worker_is_its_share_of_the_machine(client: Client) -> None:
+    for worker in Tasks(client).present().values():
+        assert 0.3 * available_memory() < worker.memory_bytes < 0.7 * available_memory()
 
-    shares = sorted(worker.memory_bytes for worker in RightWorkers(client, print).present().values())
-    for available, limited in client.run(offered).values():
-        assert 0.3 * available < shares[0] <= shares[-1] < 0.7 * available
-        assert 0.5 * 10**10 < limited < 0.6 * 10**10
+
+def failed(client: Client, function: Callable[..., None], **options: Any) -> None:
+    """Send a task that fails, and check that it has no result."""
+    tasks = Tasks(client, **options)
+    tasks.submit(function, 0, lambda *_: pytest.fail("it has a result"))
+    wait_until(lambda: tasks.handle_results() is None)  # until it raises an error
+
+
+def fail(_argument: int) -> None:
+    raise RuntimeError("unknown\nand more")
+
+
+def test_failed_task_ends_the_run(client: Client) -> None:
+    with pytest.raises(ClusterError, match=r"a task failed on the cluster \(RuntimeError: unknown\); the logs"):
+        failed(client, fail)
+
+
+def die(_argument: int) -> None:
+    os._exit(1)
+
+
+@pytest.mark.parametrize(("most_deaths", "max_losses"), [(1, 100), (100, 2)])
+def test_task_that_kills_its_workers_again_and_again_ends_the_run(
+    client: Client, cluster: Scheduler, most_deaths: int, max_losses: int
+) -> None:
+    """Dask counts the deaths as long as a worker is left to which the task was sent."""
+    cluster.allowed_failures, usual = most_deaths, cluster.allowed_failures
+    try:
+        with pytest.raises(ClusterError, match="a task failed on the cluster: several workers died, most often"):
+            failed(client, die, max_losses=max_losses)
+    finally:
+        cluster.allowed_failures = usual
 
 
 def test_build_without_workers_is_refused(tmp_path: Path) -> None:

@@ -1,54 +1,44 @@
 """Solves on a cluster: answers and node counts of one machine, also if workers die. Errors, and the command."""
 
 import json
-import os
 import platform
 import re
 import shutil
 import signal
 import time
 from collections.abc import Callable, Iterator
-from functools import partial
 from pathlib import Path
 from typing import Any
-from unittest.mock import Mock
 
 import dask
 import numpy as np
 import pytest
 from distributed import Client, Scheduler
 
-from pdb_cluster import boards as solve_boards, connect, split_board, tasks as solve_tasks, worker
 from pdb_cluster.boards import ClusterAnswers, ClusterProgress
-from pdb_cluster.worker import solver_for, tables_of
 from pdb_core.errors import ClusterError, GoalError, InputError
 from pdb_core.puzzle import Board, Tiles, blank_first, format_board
 from pdb_query import Database
 from solver import Limits, Solution, Solver
 from solver.answers.requests import Answer, Log, Request
-from solver.engine.tuning import TUNING, Tuning
+from solver.engine.tuning import Tuning
 from tests import wait_until
 from tests.command_line import UNSOLVABLE, pdb, start
 from tests.pdb_cluster.two_workers import (
     N_WORKERS,
+    NO_PACKAGE,
     WAIT_S,
-    fail,
     kill,
     run_on_loop,
     started_cluster,
     worker_pids,
-    worker_without_package,
+    worker_process,
 )
 from tests.solving import S3, S4, database_for, hard_board, node_counts, solvable_boards, walked
 from tests.tables import table_file
 
-
-@pytest.fixture
-def small_tasks(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Boards of some 40,000 nodes are split, their thresholds into tasks of some 20,000."""
-    monkeypatch.setattr(solve_boards, "MOST_NODES", 40_000)
-    for name, value in {"MOST_NODES": 40_000, "_FIRST_NODES": 20_000}.items():
-        monkeypatch.setattr(split_board, name, value)
+# Boards of some 40,000 nodes are split, and so are their thresholds.
+SMALL_TASKS = 40_000
 
 
 @pytest.fixture(scope="module")
@@ -80,12 +70,11 @@ def solved(
     return [answer.result for answer in source.answers(requests(boards, goal or database.goal))]
 
 
-@pytest.mark.usefixtures("small_tasks")
 def test_answers_and_node_counts_are_those_of_one_machine(client: Client, large: Database) -> None:
     goal = blank_first(S4)  # a symmetry maps its boards to those of the table
     boards = [goal, *solvable_boards(S4, 16, 14, goal)]
     told: list[ClusterProgress] = []
-    found, solver = solved(client, boards, large, goal=goal, report=told.append), Solver(large)
+    found, solver = solved(client, boards, large, goal=goal, report=told.append, task_nodes=SMALL_TASKS), Solver(large)
     for board, here in zip(boards, found, strict=True):
         there = solver.solve(board, goal)
         assert (here.board, here.length, here.h, here.optimal) == (board, there.length, there.h, True)
@@ -94,7 +83,6 @@ def test_answers_and_node_counts_are_those_of_one_machine(client: Client, large:
     assert (told[-1].n_taken, told[-1].n_threads) == (len(boards), N_WORKERS)
 
 
-@pytest.mark.usefixtures("small_tasks")
 def test_killed_workers_change_no_answer(client: Client, large: Database) -> None:
     killed: list[int] = []
 
@@ -109,31 +97,21 @@ def test_killed_workers_change_no_answer(client: Client, large: Database) -> Non
     # All thresholds but those too long for a test.
     limit = Limits(max_nodes=3_000_000)
     there = Solver(large).solve(hard_board(), limits=limit)
-    (here,) = solved(client, [hard_board()], large, limits=limit, report=report)
+    (here,) = solved(client, [hard_board()], large, limits=limit, report=report, task_nodes=SMALL_TASKS)
     assert len(killed) == 2
     assert here.length is None is there.length
     assert here.generated >= 3_000_000
     assert node_counts(here.thresholds[:-1]) == node_counts(there.thresholds[:-1])
 
 
-def divide_above(n_nodes: int) -> None:
-    """Let a worker make solvers that divide each threshold that follows one of `n_nodes` nodes at a speed of 1."""
-    worker.Solver = partial(Solver, tuning=Tuning(long_nodes=n_nodes))
-
-
-def test_long_thresholds_of_the_24_puzzle_have_the_nodes_of_one_machine(
-    client: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_long_thresholds_of_the_24_puzzle_have_the_nodes_of_one_machine(client: Client) -> None:
     """A worker that divides a threshold cannot return what is left of it."""
-    monkeypatch.setattr(solve_boards, "MOST_NODES", 1_000_000)
     with database_for("1,2,6,7/3,4,8,9/5,10,14,15/11,12,16,17/13,18,19,20/21,22,23,24", "5x5") as database:
         # Some millions of nodes each.
         boards = [walked(database.goal, database.size, 90, np.random.default_rng(seed)) for seed in (1, 2, 7, 10)]
         solver = Solver(database)
         alone = [solver.solve(board) for board in boards]
-        client.run(divide_above, 100_000)
-        found = solved(client, boards, database)
-        client.run(divide_above, TUNING.long_nodes)
+        found = solved(client, boards, database, task_nodes=1_000_000, tuning=Tuning(long_nodes=100_000))
     for here, there in zip(found, alone, strict=True):
         assert here.length == there.length
         # The last threshold is not searched if beams find the solution.
@@ -181,61 +159,15 @@ def test_workers_without_the_tables_of_the_client_are_reported(
     with pytest.raises(ClusterError, match=f"{why}its .* holds other tables than the client's"):
         solved(client, BOARDS, database, worker_folder=tmp_path)
     assert len(solved(client, BOARDS, database)) == len(BOARDS)
-    tables = tables_of([database], "map", None)
-    solver = solver_for(tables)
-    assert solver_for(tables) is solver  # they are verified once
 
 
 def test_worker_without_the_package_gets_no_tasks(client: Client, database: Database) -> None:
-    with worker_without_package(client.scheduler.address):
+    with worker_process(client.scheduler.address, first_line=NO_PACKAGE):
         client.wait_for_workers(N_WORKERS + 1, timeout=WAIT_S)
         with pytest.warns(
             RuntimeWarning, match=r"the worker at tcp://.* has no tile-pdb of this version .*, so it gets no tasks"
         ):
             assert len(solved(client, BOARDS * 20, database)) == 100
-
-
-def test_tasks_wait_for_right_workers_unless_all_are_refused_at_the_start(
-    client: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path = tmp_path / "run"
-    tasks = solve_tasks.Tasks(client)
-    right, tasks._right = tasks._right, Mock(present=dict)
-    tasks.submit(Path.touch, [path], lambda *_: None)
-    time.sleep(1.5)
-    assert not tasks.handle_results()
-    assert not path.exists()
-    tasks._right, tasks._counted_at = right, 0.0
-    wait_until(tasks.handle_results)
-    assert path.exists()
-    monkeypatch.setattr(connect, "_report", lambda: (("0.2.0", "0"), 0, 0))
-    with pytest.raises(ClusterError, match=r"runs tile-pdb 0\.2\.0 .* so it gets no tasks; install the same version"):
-        solve_tasks.Tasks(client).n_present()
-
-
-def die(*_arguments: Any, **_options: Any) -> None:
-    os._exit(1)
-
-
-@pytest.mark.parametrize(("most_deaths", "most_losses"), [(1, 100), (100, 2)])
-def test_task_that_kills_its_workers_again_and_again_ends_the_run(
-    client: Client, cluster: Scheduler, database: Database, most_deaths: int, most_losses: int,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:  # fmt: skip
-    """Dask counts the deaths as long as a worker is left to which the task was sent."""
-    monkeypatch.setattr(solve_boards, "search_boards", die)
-    monkeypatch.setattr(cluster, "allowed_failures", most_deaths)
-    monkeypatch.setattr(solve_tasks, "_MAX_LOSSES", most_losses)
-    with pytest.raises(ClusterError, match="a task failed on the cluster: several workers died, most often"):
-        solved(client, BOARDS[:1], database)
-
-
-def test_failed_task_ends_the_run(client: Client, database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also one that `as_completed` misses: its result was lost, and it failed when it ran again."""
-    monkeypatch.setattr(solve_boards, "search_boards", fail)
-    monkeypatch.setattr(solve_tasks.as_completed, "add", lambda *_: None)
-    with pytest.raises(ClusterError, match=r"a task failed on the cluster \(RuntimeError: unknown\); the logs"):
-        solved(client, BOARDS[:1], database)
 
 
 def test_lost_scheduler_ends_the_run(large: Database) -> None:

@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from typing import Any
 
 import dask
@@ -22,13 +22,11 @@ WAIT_S = 120
 _WORKER = """
 import sys
 from distributed.cli.dask_worker import main
-main([sys.argv[1], "--no-nanny", "--no-dashboard", "--nthreads", "1"])
+main([*sys.argv[1:], "--no-nanny", "--no-dashboard", "--nthreads", "1"])
 """
-# On whose machine tile-pdb is not installed.
-_NO_PACKAGE = f"""
-import sys
-sys.modules["pdb_core"] = None
-{_WORKER}"""
+# First lines of workers on whose machines tile-pdb is not installed, or is another version.
+NO_PACKAGE = 'import sys; sys.modules["pdb_core"] = None'
+OTHER_VERSION = 'import pdb_core; pdb_core.__version__ = "0.2.0"'
 
 
 @contextmanager
@@ -61,17 +59,13 @@ def run_on_loop(coroutine: Any) -> Any:
     return asyncio.run_coroutine_threadsafe(coroutine, event_loop().asyncio_loop).result(WAIT_S)  # type: ignore[attr-defined]
 
 
-def worker_without_package(address: str) -> AbstractContextManager[subprocess.Popen[bytes]]:
-    """Start a worker that cannot import tile-pdb."""
-    return worker_process(address, _NO_PACKAGE)
-
-
 @contextmanager
-def worker_process(address: str, program: str = _WORKER) -> Iterator[subprocess.Popen[bytes]]:
-    """Start a worker without a nanny."""
-    process = subprocess.Popen([sys.executable, "-c", program, address], stderr=subprocess.DEVNULL)
+def worker_process(*arguments: str, first_line: str = "") -> Iterator[None]:
+    """Start a worker without a nanny. The first argument is the address of the scheduler."""
+    words = [sys.executable, "-c", first_line + _WORKER, *arguments]
+    process = subprocess.Popen(words, stderr=subprocess.DEVNULL)
     try:
-        yield process
+        yield
     finally:
         process.kill()
         process.wait()
@@ -86,7 +80,3 @@ def worker_pids(client: Client) -> list[int]:
 def kill(pid: int) -> None:
     """Kill a worker process, as the system does if memory runs out. Its nanny starts another."""
     os.kill(pid, signal.SIGKILL)
-
-
-def fail(*_arguments: Any, **_options: Any) -> None:
-    raise RuntimeError("unknown\nand more")

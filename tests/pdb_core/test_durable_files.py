@@ -8,7 +8,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pdb_core import durable_files
 from pdb_core.durable_files import bytes_of, digest_of, lock_file, read_all, write_all
 from pdb_core.errors import OutputError
 from solver.answers.journal import Journal
@@ -20,8 +19,7 @@ pytestmark = pytest.mark.tiny
 # Reads and writes
 
 
-def test_array_is_written_and_read_in_parts_with_its_digest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(durable_files, "_MOST_BYTES", 1000)
+def test_array_is_written_and_read_with_its_digest(tmp_path: Path) -> None:
     array = np.arange(1000, dtype=np.uint64).reshape(10, 100)
     buffer, sha256 = bytearray(array.nbytes), hashlib.sha256(array).hexdigest()
     with (tmp_path / "array").open("w+b") as file:

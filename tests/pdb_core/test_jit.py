@@ -2,19 +2,20 @@
 
 import ast
 import gc
+import os
 import shutil
 import signal
+from collections.abc import Callable
 from pathlib import Path
 from types import FunctionType
 from typing import Any
-from unittest.mock import Mock
 
 import numba
 import pytest
 
-import pdb_core
 from pdb_core import jit
 from tests import ROOT
+from tests.command_line import python
 
 
 def naive_sources() -> set[Path]:
@@ -46,43 +47,47 @@ def test_digest_covers_the_kernels_and_the_leaves_that_they_import() -> None:
     assert sorted(name for name in names if not name.endswith("_kernels.py")) == sorted(jit._LEAVES)
 
 
-def test_digest_changes_with_constants_lanes_and_the_version(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    shutil.copytree(ROOT / "pdb_core", tmp_path / "pdb_core")
-    monkeypatch.setattr(jit, "_ROOT", tmp_path)
-    monkeypatch.setattr(jit, "_LEAVES", ("pdb_core/types.py",))
-    digests = {jit.kernels_digest()}
+def test_digest_changes_with_kernels_and_constants(tmp_path: Path) -> None:
+    for package in jit._PACKAGES:
+        shutil.copytree(ROOT / package, tmp_path / package)
+    digests = {jit.kernels_digest(), jit.kernels_digest(tmp_path)}
     for name in ("errors", "puzzle", "types", "layout_kernels"):
         assert len(digests) == 1 + (name == "layout_kernels")
         with (tmp_path / "pdb_core" / f"{name}.py").open("a") as file:
             file.write("CONSTANT = 1\n")
-        digests.add(jit.kernels_digest())
-    monkeypatch.setattr(jit, "vector_lanes", lambda: 2)
-    digests.add(jit.kernels_digest())
-    monkeypatch.setattr(jit, "__version__", f"{pdb_core.__version__}.1")
-    digests.add(jit.kernels_digest())
-    assert len(digests) == 5
+        digests.add(jit.kernels_digest(tmp_path))
+    assert len(digests) == 3
 
 
-def test_compilation_is_announced_once_and_pauses_the_collector_of_garbage(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_digest_changes_with_lanes_and_checks() -> None:
+    program = "from pdb_core.jit import kernels_digest; print(kernels_digest())"
+    settings: list[dict[str, str]] = [{}, {"NUMBA_CPU_NAME": "x86-64-v2"}, {"NUMBA_BOUNDSCHECK": "1"}]
+    environments = [{"NUMBA_BOUNDSCHECK": "0"} | setting for setting in settings]
+    digests = [python(program, env=os.environ | environment).stdout for environment in environments]
+    assert len({*digests}) == 3
+
+
+def of_our_package(function: Callable[[int], int]) -> Any:
+    """Return a function as if it were one of our kernels."""
+    return FunctionType(function.__code__, {"__name__": "pdb_core.our_kernels"})
+
+
+def test_compilation_is_announced_once_and_pauses_the_collector_of_garbage() -> None:
     told: list[bool] = []
-    monkeypatch.setattr(jit._listener, "announce", lambda: told.append(True))
+    jit.announce_compilation(lambda: told.append(gc.isenabled()))
     numba.njit(lambda given: given + 2)(8)
     numba.njit(FunctionType((lambda given: given + 3).__code__, {}))(8)  # of no module, as exec makes it
     assert told == []  # functions of another program
-    monkeypatch.setattr(jit, "_PACKAGES", ("tests",))
-    pauses = Mock(side_effect=gc.disable)
-    monkeypatch.setattr("pdb_core.jit.gc.disable", pauses)
-    for number in range(2):
-        assert numba.njit(lambda given: given + number)(8) == 8 + number  # noqa: B023
-    assert told == [True]
-    assert (pauses.call_count, gc.isenabled()) == (2, True)
+    for ours in (lambda given: given + 4, lambda given: given + 5):
+        assert numba.njit(of_our_package(ours))(8) in (12, 13)
+    assert told == [False]
+    assert gc.isenabled()
 
 
 def test_signal_waits_until_numba_has_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
     """Numba would lose it in a callback of LLVM, or take it for an error of the compilation."""
     monkeypatch.setattr(jit, "_cache_folder", None)
-    monkeypatch.setattr(jit, "_PACKAGES", ("tests",))
-    compiled: Any = jit.kernel(lambda given: given + 4)
+    compiled = jit.kernel(of_our_package(lambda given: given + 4))
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     jit.announce_compilation(lambda: signal.raise_signal(signal.SIGINT))
     try:

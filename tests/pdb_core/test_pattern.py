@@ -6,7 +6,7 @@ import pytest
 
 from pdb_core.board_size import BoardSize, parse_size
 from pdb_core.errors import PartitionError
-from pdb_core.pattern import Partition, catalogue, named_partitions, parse_partition
+from pdb_core.pattern import NAMED_PARTITIONS, Partition, catalogue, parse_partition
 from pdb_core.puzzle import parse_goal
 from tests import rows
 from tests.solving import S3, SIZES, goal_with_blank
@@ -14,9 +14,9 @@ from tests.solving import S3, SIZES, goal_with_blank
 pytestmark = pytest.mark.tiny
 
 
-@pytest.mark.parametrize("name", list(named_partitions()))
+@pytest.mark.parametrize("name", list(NAMED_PARTITIONS))
 def test_named_shapes_are_refused_for_a_blank_not_in_the_corner(name: str) -> None:
-    size = named_partitions()[name]
+    size = NAMED_PARTITIONS[name].size
     for blank in range(size.n_cells):
         goal = goal_with_blank(blank, size)
         if len(size.neighbours[blank]) == 2:
@@ -75,7 +75,7 @@ def test_automatic_partition_covers_every_goal(size: BoardSize) -> None:
 """),
 )
 def test_published_shapes_are_drawn_on_the_goal(name: str, goal: str, drawing: str) -> None:
-    of = parse_goal(goal, named_partitions()[name])
+    of = parse_goal(goal, NAMED_PARTITIONS[name].size)
     assert parse_partition(name, None, of).draw(of).replace("\n", "/") == drawing
 
 

@@ -59,7 +59,6 @@ NO_SEQUENCES = (
     [{0, 1}, {2, 3}],
     [iter([0, 1]), iter([2, 3])],
 )
-BOOLEANS = ([True, False, 2, 3], [[True, 2], [3, 0]], [np.False_, 1, 2, 3])
 
 
 @pytest.mark.parametrize(
@@ -114,7 +113,6 @@ ARABIC = ["\u0661 2 3 4 5 6 7 8 0", "'\u0661' is not a number"]
             (other, None, "must be integers, 0 or None for the blank, in a sequence or an array")
             for other in NO_SEQUENCES
         ),
-        *((booleans, S22, "must be 4 integers, 0 or None for the blank") for booleans in BOOLEANS),
     ],
 )
 def test_what_is_no_board_is_refused_in_one_line(given: Any, size: BoardSize | None, message: str) -> None:

@@ -2,20 +2,20 @@
 
 import subprocess
 from pathlib import Path
-from unittest.mock import Mock
 
-import pytest
-
-from pdb_core import version
+from pdb_core.version import commit_of, version_text
 from tests.command_line import pdb
 
 
-def test_version_names_the_commit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_version_names_the_commit(tmp_path: Path) -> None:
     """Of the clone, or else of the repository that pip installed; without both, the version alone."""
-    monkeypatch.setattr(version, "__file__", str(tmp_path / "pdb_core" / "version.py"))
-    for content, commit_id in (('{"vcs_info": {"commit_id": "fedcba9876543210"}}', "fedcba9876543210"), (None, "")):
-        monkeypatch.setattr(version, "distribution", lambda _, text=content: Mock(read_text=lambda _: text))
-        assert version._commit() == commit_id
+    assert pdb("--version", code=0).stdout == f"tile-pdb {version_text()}\n"
+    assert commit_of(tmp_path) == ""
+    installed = tmp_path / "tile_pdb-1.0.dist-info"
+    installed.mkdir()
+    assert commit_of(tmp_path) == ""
+    (installed / "direct_url.json").write_text('{"vcs_info": {"commit_id": "fedcba9876543210"}}')
+    assert commit_of(tmp_path) == "fedcba9876543210"
     for command in ("init", "-c user.name=a -c user.email=a@a commit --allow-empty --message a", "log --format=%H"):
         done = subprocess.run(["git", *command.split()], cwd=tmp_path, stdout=subprocess.PIPE, text=True, check=True)
-    assert pdb("--version", code=0).stdout == f"tile-pdb {version.__version__}, commit {done.stdout[:10]}\n"
+    assert commit_of(tmp_path) == done.stdout.strip()

@@ -215,9 +215,9 @@ CONTRADICTIONS = r"""
 3 3\n1 2 3 4 5 6\n7 8 0 | | read as size 3x3: .*has rows of different lengths: \[6, 3\] where a 3x3 board is expected
 1 2 3 4 5 6 7 0 | | not square: it has 8 numbers, .*; give it in rows, as in
 1\n2\n3\n4\n5\n6\n7\n0 | | not square: it has 8 numbers
-1\n2\n3\n4\n5\n6\n7\n8\n8 | | 1 is no size of the board that follows, and no row of one
+1\n2\n3\n4\n5\n6\n7\n8\n8 | | line 9 was read as a number of boards, 8; missing at the end: 44
 3\n1 2 3\n4 0 5\n7 8 6\n | 4x4 | a 4x4 board is expected
-4\n3\n3\n0\n1 | | 4 is no size of the board that follows, and no row of one
+4\n3\n3\n0\n1 | | line 4: board size 0x0 is not supported
 """
 
 

@@ -1,6 +1,7 @@
 """Requests to an app without a server, and a solver whose searches last as long as a test needs."""
 
 import asyncio
+import math
 import threading
 import time
 from collections.abc import AsyncIterator, Callable, Coroutine
@@ -14,10 +15,9 @@ import numpy as np
 from prometheus_client import generate_latest
 from starlette.applications import Starlette
 
-from pdb_core.puzzle import Tiles, blank_last, is_solvable
+from pdb_core.puzzle import Board, Tiles, blank_last, is_solvable
 from pdb_query import Database
 from pdb_service.app import create_app
-from pdb_service.databases import Served
 from pdb_service.settings import ServiceSettings
 from solver import Checkpoint, Iteration, Limits
 from tests.pdb_service.server import Reply
@@ -25,11 +25,12 @@ from tests.solving import S3, solvable_boards
 
 GOAL: Tiles = blank_last(S3)
 BOARDS = solvable_boards(S3, 120, 5)
+_PATIENCE_S = 300  # kernels may have to be compiled
 
 
 def answer_for(board: Tiles) -> tuple[int, ...]:
     """Return the solution that `HeldSolvers` finds for a board. Boards have different ones."""
-    return tuple(int(tile) for tile in np.array(board)[:5])
+    return tuple(map(int, board[:5]))
 
 
 class HeldSolvers:
@@ -54,7 +55,7 @@ class HeldSolvers:
         self.begun: list[Tiles] = []
         self.seconds: list[float] = []
 
-    def solve(self, board: Tiles, served: Served, limits: Limits, report: Any, _: Checkpoint | None = None) -> Any:
+    def solve(self, board: Tiles, served: Any, limits: Limits, report: Any, _: Checkpoint | None = None) -> Any:
         assert is_solvable(board, served.goal, S3)
         self.begun.append(board)
         self.seconds.append(limits.time_limit)
@@ -75,6 +76,13 @@ class HeldSolvers:
             moves=tiles, length=None if tiles is None else len(tiles), optimal=is_over, h=3, lower_bound=5,
             generated=7, expanded=5, seconds=passed, thresholds=(), directions=lambda _: None,
         )  # fmt: skip
+
+    def label(self, boards: list[Board], goal: Board, *, n_threads: int, report: Any) -> Any:
+        """Return the length of the solution of a board, and one more after each move."""
+        assert n_threads == 1
+        found = self.solve(boards[0], SimpleNamespace(goal=goal), Limits(math.inf), report)
+        after = [found.length + 1] * len(boards[0].moves())
+        return SimpleNamespace(distances=np.array([found.length]), after=np.array([after]))
 
     async def begin(self, n: int) -> None:
         """Wait until the n-th search has begun."""
@@ -186,13 +194,8 @@ def n_waiting(app: Starlette) -> float:
 
 
 def ready_app(*databases: Database, **settings: Any) -> Starlette:
-    """Return an app that answers without its lifespan; `settings` are fields of `ServiceSettings`."""
-    app = create_app(databases, ServiceSettings(**settings))
-    for database in databases:
-        app.state.service.databases.add(database)
-    app.state.service.databases.is_complete = True
-    app.state.service.loaded.set_result(None)
-    return app
+    """Return an app; `settings` are fields of `ServiceSettings`."""
+    return create_app(databases, ServiceSettings(**settings))
 
 
 @asynccontextmanager
@@ -200,9 +203,9 @@ async def running_app(solvers: HeldSolvers, **settings: Any) -> AsyncIterator[St
     """Run an app with these solvers; at its end no search and no task may be left."""
     app = create_app([solvers.database], ServiceSettings(**settings))
     service = app.state.service
-    service.solve, service.solver, service.solve_easy = solvers.solve, lambda _: None, lambda *_: [Checkpoint()]
+    service.solver = lambda _: solvers
+    service.solve, service.solve_easy = solvers.solve, lambda _, boards: [Checkpoint()] * len(boards)
     async with app.router.lifespan_context(app):
-        await until(service.loaded.done)
         yield app
     assert (n_running(app), n_waiting(app)) == (0, 0)
     # The lookup of a client that has left may still be about to end.
@@ -218,7 +221,7 @@ def in_event_loop(test: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..
 
         async def watched() -> None:
             asyncio.get_running_loop().set_exception_handler(lambda _, context: unread.append(context))
-            async with asyncio.timeout(60):
+            async with asyncio.timeout(_PATIENCE_S):
                 await test(*args, **named)
 
         asyncio.run(watched())
@@ -228,7 +231,7 @@ def in_event_loop(test: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..
 
 
 async def until(is_so: Callable[[], bool]) -> None:
-    """Wait until something is so. Raises `TimeoutError` after 20 seconds."""
-    async with asyncio.timeout(20):
+    """Wait until something is so. Raises `TimeoutError` after a long time."""
+    async with asyncio.timeout(_PATIENCE_S):
         while not is_so():
             await asyncio.sleep(0.002)

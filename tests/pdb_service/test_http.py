@@ -12,7 +12,8 @@ from starlette.applications import Starlette
 
 from pdb_core import errors
 from pdb_query import Database
-from pdb_service.app import openapi, problem
+from pdb_service.openapi import openapi
+from pdb_service.routes import problem
 from pdb_service.settings import ServiceSettings
 from tests import text_of
 from tests.pdb_service.app_requests import ask, ready_app
@@ -78,4 +79,4 @@ def test_problems_are_those_documented() -> None:
     own = {name for name, kind in vars(errors).items() if "http_status" in getattr(kind, "__dict__", ())} - {"PdbError"}
     assert own == written.keys() - {"BoardError", "GoalError", "MovesError"}
     for name, status in written.items():
-        assert problem(getattr(errors, name)("")).status == status
+        assert problem(getattr(errors, name)(""))["status"] == status

@@ -2,7 +2,6 @@
 
 import gc
 import json
-import threading
 import weakref
 from typing import Any
 
@@ -12,9 +11,8 @@ from starlette.applications import Starlette
 
 from pdb_core.puzzle import blank_last, parse_goal
 from pdb_query import Database
-from pdb_service import app as service_app
-from pdb_service.models import BINARY, JSON, BatchBody, read_json
-from tests.pdb_service.app_requests import GOAL, AppRequest, ask, in_event_loop, ready_app
+from pdb_service.answers import BINARY, JSON
+from tests.pdb_service.app_requests import GOAL, ask, ready_app
 from tests.solving import HARDEST_8, S3, database_for
 
 pytestmark = pytest.mark.tiny
@@ -61,20 +59,6 @@ def test_lists_may_have_rows_and_null_for_the_blank_and_goals_may_be_lists(app: 
         assert ask(app, "/v1/lookup?size=3x3", body=body.replace(b"board", b"boards")).json["goal"] == list(GOAL)
 
 
-def test_lists_of_integers_and_nulls_are_not_read_as_texts() -> None:
-    body = b'{"boards": [[1, 2, 3, null], [[1, null], [3, 2]], [1, "2"], "1 2/3 0"]}'
-    assert read_json(BatchBody, body).boards == [[1, 2, 3, 0], [[1, 0], [3, 2]], "[1, '2']", "1 2/3 0"]
-
-
-@in_event_loop
-async def test_batch_does_not_wait_for_another(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
-    both = threading.Barrier(2, timeout=20)
-    monkeypatch.setattr(service_app, "_look_up_json", lambda *_: b"%d" % both.wait())
-    app = ready_app(database)
-    sent = [AppRequest(app, "/v1/lookup?size=3x3", body=b'{"boards": ["1 2 3"]}') for _ in range(2)]
-    assert [(await request.reply()).status for request in sent] == [200, 200]
-
-
 @pytest.mark.parametrize(("n_boards", "status"), [(MAX_BOARDS, 200), (MAX_BOARDS + 1, 413)])
 def test_batch_has_at_most_the_boards_of_the_limit(app: Starlette, n_boards: int, status: int) -> None:
     lists, texts = (json.dumps({"boards": [board] * n_boards}).encode() for board in (GOAL, "1 2 3/4 5 6/7 8 0"))
@@ -87,27 +71,19 @@ def test_invalid_board_has_a_problem_at_its_position(app: Starlette, bad: Any) -
     first, problem, last = answers(app, [GOAL, bad, GOAL], "/v1/lookup?size=3x3")
     assert first["h"] == last["h"] == 0
     assert (set(problem), problem["error"]["status"]) == ({"error"}, 422)
-
-
-def test_many_invalid_boards_have_short_problems(database: Database) -> None:
-    body = b'{"boards": [%s]}' % b",".join([b'"y"'] * 5000)
-    reply = ask(ready_app(database), "/v1/lookup?size=3x3", body=body)
-    details = [answer["error"]["detail"] for answer in reply.json["answers"]]
-    assert "'y'" in details[99]
-    assert set(details[100:]) == {"not a 3x3 board"}
-    assert len(reply.body) < 5000 * 150
+    assert "not a 3x3 board" in problem["error"]["detail"]
 
 
 # Databases
 
 
-def test_lines_are_rows_and_a_list_of_two_possible_sizes_is_refused() -> None:
+def test_lines_are_rows_and_the_first_board_of_a_batch_has_its_size() -> None:
     with database_for("1,2/3,4,5", "3x2") as wide, database_for("1,2,3/4,5", "2x3") as high:
         app = ready_app(wide, high)
         for text, size in (("1+2+3%0A4+5+0", "3x2"), ("1+2%0A3+4%0A5+0", "2x3")):
             assert ask(app, f"/v1/lookup?board={text}").json["size"] == size
-        found = ask(app, "/v1/lookup", body=b'{"boards": ["1 1", "1 2/3 4/5 0"]}').json
-        assert ["error" in one for one in found["answers"]] == [True, False]
+        found = ask(app, "/v1/lookup", body=b'{"boards": ["1 2/3 4/5 0", "1 1"]}').json
+        assert ["error" in one for one in found["answers"]] == [False, True]
         refused = ask(app, "/v1/lookup", body=b'{"boards": [[1, 2, 3, 4, 5, 0]]}')
         assert (refused.status, "is not square: it has 6 numbers" in refused.json["detail"]) == (422, True)
         eight_wide = "0+2+3+4+5+6+7+8%0A1+9+10+11+12+13+14+15"
@@ -119,8 +95,8 @@ def test_databases_are_listed_with_ids_and_goals_but_without_paths(database: Dat
         app = ready_app(database, wide, database)
         reply = ask(app, "/v1/databases")
         # A list has no rows, nor has text in one line without slashes.
-        assert answers(app, [[1, 2, 3, 4, 5, 0]]) == answers(app, ["1 2 3/4 5 0"])
-        assert ask(app, "/v1/lookup?board=1,2,3,4,5,0").json["size"] == "3x2"
+        assert answers(app, [[1, 2, 3, 4, 5, 0]], "/v1/lookup?size=3x2") == answers(app, ["1 2 3/4 5 0"])
+        assert ask(app, f"/v1/lookup?board=1,2,3,4,5,0&db={wide.path.stem}").json["size"] == "3x2"
     stem = database.path.stem
     assert [(at["id"], at["size"]) for at in reply.json["databases"]] == [
         (stem, "3x3"), (wide.path.stem, "3x2"), (f"{stem}-2", "3x3"),

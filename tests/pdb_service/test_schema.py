@@ -11,7 +11,7 @@ from schemathesis.specs.openapi.checks import positive_data_acceptance
 
 from pdb_core.board_size import BoardSize
 from pdb_query import Database
-from pdb_service.app import openapi
+from pdb_service.openapi import openapi
 from tests.fuzzing import board_texts, fuzz, mutated
 from tests.pdb_service.app_requests import ask, ready_app
 
@@ -54,7 +54,7 @@ SCHEMA.config.phases.coverage.enabled = False
 @pytest.fixture(scope="module", autouse=True)
 def served(database: Database) -> None:
     service = APP.state.service
-    service._given = [database]
+    service.databases.by_id["8"] = database
     service.load()  # compiles all kernels: schemathesis waits 10 s for an answer
 
 

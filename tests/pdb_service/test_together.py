@@ -24,9 +24,7 @@ def test_each_board_gets_its_own_result_or_the_error_of_its_call(database: Datab
         await asyncio.sleep(0)
         if WRONG in boards:
             raise PdbError("wrong")
-        if HARD in boards:
-            return [*(board[0] for board in boards[: boards.index(HARD)]), None]
-        return [board[0] for board in boards]
+        return [None if board == HARD else board[0] for board in boards]
 
     async def work() -> list[Any]:
         together, served = Together(answer, 2), Served("a", database, Board(GOAL))
@@ -34,13 +32,13 @@ def test_each_board_gets_its_own_result_or_the_error_of_its_call(database: Datab
         await asyncio.sleep(0)
         asked[0].cancel()
         found = await asyncio.gather(*asked, return_exceptions=True)
-        return [*found, await together.ask(Board(BOARDS[50]), served)]
+        return [*found, [await together.ask(Board(BOARDS[50]), served) for _ in range(3)]]
 
     left, *found, again = asyncio.run(work())
-    assert (type(left), again) == (asyncio.CancelledError, BOARDS[50][0])
-    assert found[:63] == [None if board == HARD else board[0] for board in BOARDS[1:64]]
-    assert list(map(str, found[63:])) == ["wrong"] * 36
-    assert [len(call) for call in calls] == [63, 36, 32, 1]
+    assert (type(left), again) == (asyncio.CancelledError, [BOARDS[50][0]] * 3)
+    assert found[:64] == [None if board == HARD else board[0] for board in BOARDS[1:65]]
+    assert list(map(str, found[64:])) == ["wrong"] * 35
+    assert [len(call) for call in calls] == [64, 35, 1, 1, 1]
 
 
 def test_hard_board_continues_after_the_thresholds_of_its_easy_search() -> None:
@@ -48,9 +46,10 @@ def test_hard_board_continues_after_the_thresholds_of_its_easy_search() -> None:
     with database_for("663", "4x4") as database:
         service = Searches([database], ServiceSettings())
         served = Served("663", database, parse_goal("blank-last", hard.size))
-        solved, checkpoint = service.solve_easy(served, [easy, hard, easy])
+        solved, checkpoint, *rest = service.solve_easy(served, [easy, hard, easy, hard])
         assert isinstance(solved, Solution)
         assert isinstance(checkpoint, Checkpoint)
+        assert [type(each) for each in rest] == [Solution, Checkpoint]
         seen: list[int] = []
         continued = service.solve(hard, served, Limits(), lambda at: seen.append(at.threshold), checkpoint)
         whole = service.solve(hard, served, Limits(), lambda _: None)

@@ -46,5 +46,5 @@ def test_boards_that_do_not_fit_are_refused(monkeypatch: pytest.MonkeyPatch) -> 
     with pytest.raises(InputError, match="the boards of 4x4 are too many to count; the largest sizes have 12 cells"):
         explore_space("4x4")
     monkeypatch.setattr("pdb_study.space.available_memory", lambda: 10)
-    with pytest.raises(MemoryLimitError, match="the boards of 2x2 take 15 B of memory, and 10 B are available"):
+    with pytest.raises(MemoryLimitError, match="the boards of 2x2 take 16 B of memory, and 10 B are available"):
         explore_space("2x2")

@@ -8,9 +8,8 @@ import pytest
 from pdb_core.board_size import BoardSize, parse_size
 from pdb_core.puzzle import blank_first, blank_last
 from pdb_study.strength import branching_factor, study_strength
-from tests.command_line import pdb, records, refused
 from tests.naive.boards_and_tables import cell_distance, naive_distances, naive_manhattan
-from tests.solving import S3, S4
+from tests.solving import S4
 
 
 @pytest.mark.tiny
@@ -57,17 +56,3 @@ def test_eta_of_manhattan_distance_is_the_exact_one() -> None:
 def test_eta_does_not_depend_on_threads() -> None:
     found = [study_strength(S4, "manhattan", n_chains=401, n_steps=5, n_threads=n_threads) for n_threads in (1, 2)]
     assert found[0] == found[1]
-
-
-def test_command_prints_eta_of_tables_beside_heuristics(small_table: str) -> None:
-    tables = ("--db", small_table, "--heuristic", "manhattan")
-    rows = records("study", "strength", "3x3", *tables)
-    assert [row["heuristic"] for row in rows] == ["manhattan", "db 1,2,5/3,4,6/7,8 bytes"]
-    assert rows[0]["eta"] == pytest.approx(study_strength(S3, "manhattan").rows[0].eta)
-    assert rows[1]["eta"] < rows[0]["eta"]
-    few = pdb("study", "strength", "4x4", "--heuristic", "manhattan", "--chains", "30", "--steps", "2", code=0)
-    assert "few chains decide eta of manhattan" in few.stderr
-    (own,) = records("study", "strength", "3x3", "--db", small_table, "--heuristic", "db")
-    assert (own["heuristic"], own["eta"]) == (rows[1]["heuristic"], pytest.approx(rows[1]["eta"]))
-    assert "few chains" not in pdb("study", "strength", "2x2", code=0).stderr
-    refused(pdb("study", "strength", "7x7"), 2, "go to boards of 6x6")

@@ -10,7 +10,7 @@ import pytest
 import typer.main
 
 from pdb_core import errors
-from pdb_core.pattern import named_partitions
+from pdb_core.pattern import NAMED_PARTITIONS
 from pdb_core.puzzle import random_boards
 from pdb_query import instance_sets, open_database
 from solver.algorithms import ALGORITHMS, HEURISTICS
@@ -42,7 +42,7 @@ def test_pages_list_every_command_partition_and_set_of_boards() -> None:
     commands = typer.main.get_command(app).commands  # type: ignore[attr-defined]
     assert {name for name in commands if f"pdb {name}" not in text} == set()
     partitions = re.findall(r"^\| `(\S+)` \| \dx\d \|", text_of("docs/partitions.md"), re.MULTILINE)
-    assert partitions == [*named_partitions()]
+    assert partitions == [*NAMED_PARTITIONS]
     assert {name for name in instance_sets() if f"`{name}`" not in text_of("data/README.md")} == set()
 
 

@@ -17,8 +17,7 @@ from typing import Any
 import pytest
 import typer.main
 
-from pdb_service.app import create_app, openapi
-from pdb_service.settings import ServiceSettings
+from pdb_service.openapi import openapi
 from tests import ROOT
 from tests.command_line import pdb
 from tests.pdb_service.app_requests import ask, ready_app
@@ -113,8 +112,9 @@ def test_answers_are_those_kept(name: str, tmp_path: Path, own_cache: str) -> No
         if name == "http":
             tables = ("663", "4x4"), ("8", "3x3"), ("1,2,5/3,4,6/7,8", "3x3", "blank-first")
             databases = [stack.enter_context(database_for(*table)) for table in tables]
-            starting = create_app([], ServiceSettings(token="s3cret", wait_s=0))
-            answers = partial(answer, {"ready": ready_app(*databases, max_boards=3), "starting": starting})
+            stopping = ready_app(*databases, token="s3cret")
+            stopping.state.service.stop()
+            answers = partial(answer, {"ready": ready_app(*databases, max_boards=3), "stopping": stopping})
         else:
             (folder := tmp_path / "folder").mkdir()
             answers = partial(run, folder, own_cache)

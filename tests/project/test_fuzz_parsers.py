@@ -16,7 +16,7 @@ from hypothesis import given, strategies as st
 
 from pdb_core.board_size import parse_size
 from pdb_core.errors import PdbError
-from pdb_core.pattern import Partition, named_partitions, parse_partition
+from pdb_core.pattern import NAMED_PARTITIONS, Partition, parse_partition
 from pdb_core.puzzle import NAMED_GOALS, Board, blank_last, format_board, goal_name, parse_goal
 from pdb_query import Instance, read_instances
 from solver.heuristics import HEURISTICS, parse_heuristic
@@ -129,7 +129,7 @@ LONG = 200 * fuzz.max_examples  # characters: 10,000, with --slow 600,000
 LONG_PATIENCE_S = 2.0 + LONG * 2e-5
 LONG_BYTES = 2_000_000 + 300 * LONG
 
-PARTITIONS = partition_texts() | st.sampled_from([*named_partitions(), "auto"])
+PARTITIONS = partition_texts() | st.sampled_from([*NAMED_PARTITIONS, "auto"])
 NAMES = st.sampled_from([*HEURISTICS, "db"])
 MAXIMA = st.lists(NAMES, min_size=1, max_size=4).map(lambda names: f"max({','.join(names)})")
 AMOUNTS = st.from_regex(re.compile(r"\d{1,6}(\.\d)? ?[kMGT]?B?", re.ASCII), fullmatch=True)

@@ -49,7 +49,7 @@ def test_open_boards_of_the_24_puzzle_have_the_solutions_that_the_page_counts() 
         lengths.append(len(moves))
     assert not unsolved
     solved = [each.optimal_length or 0 for each in read_instances("random400-24puzzle")]
-    page = text_of("docs/performance.md")
+    page = text_of("docs/results.md")
     assert f"of {min(lengths)} to {max(lengths)} moves for them,\n{sum(lengths) / 14:.1f} on average" in page
     assert f"is at most {sum(solved + lengths) / 400:.2f}" in page
 
@@ -59,7 +59,7 @@ def test_the_easiest_open_board_needs_the_moves_that_the_page_names() -> None:
     ids = {tuple(each.board): each.id for each in instances if each.optimal_length is None}
     (answer,) = [record for record in records_of("random400") if tuple(record["board"]) in ids]
     assert ids[tuple(answer["board"])] == "u3"
-    page = " ".join(text_of("docs/performance.md").split())
+    page = " ".join(text_of("docs/results.md").split())
     nodes = sum(each["generated"] for each in answer["thresholds"])
     assert f"u3, needs exactly {answer['length']} moves" in page
     assert f"{nodes / 1e9:.0f} billion generated nodes" in page

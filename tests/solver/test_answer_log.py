@@ -105,7 +105,7 @@ def test_subtrees_stay_if_earlier_thresholds_had_no_record(tmp_path: Path) -> No
     """The next run searches those thresholds again. It would log the subtrees twice, and the log would be damaged."""
     quick = (Iteration(58, 10, 5, 0.1),)
     for _ in range(3):
-        with AnswerLog(tmp_path / "log", METHOD) as log:
+        with AnswerLog(tmp_path / "log", METHOD, write_s=0) as log:
             checkpoint = log.checkpoint(REQUEST)
             assert checkpoint.finished == ()
             checkpoint.finish_threshold(quick)
@@ -116,7 +116,7 @@ def test_subtrees_stay_if_earlier_thresholds_had_no_record(tmp_path: Path) -> No
 def test_log_returns_its_checkpoints(tmp_path: Path) -> None:
     """Finished thresholds, and the subtrees of the last division; of the others nothing."""
     path = tmp_path / "log"
-    with AnswerLog(path, METHOD) as log:
+    with AnswerLog(path, METHOD, write_s=0) as log:
         checkpoint = log.checkpoint(REQUEST)
         checkpoint.finish_subtrees(replace(SUBTREES, threshold=38, division="old"))
         checkpoint.finish_threshold(FINISHED)

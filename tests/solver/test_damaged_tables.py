@@ -11,9 +11,10 @@ from pdb_core.errors import ClusterError, TableFileDamagedError
 from pdb_core.puzzle import blank_last
 from pdb_query import Database, open_database
 from solver import GraphSolver, Limits, Solver
+from solver.engine.tuning import TUNING
 from tests.pdb_query.test_lookup import with_table_bytes
 from tests.solving import HARDEST_8, S3, S4, database_for, engine_for
-from tests.tables import table_file
+from tests.tables import sign_tables, table_file
 
 PARTITION = "1,2,5/3,4,6/7,8"
 
@@ -68,13 +69,13 @@ def damaged(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     return tmp_path / "damaged.h5"
 
 
-def test_constructor_and_worker_of_a_cluster_reject_the_table(damaged: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The digests are those of the client, which has the same damaged file and has not verified it."""
-    monkeypatch.setattr(Database, "verify", lambda _: None)
+def test_constructor_and_worker_of_a_cluster_reject_the_table(damaged: Path) -> None:
+    """The digests are right: the client has the same damaged file."""
+    sign_tables(damaged)
     with open_database(damaged) as database:
         with pytest.raises(TableFileDamagedError, match=r"damaged\.h5 is damaged"):
             Solver(database)
         digest = database.header.digest()
-    tables = WorkerTables((str(damaged),), (digest,), load="map")
+    tables = WorkerTables(((damaged, digest),), "map", TUNING)
     with pytest.raises(ClusterError, match=r"damaged\.h5 is damaged"):
         search_boards([blank_last(S4)], tables, limits=Limits(), seconds=1.0)

@@ -20,7 +20,16 @@ from solver import find_suboptimal_solution, replay
 from solver.approximate.lower_bound import linear_conflict_bound, manhattan_distance
 from solver.approximate.suboptimal import find_from_both_ends
 from solver.beams.beam_search import find_path, new_beam
-from solver.beams.beam_search_kernels import LEAST_SUMMED, NOT_FOUND, Aim, Beam, grow_beam, list_children, start_beam
+from solver.beams.beam_search_kernels import (
+    LEAST_SUMMED,
+    NOISE,
+    NOT_FOUND,
+    Aim,
+    Beam,
+    grow_beam,
+    list_children,
+    start_beam,
+)
 from solver.beams.fitted_values import MOVE_UNITS, changes_of, embedding, pair_values
 from solver.beams.pieces import Pieces, in_pieces
 from solver.beams.solutions import fitted_aim
@@ -201,6 +210,29 @@ def test_scores_are_changes_of_the_estimate(name: str) -> None:
     assert 90 <= n_boards <= 100
     changes = estimates(beam.boards[0, :n_boards, : size.n_cells], size) - estimates(pieces.cells[None], size)
     assert beam.numbers[0, :n_boards, -3].tolist() == changes.tolist()
+
+
+@pytest.mark.tiny
+@pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning")
+@pytest.mark.parametrize("name", ["6x6", "9x4"])
+def test_layers_keep_the_best_children(name: str) -> None:
+    """Up to the random numbers that break ties. Boards that were kept before are no children."""
+    size, width = parse_size(name), 60
+    pieces, aim, beam = begun_beam(size, 3, width, 20)
+    blank = size.n_cells - 1  # the last piece
+    layer: set[Tiles] = {tuple(pieces.cells.tolist())}
+    before = set(layer)
+    for depth in range(1, 21):
+        children = naive.naive_children(layer, blank, size) - before
+        assert grow_beam(beam, aim, width, depth) == NOT_FOUND
+        layer = set(map(tuple, beam.boards[depth % 2, : beam.state[0], : size.n_cells].tolist()))
+        assert layer <= children
+        assert min(len(children), width / 2) <= len(layer) <= width
+        if left := children - layer:
+            worst, best_left = estimates(np.array([*layer]), size).max(), estimates(np.array([*left]), size).min()
+            assert worst < best_left + NOISE
+        before |= layer
+    assert len(left) > width
 
 
 @pytest.mark.parametrize(

@@ -89,7 +89,7 @@ def test_long_duplicates_are_those_that_an_earlier_sequence_replaces(n_words: in
 def test_fsm_prunes_exactly_its_duplicates_at_any_length(max_length: int, n_states: int) -> None:
     """It does so up to `max_length` moves, and its state depends on no more than the last `max_length - 1`.
 
-    docs/design/move-pruning.md has the numbers of states.
+    docs/design/pruning.md has the numbers of states.
     """
     fsm = pruning_fsm(max_length)
     assert fsm.n_states == n_states

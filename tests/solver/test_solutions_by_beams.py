@@ -13,7 +13,9 @@ from pdb_core.errors import TableFileDamagedError, WrongAnswerError
 from pdb_core.puzzle import blank_last
 from solver import Checkpoint, Limits, Solution, Solver
 from solver.beams.beam_search import find_path, new_beam, widest_beam
-from solver.beams.solutions import find_by_beams
+from solver.beams.fitted_values import embedding
+from solver.beams.pieces import in_pieces
+from solver.beams.solutions import find_by_beams, fitted_aim
 from solver.engine.tuning import Tuning
 from solver.solution import check_replay
 from tests.solving import S4, TINY_SLICES, database_for, divided_early, node_counts, solvable_boards, solver_for
@@ -71,27 +73,23 @@ def test_beams_have_a_width_and_half_of_the_time_that_is_left() -> None:
 
 
 @pytest.mark.parametrize("n_cells", [9, 25, 64, 400])
-def test_widest_beam_takes_an_eighth_of_the_available_memory(n_cells: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("solver.beams.beam_search.available_memory", lambda: 8 * 10**8)
-    beam = new_beam(n_cells, widest_beam(n_cells, 100), 100)
+def test_widest_beam_takes_an_eighth_of_the_available_memory(n_cells: int) -> None:
+    beam = new_beam(n_cells, widest_beam(n_cells, 100, 8 * 10**8), 100)
     n_bytes = sum(each.nbytes for each in beam if each.base is None) + beam.boards.nbytes
     assert 0.95 * 10**8 < n_bytes <= 10**8
 
 
-@pytest.mark.parametrize("n_failing", [0, 1, 2])
+@pytest.mark.parametrize(("number", "finds_forward", "finds"), [(8, True, True), (3, False, True), (0, False, False)])
 def test_beam_from_the_goal_is_searched_if_the_one_from_the_board_finds_nothing(
-    n_failing: int, monkeypatch: pytest.MonkeyPatch
+    number: int, finds_forward: bool, finds: bool
 ) -> None:
-    numbers, goal = count(), blank_last(S4)
-    monkeypatch.setattr(
-        "solver.beams.solutions.find_path",
-        lambda *arguments: None if next(numbers) < n_failing else find_path(*arguments),
-    )
-    tiles = find_by_beams(BOARD, goal, S4, 1000, 80, math.inf, None)
-    assert next(numbers) == min(n_failing + 1, 2)
-    assert (tiles is None) == (n_failing == 2)
+    board, goal = solvable_boards(S4, 12, 8)[number], blank_last(S4)
+    whole = embedding(S4, range(4), range(4))
+    path = find_path(whole.embed(in_pieces(board, goal)), fitted_aim(whole), 5, 60, math.inf)
+    tiles = find_by_beams(board, goal, S4, 5, 60, math.inf, None)
+    assert (path is not None, tiles is not None) == (finds_forward, finds)
     if tiles is not None:
-        check_replay(BOARD, tiles, goal, S4)
+        check_replay(board, tiles, goal, S4)
 
 
 def test_run_that_continues_a_threshold_does_not_repeat_the_beams() -> None:

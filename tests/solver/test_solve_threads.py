@@ -1,11 +1,8 @@
 """Several threads search one board; limits, interrupts and callbacks."""
 
-import errno
 import gc
-import threading
 import time
 from itertools import count, pairwise
-from typing import Any
 from unittest import mock
 
 import pytest
@@ -13,7 +10,6 @@ import pytest
 from solver import Iteration, Limits, WorkerPool
 from solver.engine import stack
 from solver.engine.tuning import Tuning
-from tests import failing
 from tests.solving import (
     HARDEST_8,
     S4,
@@ -34,31 +30,28 @@ def test_new_solver_has_run_the_kernels_of_its_searches() -> None:
     assert search_boards.called
 
 
-def test_workers_change_neither_lengths_nor_finished_thresholds(monkeypatch: pytest.MonkeyPatch) -> None:
-    threads = set()
-    search_boards = stack.search_boards
-
-    def noting(*args: Any) -> int:
-        threads.add(threading.get_ident())
-        return search_boards(*args)
-
+def test_workers_change_neither_lengths_nor_finished_thresholds() -> None:
     solver = solver_for("663", "4x4", "bits", TINY_SLICES)
     with WorkerPool(3) as pool:
-        monkeypatch.setattr(stack, "search_boards", noting)
         for board in solvable_boards(S4, 12, 14):
             alone, shared = solver.solve(board), solver.solve(board, pool=pool)
             assert shared.length == alone.length
             assert node_counts(shared.thresholds[:-1]) == node_counts(alone.thresholds[:-1])
-    assert len(threads) > 1
 
 
-def test_thread_without_memory_for_its_stack_leaves_the_work_to_others(monkeypatch: pytest.MonkeyPatch) -> None:
-    board = solvable_boards(S4, 1, 14)[0]
-    solver = solver_for("663", "4x4", tuning=TINY_SLICES)
-    with WorkerPool(2) as pool:
-        alone = solver.solve(board)
-        monkeypatch.setattr(stack, "private_memory", failing(errno.ENOMEM))
-        assert solver.solve(board, pool=pool).length == alone.length
+def test_workers_search_while_the_caller_is_busy() -> None:
+    at_reports: list[int] = []
+
+    def report(at: Iteration) -> None:
+        at_reports.append(at.generated)
+        time.sleep(0.1)
+        if len(at_reports) == 30:
+            raise KeyboardInterrupt
+
+    with WorkerPool(2) as pool, pytest.raises(KeyboardInterrupt):
+        solver_for("663", "4x4", "bits", TINY_SLICES).solve(hard_board(), report=report, pool=pool)
+    # The caller searches some 300 nodes between two reports.
+    assert max(at_reports) > 30 * 500
 
 
 def test_searches_that_are_interrupted_keep_no_memory() -> None:

@@ -117,9 +117,8 @@ def test_numbers_of_blocks_fill_their_fields_and_not_more() -> None:
             assert CATALOGUE.suits(size, sums_of([every_move])) == (n_regions == 16)
 
 
-def test_rounds_and_beams_exceed_no_field_of_a_node(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rounds_and_beams_exceed_no_field_of_a_node() -> None:
     with pytest.raises(ValueError, match="rounds of 65 nodes"):
         engine_for([database_for("1,2,5/3,4,6/7,8", "3x3")], batch=65)
-    monkeypatch.setattr("solver.beams.beam_search.available_memory", lambda: 1 << 60)
     # A record of 7x7 is a cache line: 16 numbers.
-    assert widest_beam(49, 200) == 1 << 27
+    assert widest_beam(49, 200, 1 << 60) == 1 << 27

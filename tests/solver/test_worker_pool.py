@@ -1,15 +1,12 @@
 """Items that a thread reads ahead, and items that several threads work on."""
 
-import os
-import sys
 from collections.abc import Generator, Iterator
 from threading import Event
 
 import pytest
 
-from pdb_core.errors import InputError, InstanceError
+from pdb_core.errors import InputError
 from pdb_core.puzzle import Board, blank_last
-from pdb_query import read_instances
 from solver import Iteration, WorkerPool
 from solver.answers.read_ahead import in_chunks
 from solver.answers.requests import Request
@@ -17,21 +14,6 @@ from solver.answers.sources import ThreadedAnswers, one_by_one
 from solver.engine.worker_pool import in_parallel, stream_in_parallel
 from solver.progress import Report
 from tests.solving import HARDEST_8, S3
-
-
-@pytest.mark.tiny
-def test_boards_of_a_pipe_come_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    reading, writing = os.pipe()
-    with os.fdopen(reading) as stdin, os.fdopen(writing, "wb", buffering=0) as asking:
-        monkeypatch.setattr(sys, "stdin", stdin)
-        chunks = in_chunks(read_instances("-"), 64, n_threads=1)
-        asking.write(b"1 2 3 4 5 6 7 0 8\n1 2 3 4 ")
-        assert [instance.board for instance in next(chunks)] == [(1, 2, 3, 4, 5, 6, 7, 0, 8)]
-        asking.write(b"5 6 0 7 8\n")
-        assert [instance.id for instance in next(chunks)] == ["2"]
-        asking.write(b"\xff\xfe\n")
-        with pytest.raises(InstanceError, match="standard input line 3 is not text in UTF-8"):
-            next(chunks)
 
 
 @pytest.mark.tiny

@@ -111,8 +111,6 @@ def test_heuristics_are_evaluated_and_searched_with() -> None:
     for odd in (5, np.array(5), np.reshape(board, (3, 3)), pd.DataFrame({"board": [str(board)], "depth": [31]})):
         with pytest.raises(tilepdb.BoardError):
             tilepdb.h(odd)
-    with pytest.raises(tilepdb.BoardError, match="not a sequence of numbers"):
-        tilepdb.format_board(np.array(5))
     for none in (np.zeros((0, 9), dtype=np.uint8), np.zeros((0, 3, 3), dtype=np.uint8)):
         assert tilepdb.h(none).tolist() == tilepdb.h([], size=3).tolist() == []
     for options in (

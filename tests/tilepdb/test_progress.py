@@ -2,7 +2,8 @@
 
 import io
 import re
-from unittest.mock import Mock
+import time
+from contextlib import redirect_stderr, suppress
 
 import pytest
 
@@ -11,33 +12,37 @@ from pdb_core.puzzle import Board, blank_last
 from solver import Checkpoint, Iteration
 from solver.answers.requests import Request
 from tests.solving import S4, solvable_boards
-from tilepdb.commands.progress import LabelDisplay, SearchDisplay
+from tilepdb.commands.progress import LabelDisplay, show_search
 from tilepdb.named_build import named_plan
-from tilepdb.progress import BuildLine, ProgressLine
+from tilepdb.progress import ProgressLine, show_build
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
 
 
 @pytest.mark.parametrize(
-    ("is_terminal", "environment", "has_bar", "has_colour"),
+    ("stream", "environment", "has_bar", "has_colour"),
     [
-        (True, {"TERM": "xterm"}, True, True),
-        (True, {"TERM": "xterm", "NO_COLOR": "1"}, True, False),
-        (True, {"TERM": "dumb"}, False, False),
-        (False, {"TERM": "xterm", "FORCE_COLOR": "1"}, False, False),
+        (Terminal(), {"TERM": "xterm"}, True, True),
+        (Terminal(), {"TERM": "xterm", "NO_COLOR": "1"}, True, False),
+        (Terminal(), {"TERM": "dumb"}, False, False),
+        (io.StringIO(), {"TERM": "xterm", "FORCE_COLOR": "1"}, False, False),
     ],
 )
 def test_bar_is_only_on_a_terminal_fits_on_a_line_and_is_removed(
-    is_terminal: bool, environment: dict[str, str], has_bar: bool, has_colour: bool, monkeypatch: pytest.MonkeyPatch
+    stream: io.StringIO, environment: dict[str, str], has_bar: bool, has_colour: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name, value in {"COLUMNS": "60", **environment}.items():
         monkeypatch.setenv(name, value)
-    stream, plan = io.StringIO(), named_plan("663")
-    monkeypatch.setattr(stream, "isatty", lambda: is_terminal)
-    monkeypatch.setattr("sys.stderr", stream)
-    with BuildLine(plan) as line:
+    plan = named_plan("1,2,3,4,5,6,7/8,9,10,11,12,13,14,15")
+    with redirect_stderr(stream), ProgressLine() as line:
         for index, entry in enumerate(plan.patterns):
-            line.show_build(BuildProgress(index, entry.pattern, 1, 1, 2))
+            show_build(line, plan, BuildProgress(index, entry.pattern, 1, 1, 2))
+            line.show("...", 0.5)
     shown = stream.getvalue()
-    assert ("pattern 1 of 3" in shown) == ("━" in shown) == has_bar
+    assert ("pattern 1 of 2" in shown) == ("━" in shown) == has_bar
     assert (re.search(r"\x1b\[[1-9][\d;]*m", shown) is not None) == has_colour
     if not has_bar:
         assert shown == ""
@@ -47,45 +52,39 @@ def test_bar_is_only_on_a_terminal_fits_on_a_line_and_is_removed(
     assert shown.rfind("\x1b[?25l") < shown.rfind("\x1b[?25h") < shown.rfind("\x1b[2K")
 
 
-def test_work_goes_on_without_a_bar_if_no_thread_can_be_started(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_text_is_logged_from_time_to_time() -> None:
+    logged: list[str] = []
+    line = ProgressLine(logged.append, log_every_s=0.2)
+    for text in "first", "early":
+        line.show(text)
+    time.sleep(0.3)
+    for text in "late", "early again":
+        line.show(text)
+    assert logged == ["late"]
+
+
+def test_search_shows_the_finished_share(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
     monkeypatch.setenv("TERM", "xterm")
-    monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
-    monkeypatch.setattr("threading.Thread.start", Mock(side_effect=RuntimeError("can't start new thread")))
-    with ProgressLine() as line:
-        line.show("one", 0.1)
-        line.show("two", 0.2)
-
-
-def test_search_shows_the_finished_share_once_a_minute_in_a_log(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
     request = Request("a", Board(solvable_boards(S4, 1, 1)[0]), blank_last(S4))
-    now = 0.0
-    monkeypatch.setattr("tilepdb.progress.time.monotonic", lambda: now)
-    checkpoint, display = Checkpoint(), SearchDisplay()
-    for share, now in ((None, 6.0), (0.001, 66.0), (0.25, 100.0), (0.25, 130.0)):
-        checkpoint.share = share
-        display.show_search(request, Iteration(60, int(now * 1_000_000), 400_000, now), checkpoint)
-    assert capsys.readouterr().err.splitlines() == [
-        "pdb: board a: threshold 60, 0% done, 66,000,000 nodes, 66.0 s, 1.0 million/s",
-        "pdb: board a: threshold 60, 25% done, 130,000,000 nodes, 130.0 s, 1.0 million/s",
-    ]
+    checkpoint = Checkpoint()
+    with redirect_stderr(Terminal()) as stream, ProgressLine() as line:
+        for checkpoint.share, seconds in ((None, 66.0), (0.25, 130.0)):
+            show_search(line, request, Iteration(60, int(seconds * 1_000_000), 400_000, seconds), checkpoint)
+    shown = stream.getvalue()
+    assert "board a: threshold 60, 66,000,000 nodes, 66.0 s, 1.0 million/s" in shown
+    assert "board a: threshold 60, 25% done, 130,000,000 nodes, 130.0 s, 1.0 million/s" in shown
 
 
-def test_labels_are_shown_with_the_threshold(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    now = 0.0
-    monkeypatch.setattr("tilepdb.progress.time.monotonic", lambda: now)
-    with pytest.raises(KeyboardInterrupt), LabelDisplay("a.npz", 200) as display:  # noqa: PT012
+def test_labels_are_shown_with_the_threshold(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+    monkeypatch.setenv("TERM", "xterm")
+    with redirect_stderr(Terminal()) as stream, suppress(KeyboardInterrupt), LabelDisplay("a.npz", 200) as display:
         display.show_labels(0)
-        for now in (1.0, 60.0, 61.0):
-            display.show_threshold(Iteration(60, 1_000_000, 400_000, now))
-        now = 121.0
+        display.show_threshold(Iteration(60, 1_000_000, 400_000, 60.0))
         display.show_labels(2)
         raise KeyboardInterrupt
-    assert capsys.readouterr().err.splitlines() == [
-        "pdb: 0 of 200 boards; threshold 60, 60 s",
-        "pdb: 2 of 200 boards",
-        "pdb: a.npz.partial has 2 of 200 boards; the same command continues",
-    ]
+    shown = stream.getvalue()
+    assert "0 of 200 boards; threshold 60, 60 s" in shown
+    assert "2 of 200 boards" in shown
+    assert shown.endswith("pdb: a.npz.partial has 2 of 200 boards; the same command continues\n")

@@ -24,7 +24,7 @@ with tilepdb.build("1,2,3,4/5,6,7,8", "two.h5", size="3x3") as database:
     assert database.probe(board.move(5)) == database.probe(list(board.move(5)))
     assert board.draw(database).svg.startswith("<svg")
 
-with tilepdb.Solver.open("two.h5") as solver, tilepdb.Solver.standard("3x3") as standard:
+with tilepdb.Solver("two.h5") as solver, tilepdb.Solver.standard("3x3") as standard:
     assert_type(solver, tilepdb.Solver)
     assert solver.solve(board).length == standard.solve(board, "blank-last").length == 31
     many = solver.solve_many(tilepdb.random_boards(board.size, standard.databases[0].goal, 10, seed=1))

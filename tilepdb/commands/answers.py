@@ -1,6 +1,5 @@
 """Answers of the solving commands as records and as text."""
 
-import json
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
@@ -12,7 +11,7 @@ from pdb_core.errors import LimitReachedError, MemoryLimitError, PdbError, Unsol
 from pdb_core.messages import shorten
 from tilepdb.commands.method import APPROXIMATE, Method
 from tilepdb.commands.options import AnswerOptions
-from tilepdb.commands.output import Record, board_record, clock, message, plural, print_line, write_records
+from tilepdb.commands.output import Record, board_record, clock, message, plural, write_records
 from tilepdb.commands.tile_names import TileNames
 from tilepdb.progress import ProgressLine
 
@@ -34,7 +33,7 @@ _NODE_COUNTS = ("generated", "expanded", "reopened", "peak_open")
 class AnswerWriter:
     """Writer of the answers of boards, and totals over all of them.
 
-    `worst` is the error that decides the exit code: one board without a solution does not stop the others.
+    One board without a solution does not stop the others: the worst error is raised at the end.
     """
 
     def __init__(self, method: Method, names: TileNames | None, display: ProgressLine, *, has_log: bool) -> None:
@@ -45,7 +44,7 @@ class AnswerWriter:
         self._word: Callable[[int], str] = str if names is None else names.word
         self._start = clock()
         self._n_boards = self._n_solved = self._generated = self._n_published = self._n_longer = 0
-        self.worst: PdbError | None = None
+        self._errors: dict[type[PdbError], PdbError] = {}  # the first one of each kind
 
     def record(self, answer: "Answer") -> dict[str, Any]:
         """Return the record of one board. Messages about the board go to stderr."""
@@ -69,27 +68,27 @@ class AnswerWriter:
             )
         self._generated += solution.generated
         self._n_solved += solution.length is not None
-        if request.published_length is not None and solution.length is not None:
-            self._compare(request, request.published_length, solution.length)
+        published = request.published_length
+        if published is not None and solution.length is not None:
+            self._n_published += 1
+            if published > solution.length:
+                self._n_longer += 1
+                message(
+                    f"board {request.id}: the published solution is longer, {published} moves instead of "
+                    f"{solution.length}"
+                )
         if error := contradiction(answer):
             message(str(error))
             self._remember(error)
         record |= {name: getattr(solution, name) for name in _COLUMNS[5:-2] if name not in self._method_fields}
         if self._method.all_solutions:
-            record |= dict(zip(_ALL_COLUMNS, (solution.n_solutions, solution.is_complete), strict=True))
+            record |= {"solutions": solution.n_solutions, "all_solutions": solution.is_complete}
         record |= {f"{of}_directions": solution.directions(of) for of in ("blank", "tile")}
         record["seconds"] = round(solution.seconds, 6)
         record["thresholds"] = [asdict(at) | {"seconds": round(at.seconds, 6)} for at in solution.thresholds]
         if self._method.algorithm == APPROXIMATE:  # it counts no nodes
             record |= dict.fromkeys(_NODE_COUNTS)
         return record
-
-    def _compare(self, request: "Request", published: int, length: int) -> None:
-        """Report a published solution that is longer."""
-        self._n_published += 1
-        if published > length:
-            self._n_longer += 1
-            message(f"board {request.id}: the published solution is longer, {published} moves instead of {length}")
 
     def _report_unsolvable(self, request: "Request") -> None:
         from pdb_core.puzzle import why_unsolvable
@@ -100,10 +99,7 @@ class AnswerWriter:
         self._remember(UnsolvableError("not all boards can be solved"))
 
     def _remember(self, error: PdbError) -> None:
-        """Keep the worst error: a wrong answer, else a limit, else an unsolvable board."""
-        order = (WrongAnswerError, LimitReachedError, UnsolvableError)
-        if self.worst is None or order.index(type(error)) < order.index(type(self.worst)):
-            self.worst = error
+        self._errors.setdefault(type(error), error)
 
     def write(self, answers: "Iterable[Answer]", options: AnswerOptions) -> None:
         """Write records to stdout. With --out, write the solutions to its file, and records only if not as text."""
@@ -119,7 +115,7 @@ class AnswerWriter:
                 return found if self._names is None else self._names.named(found)
 
             text = partial(_text, options.notation) if file is None else lambda _: ()
-            write_records(map(record, answers), options.output, columns=self._columns, text=text)
+            write_records(map(record, answers), options.output, text, self._columns)
         if options.out is not None:
             message(f"{options.out} written")
 
@@ -154,8 +150,9 @@ class AnswerWriter:
             message(f"{plural(self._n_boards, 'board')}, {self._n_solved:,} solved, {seconds:.2f} s{nodes}{shown_rate}")
         if self._n_published:
             message(f"{self._n_longer:,} of {self._n_published:,} published solutions are longer")
-        if self.worst is not None:
-            raise self.worst
+        for kind in (WrongAnswerError, LimitReachedError, UnsolvableError):
+            if kind in self._errors:
+                raise self._errors[kind]
 
 
 def contradiction(answer: "Answer") -> WrongAnswerError | None:
@@ -218,11 +215,8 @@ def solution_list(output: str, names: TileNames | None) -> Callable[[str, tuple[
     lock = threading.Lock()
 
     def write(board_id: str, tiles: tuple[int, ...]) -> None:
-        words = list(tiles) if names is None else list(map(names.word, tiles))
-        line = f"{board_id}: {' '.join(map(str, words))}"
-        if output == "ndjson":
-            line = json.dumps({"id": board_id, "solution": words})
+        record = {"id": board_id, "solution": list(tiles if names is None else map(names.word, tiles))}
         with lock:
-            print_line(line)
+            write_records([record], output, lambda _: [f"{board_id}: {' '.join(map(str, record['solution']))}"])
 
     return write

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from typer import Argument, Option
 
-from pdb_core.errors import DiskFullError, InputError, OutputError
+from pdb_core.errors import InputError, OutputError
 from pdb_core.messages import format_bytes
 from tilepdb.commands import completion
 from tilepdb.commands.options import (
@@ -89,6 +89,11 @@ def build(
     Search all patterns of a partition, and write a table file, data/PARTITION.h5, and a report beside it. Another size,
     goal, cost or encoding than the default is in the name of the file, too. After an interruption, the same command
     continues with the tables that are finished, in FILE.partial.
+
+    Examples:
+      pdb build 663
+      pdb build 555 --goal blank-first --out 555.h5
+      pdb build 6666 --size 5x5 --dry-run
     """
     if file.out is not None and len(partitions) > 1:
         raise InputError(
@@ -103,7 +108,7 @@ def build(
     plans = [make_plan() for make_plan in make_plans]
     if run.dry_run:
         records = map(_plan_record, plans)
-        write_records(records, output, columns=(*_COLUMNS, "memory_bytes", "disk_bytes"), text=_plan_text)
+        write_records(records, output, _plan_text, (*_COLUMNS, "memory_bytes", "disk_bytes"))
     # All that can be checked is checked before the first build.
     for plan in plans:
         if plan.out.parent != TABLE_FOLDER and not plan.out.parent.is_dir():
@@ -121,19 +126,13 @@ def build(
             builder = partial(build_on_cluster, client=client)
         for plan in plans:
             check(plan)
-        # A file that is replaced gives its room to the new one.
-        new = [plan for plan in plans if not plan.out.exists()]
-        n_bytes, free = sum(plan.disk_bytes for plan in new), max(plan.available_disk for plan in plans)
-        if n_bytes > free:
-            shown = f"{plural(len(new), 'file')} need {format_bytes(n_bytes)}, {format_bytes(free)} are free there"
-            raise DiskFullError(f"{shown}; make room, or build fewer")
         if run.dry_run:
             return
         # Each build has a new plan, with the memory and the disk that the builds before have left.
         builder = partial(builder, fresh=run.fresh, force=run.force)
         results = (build_plan(make_plan(), builder, log=message) for make_plan in make_plans)
         columns = (*_COLUMNS, "seconds", "peak_memory_bytes", "report")
-        write_records(map(_result_record, results), output, columns=columns, text=_result_text)
+        write_records(map(_result_record, results), output, _result_text, columns)
 
 
 def _check_cluster_plan(plan: "BuildPlan", *, client: "Client", says_how: bool) -> None:

@@ -23,8 +23,9 @@ from tilepdb.commands.options import (
     option_group,
 )
 from tilepdb.commands.output import Record, board_record, message, plural, write_records
-from tilepdb.commands.progress import SearchDisplay
+from tilepdb.commands.progress import show_search
 from tilepdb.commands.solve import solvers
+from tilepdb.progress import ProgressLine
 
 _FACTS = ("length", "optimal_length", "difference", "first_illegal_move", "first_suboptimal_move")
 _COLUMNS = ("id", "size", "board", "goal", "verdict", *_FACTS, "problem")
@@ -56,6 +57,11 @@ def check(
     If a solution is not optimal, the command names its first move that is not on an optimal path, and ends with exit
     code 1. Without moves, the lengths in the column published_length are compared with the optimal ones. Boards are up
     to 6x6.
+
+    Examples:
+      pdb check "1 2 3/4 0 6/7 5 8" "5 8"
+      pdb check --notation blank "1 2 3/4 0 6/7 5 8" DR
+      pdb check --format csv solutions.csv
     """
     from pdb_core.resources import available_cores
     from pdb_query.instances import InvalidRow
@@ -64,7 +70,11 @@ def check(
 
     boards, moves = _without_moves(boards)
     counts = Counter[str]()
-    with OpenDatabases(tables) as databases, SearchDisplay() as display, WorkerPool(available_cores() - 1) as pool:
+    with (
+        OpenDatabases(tables) as databases,
+        ProgressLine(message) as line,
+        WorkerPool(available_cores() - 1) as pool,
+    ):
         solver_for = solvers(Method(), databases, n_at_a_time=1)
         rows = read_rows(boards, databases)
         first = next(rows, None)
@@ -91,7 +101,7 @@ def check(
                     solve = partial(
                         solver_for(request.size, request.goal).solve,
                         limits=time_limit,
-                        report=partial(display.show_search, request, checkpoint=Checkpoint()),
+                        report=partial(show_search, line, request, checkpoint=Checkpoint()),
                         pool=pool,
                     )
                     record |= vars(check_moves(request.board, given, request.goal, notation, solve))
@@ -99,11 +109,10 @@ def check(
                     record |= {"verdict": "invalid", "problem": str(error)}
                     message(f"board {row.id}: {error}")
                 counts[record["verdict"]] += 1
-                display.clear()
+                line.clear()
                 yield record
 
-        columns = (*_COLUMNS, *(name for name in first.fields if name not in _COLUMNS))
-        write_records(records(), output, columns=columns, text=_text)
+        write_records(records(), output, _text)
     summary = f"{plural(counts.total(), 'solution')}: {', '.join(f'{n:,} {verdict}' for verdict, n in counts.items())}"
     if bad := counts.keys() - {"optimal"}:
         raise (LimitReachedError if bad == {"unknown"} else PdbError)(summary)

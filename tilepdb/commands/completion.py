@@ -22,9 +22,9 @@ def goals() -> list[str]:
 
 def partitions() -> list[str]:
     """Return the named partitions."""
-    from pdb_core.pattern import AUTOMATIC, named_partitions
+    from pdb_core.pattern import AUTOMATIC, NAMED_PARTITIONS
 
-    return [*named_partitions(), AUTOMATIC]
+    return [*NAMED_PARTITIONS, AUTOMATIC]
 
 
 def instance_sets() -> list[str]:

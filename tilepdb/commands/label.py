@@ -76,7 +76,6 @@ class DatasetOptions:
             max=1_000_000,
             help="Number of boards between two checkpoints, from which the same command continues. The default is "
             "1000. For boards of more than 16 cells it is a hundredth of them, at most 16.",
-            show_default=False,
         ),
     ] = None
     fresh: FreshOption = False
@@ -90,6 +89,10 @@ def label(
     The dataset also has the optimal moves. It is for training and evaluation. Boards are random, or come from the
     command line, from files or from sets. All boards have one size and one goal. The same command
     continues after Ctrl-C or a crash. docs/how-to/numpy.md describes the columns.
+
+    Examples:
+      pdb label --random 1000 --size 3x3 --out labels.npz
+      pdb label --random 1000 --walks 1-50 --db data/663.h5 --out walks.csv
     """
     from pdb_study.labels import write_labels
     from pdb_study.labels.formats import check_format

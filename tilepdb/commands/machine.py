@@ -42,6 +42,10 @@ def doctor(
     """Check this installation.
 
     Print versions, cores, memory and cache folders, and test a small build, a lookup and a search.
+
+    Examples:
+      pdb doctor
+      pdb doctor --warm-up
     """
     checks = _checks(context.find_root().command if warm_up else None)
     records = ({"check": check, "value": value} for check, value in checks)
@@ -154,6 +158,9 @@ def bench(
 
     Build each partition as a whole process, then solve random boards and sets of boards on one thread. Print the median
     time of the builds, and the nodes and nodes/s of the searches.
+
+    Examples:
+      pdb bench 663 --boards 100 --set hardest80
     """
     import tempfile
 

@@ -46,24 +46,29 @@ class Method:
         }
 
 
+def unused_options(algorithm: str) -> dict[str, str]:
+    """Return the options that an algorithm does not use, and why not. Raises `InputError` for an unknown algorithm."""
+    unused: dict[str, str] = {}
+    if not ALGORITHMS[as_choice(algorithm, "--algorithm", ALGORITHMS)].uses_heuristic:
+        unused |= dict.fromkeys(("heuristic", "db"), f"--algorithm {algorithm} uses no heuristic")
+    if algorithm == IDA_STAR:
+        unused["memory_limit"] = "IDA* stores no nodes"
+    else:
+        unused |= dict.fromkeys(("plain", "all"), f"it needs --algorithm {IDA_STAR}")
+    if algorithm != WEIGHTED_A_STAR:
+        unused["weight"] = f"it needs --algorithm {WEIGHTED_A_STAR}"
+    return unused
+
+
 def parse_method(options: AlgorithmOptions, db: list[Path] | None, *, all_solutions: bool = False) -> Method:
     """Return the method of these options. Raises `InputError` if they do not fit together."""
-    algorithm = as_choice(options.algorithm, "--algorithm", ALGORITHMS)
-    no_heuristic = f"--algorithm {algorithm} uses no heuristic"
-    only_ida_star = f"it needs --algorithm {IDA_STAR}"
-    is_ida_star, uses_heuristic = algorithm == IDA_STAR, ALGORITHMS[algorithm].uses_heuristic
-    for is_allowed, option, value, why in (
-        (uses_heuristic, "--heuristic", options.heuristic, no_heuristic),
-        (uses_heuristic, "--db", db, no_heuristic),
-        (is_ida_star, "--plain", options.plain, only_ida_star),
-        (is_ida_star, "--all", all_solutions, only_ida_star),
-        (not is_ida_star, "--memory-limit", options.memory_limit, "IDA* stores no nodes"),
-        (algorithm == WEIGHTED_A_STAR, "--weight", options.weight, f"it needs --algorithm {WEIGHTED_A_STAR}"),
-    ):
-        if value and not is_allowed:
-            raise InputError(f"{option} cannot be given here: {why}")
+    algorithm, unused = options.algorithm, unused_options(options.algorithm)
+    given = vars(options) | {"db": db, "all": all_solutions}
+    for name, why in unused.items():
+        if given[name]:
+            raise InputError(f"--{name.replace('_', '-')} cannot be given here: {why}")
     names: tuple[str, ...] = ()
-    if uses_heuristic:
+    if "heuristic" not in unused:
         heuristic = options.heuristic or (DATABASES if db else _DEFAULT_HEURISTIC)
         names = (DATABASES,)
         if heuristic != DATABASES:
@@ -73,7 +78,7 @@ def parse_method(options: AlgorithmOptions, db: list[Path] | None, *, all_soluti
     others = tuple(name for name in names if name != DATABASES)
     if db and DATABASES not in names:
         raise InputError(f"--heuristic {options.heuristic} does not use the tables of --db; leave out one of them")
-    if is_ida_star and others and DATABASES in names:
+    if algorithm == IDA_STAR and others and DATABASES in names:
         raise InputError("IDA* uses either tables or other heuristics; for the maximum of both give --algorithm a-star")
     return Method(
         algorithm=algorithm,

@@ -73,7 +73,7 @@ SeedOption = Annotated[int, Option(min=0, help="Seed of the random boards.")]
 RandomSeedOption = Annotated[int | None, Option(min=0, help="Seed of the random boards. The default is 0.")]
 ThreadsOption = Annotated[
     int | None,
-    Option(min=1, max=1024, help="Number of threads; all cores by default.", show_default=False),
+    Option(min=1, max=1024, help="Number of threads; all cores by default."),
 ]
 EncodingOption = Annotated[
     Literal["bits", "bytes"],
@@ -113,6 +113,10 @@ WeightOption = Annotated[
         help="Suboptimality bound of weighted-a-star: solutions have at most W times the optimal length. The default "
         "is 1.5.",
     ),
+]
+PlotOption = Annotated[
+    Path | None,
+    Option(help="Also draw the result. The suffix sets the format: .svg, .png or .pdf."),
 ]
 MemoryLimitOption = Annotated[
     str | None,

@@ -1,6 +1,7 @@
 """Output of the commands: results on stdout in one of four formats, and messages on stderr."""
 
 import csv
+import importlib.util
 import json
 import os
 import re
@@ -8,17 +9,20 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
-from pdb_core.errors import writing_error
-from pdb_core.messages import one_line
+from pdb_core.errors import InputError, writing_error
+from pdb_core.messages import how_to_install, one_line
 
 if TYPE_CHECKING:
+    from pdb_study.plots import Draw
     from solver.answers.requests import Request
 
 Record = Mapping[str, Any]
 # A shell shows the end by a signal as an exit code that is greater than its number by this.
 SIGNALLED = 128
+_PLOT_ADVICE = "choose another place with --plot"
 
 
 def message(text: str) -> None:
@@ -106,24 +110,26 @@ def board_record(request: "Request") -> dict[str, Any]:
 def write_records(
     records: Iterable[Record],
     output: str,
-    *,
-    columns: Sequence[str],
     text: Callable[[Any], Iterable[str]],
+    columns: Sequence[str] | None = None,
 ) -> None:
     """Write each record to stdout at once as `text`, `csv` or `ndjson`, or all of them at the end as `json`.
 
-    `columns` are those of CSV, where spaces separate the items of a list, and slashes the lists in a list. `text`
-    returns the lines of a record.
+    `text` returns the lines of a record. `columns` are those of CSV, by default all keys of the first record. There,
+    spaces separate the items of a list, and slashes the lists in a list.
     """
     if output == "json":
         # One record per line, for readers.
         write_result("[" + ",\n ".join(json.dumps(record) for record in records) + "]\n")
         return
     rows = csv.writer(_Results(), lineterminator="\n")
-    if output == "csv":
+    if output == "csv" and columns is not None:
         rows.writerow(columns)
     for record in records:
         if output == "csv":
+            if columns is None:
+                columns = tuple(record)
+                rows.writerow(columns)
             rows.writerow([_csv_field(record.get(column)) for column in columns])
         elif output == "ndjson":
             write_result(json.dumps(record) + "\n")
@@ -131,13 +137,43 @@ def write_records(
             write_result("".join(f"{one_line(line)}\n" for line in text(record)))
 
 
-def write_study(lines: Iterable[str], records: Iterable[Record], output: str, columns: Sequence[str]) -> None:
-    """Write the lines of a study as text, each as soon as it is there, or its records in another format."""
-    if output == "text":
-        for line in lines:
-            print_line(line)
-    else:
-        write_records(records, output, columns=columns, text=lambda _record: ())
+def write_study(
+    records: Iterable[Record],
+    output: str,
+    lines: Callable[[Iterable[Record]], Iterable[str]],
+    columns: Sequence[str] | None = None,
+) -> None:
+    """Write records as `write_records`, but as text the lines of all of them, each as soon as it is there."""
+    if output != "text":
+        write_records(records, output, lambda _: (), columns)
+        return
+    for line in lines(records):
+        print_line(line)
+
+
+def check_plot(path: Path) -> None:
+    """Check before the work begins that a plot can be drawn. Raises `InputError`, `OutputError`."""
+    if path.suffix.lower() not in (".svg", ".png", ".pdf"):
+        raise InputError(
+            f"{path}: unknown suffix {path.suffix or '(none)'}; give --plot a file that ends in .svg, .png or .pdf"
+        )
+    from pdb_core.durable_files import check_output
+
+    check_output(path, _PLOT_ADVICE)
+    if importlib.util.find_spec("matplotlib") is None:
+        raise InputError(f"--plot needs matplotlib, which is not installed; {how_to_install('plot')}")
+
+
+def write_plot(path: Path | None, draw: "Draw") -> None:
+    """Write the plot of a study to the file of --plot, if given. Raises `OutputError`."""
+    if path is None:
+        return
+    from pdb_core.durable_files import written_safely
+    from pdb_study.plots import save_plot
+
+    with written_safely(path, _PLOT_ADVICE, is_text=False) as file:
+        save_plot(draw, file, path.suffix.lower()[1:])
+    message(f"plot written to {path}")
 
 
 class _Results:

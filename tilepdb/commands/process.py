@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 from pdb_core.errors import LimitReachedError, MemoryLimitError, OutputError, PdbError, system_error
-from tilepdb.commands.output import SIGNALLED, message, write_result
-from tilepdb.commands.plots import check_plot
+from tilepdb.commands.output import SIGNALLED, check_plot, message, write_result
 
 # Signals that end a command in good order, and what is said then.
 _ENDINGS = {

@@ -1,4 +1,4 @@
-"""Displays of the commands' work, each a line of progress on stderr."""
+"""What the line of progress on stderr shows of searches, labels and clusters."""
 
 from typing import TYPE_CHECKING
 
@@ -11,21 +11,15 @@ if TYPE_CHECKING:
     from solver.answers.requests import Request
 
 
-class SearchDisplay(ProgressLine):
-    """Display of the threshold under way."""
-
-    def __init__(self) -> None:
-        super().__init__(message)
-
-    def show_search(self, request: "Request", iteration: "Iteration", checkpoint: "Checkpoint") -> None:
-        """Show a threshold, with its finished share if it is divided."""
-        share, seconds = checkpoint.share, iteration.seconds
-        done = "" if share is None else f"{share:.0%} done, "
-        self.show(
-            f"board {request.id}: threshold {iteration.threshold}, {done}{iteration.generated:,} nodes, "
-            f"{seconds:.1f} s, {iteration.generated / max(seconds, 1e-9) / 1e6:.1f} million/s",
-            share,
-        )
+def show_search(line: ProgressLine, request: "Request", iteration: "Iteration", checkpoint: "Checkpoint") -> None:
+    """Show the threshold of a board, with its finished share if it is divided."""
+    share, seconds = checkpoint.share, iteration.seconds
+    done = "" if share is None else f"{share:.0%} done, "
+    line.show(
+        f"board {request.id}: threshold {iteration.threshold}, {done}{iteration.generated:,} nodes, "
+        f"{seconds:.1f} s, {iteration.generated / max(seconds, 1e-9) / 1e6:.1f} million/s",
+        share,
+    )
 
 
 class LabelDisplay(ProgressLine):

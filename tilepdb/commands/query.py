@@ -21,6 +21,10 @@ def query(boards: BoardOptions, tables: TableOptions, output: FormatOption = "te
     """Look up boards: lower bounds on their optimal lengths.
 
     Print the distance of each pattern and their sum, for each symmetry, and the maximum of the sums.
+
+    Examples:
+      pdb query --db data/663.h5 "15 14 13 12/11 10 9 8/7 6 5 4/3 1 2 0"
+      pdb query --db data/663.h5 --instances korf100 --format csv
     """
     from solver.answers.read_ahead import in_chunks
 
@@ -34,7 +38,7 @@ def query(boards: BoardOptions, tables: TableOptions, output: FormatOption = "te
             for _, alike in groupby(chunk, key=lambda request: (request.size, request.goal))
             for record in _look_up(list(alike), databases, verdicts)
         )
-        write_records(records, output, columns=columns, text=_text)
+        write_records(records, output, _text, columns)
     # An unsolvable board does not stop the others.
     if False in verdicts:
         raise UnsolvableError("not all boards can be solved")

@@ -122,8 +122,12 @@ class _Log(io.FileIO):
 def serve(tables: ServedTableOptions, network: NetworkOptions, searches: SearchQueueOptions) -> None:
     """Look up and solve boards over HTTP, with a page at /.
 
-    docs/http.md describes the requests. The standard tables of a size are built at the first use, and what is ready is
-    served meanwhile.
+    docs/http.md describes the requests. The standard tables of a size are built at the first use. Requests wait until
+    all tables are loaded.
+
+    Examples:
+      pdb serve
+      pdb serve --db data/8.h5 --db data/663.h5 --port 8080
     """
     try:
         from pdb_service.app import create_app
@@ -172,15 +176,15 @@ def serve(tables: ServedTableOptions, network: NetworkOptions, searches: SearchQ
             message(hint)
         settings = replace(settings, allowed_hosts=(*hosts_of(network.host, address), *settings.allowed_hosts))
 
-        def on_ready() -> None:
-            message(f"ready: {url}")
-            notify_systemd()
-
         if sys.platform != "win32":  # which selects only sockets
             log = _Log(sys.stderr.fileno(), "w", closefd=False)
             sys.stderr = io.TextIOWrapper(log, errors="backslashreplace", line_buffering=True)
         logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
-        run(create_app(databases, settings), listener, on_ready)
+        app = create_app(databases, settings)
+        app.state.service.load()
+        message(f"ready: {url}")
+        notify_systemd()
+        run(app, listener)
         message("stopped")
     # Python is not taken down: threads of granian that still call it would abort the process.
     os._exit(0)

@@ -27,7 +27,8 @@ from tilepdb.commands.options import (
     TableOptions,
 )
 from tilepdb.commands.output import clock, message, plural
-from tilepdb.commands.progress import ClusterDisplay, SearchDisplay
+from tilepdb.commands.progress import ClusterDisplay, show_search
+from tilepdb.progress import ProgressLine
 
 if TYPE_CHECKING:
     from pdb_core.board_size import BoardSize
@@ -51,6 +52,11 @@ def solve(
     Without --db, the standard tables of the board's size are used, which are built at the first use. An argument that
     ends in .dat, or names a file, is a file of boards. Without boards, the command reads them from standard
     input; at a terminal, it solves the 17 hardest boards of the 15-puzzle (hardest80).
+
+    Examples:
+      pdb solve "8 6 7/2 5 4/3 0 1"
+      pdb solve --db data/663.h5 "15 14 13 12/11 10 9 8/7 6 5 4/3 1 2 0"
+      pdb solve --db data/663.h5 --instances hardest80 --format csv
     """
     if cluster.scheduler is None and cluster.worker_db is not None:
         raise InputError("--worker-db needs --scheduler; give its address, or leave out --worker-db")
@@ -75,6 +81,10 @@ def search(
 
     Compare algorithms and heuristics without building tables. Solutions are optimal, except those of weighted-a-star
     and greedy. Boards are up to 6x6.
+
+    Examples:
+      pdb search "8 6 7/2 5 4/3 0 1"
+      pdb search --algorithm a-star --heuristic linear-conflict "8 6 7/2 5 4/3 0 1"
     """
     method = parse_method(algorithm, tables.db, all_solutions=ida_star.all_solutions)
     _answer_boards(method, boards, tables, limits, output, ida_star)
@@ -89,7 +99,6 @@ def approximate(
         Option(
             min=0.0,
             help="Time to improve the solution of each board, in seconds. The default depends on the size, 0.5 to 5.",
-            rich_help_panel="Limits",
         ),
     ] = None,
 ) -> None:
@@ -97,6 +106,10 @@ def approximate(
 
     No tables are needed, and each board takes seconds. Each answer has a lower bound on the optimal length, and the gap
     between both. For boards up to 6x6, databases of --db can raise the lower bound.
+
+    Examples:
+      pdb approximate --goal blank-first "1 4 2/3 0 5/6 7 8"
+      pdb approximate --instances korf50-24puzzle --format csv
     """
     method = Method(algorithm=APPROXIMATE, uses_databases=bool(tables.db))
     _answer_boards(method, boards, tables, LimitOptions(time_limit=time_limit), LoggedAnswerOptions(**vars(output)))
@@ -127,23 +140,23 @@ def _answer_boards(
 
             log = opened = stack.enter_context(AnswerLog(output.log, method.logged(databases)))
             _report_log(opened, output.log, cluster.scheduler is not None)
-        display: ClusterDisplay | SearchDisplay
+        display: ProgressLine
         source: Any
         if cluster.scheduler is not None:
             from pdb_cluster.boards import ClusterAnswers
 
-            display = ClusterDisplay()
+            display = cluster_display = ClusterDisplay()
             source = ClusterAnswers(
                 stack.enter_context(cluster.connect()),
                 databases.databases_for,
                 limits=search_limits,
                 load=tables.load,
                 worker_folder=cluster.worker_db,
-                report=display.show_progress,
+                report=cluster_display.show_progress,
                 log=log,
             )
         else:
-            display = SearchDisplay()
+            display = ProgressLine(message)
             # By default one thread solves the boards of standard input, each as soon as it is read.
             is_parallel = method.algorithm == IDA_STAR and not boards.is_stdin
             source = search_source(
@@ -151,7 +164,7 @@ def _answer_boards(
                 databases,
                 search_limits,
                 log=log,
-                watch=display.show_search,
+                watch=functools.partial(show_search, display),
                 n_threads=limits.threads or (available_cores() if is_parallel else 1),
                 listed=solution_list(output.output, boards.names) if ida_star.list_solutions else None,
             )
@@ -187,23 +200,21 @@ def search_source(
     def search(
         request: "Request", report: "Report", pool: "solver.WorkerPool | None", checkpoint: "solver.Checkpoint"
     ) -> "solver.Solution":
-        used = solver_for(request.size, request.goal)
+        if method.algorithm == APPROXIMATE:
+            used = databases.databases_for(request.size, request.goal) if method.uses_databases else ()
+            return solver.find_suboptimal_solution(
+                request.board, request.goal, time_limit=limits.time_limit, databases=used
+            )
+        made = solver_for(request.size, request.goal)
         options: dict[str, Any] = {"limits": limits, "report": report}
         if is_ida_star:
             options |= {"goal": request.goal, "pool": pool, "checkpoint": checkpoint}
         if method.all_solutions:
             options["listed"] = None if listed is None else functools.partial(listed, request.id)
-        solution: solver.Solution = (used.solve_all if method.all_solutions else used.solve)(request.board, **options)
+        solution: solver.Solution = (made.solve_all if method.all_solutions else made.solve)(request.board, **options)
         return solution
 
-    def approximate(request: "Request", *_: object) -> "solver.Solution":
-        used = databases.databases_for(request.size, request.goal) if method.uses_databases else ()
-        return solver.find_suboptimal_solution(
-            request.board, request.goal, request.size, time_limit=limits.time_limit, databases=used
-        )
-
-    searched = approximate if method.algorithm == APPROXIMATE else search
-    return ThreadedAnswers(one_by_one(searched), n_threads=n_threads, **hooks)
+    return ThreadedAnswers(one_by_one(search), n_threads=n_threads, **hooks)
 
 
 def solvers(method: Method, databases: OpenDatabases, *, n_at_a_time: int) -> "Callable[[BoardSize, Tiles], Any]":
@@ -212,11 +223,6 @@ def solvers(method: Method, databases: OpenDatabases, *, n_at_a_time: int) -> "C
     It is a `Solver`, a `HeuristicSolver` or a `GraphSolver`. `n_at_a_time` boards share the memory limits. The function
     raises `TableMismatchError`, `InputError`.
     """
-    from pdb_core.resources import available_memory
-
-    limit = method.memory_limit_bytes
-    if limit is None and n_at_a_time > 1 and method.algorithm != IDA_STAR:
-        limit = available_memory() * 3 // 4
     lock = threading.Lock()
     # A solver with tables serves several goals.
     of_tables = functools.cache(lambda *tables: solver.Solver(*tables, plain=method.plain))
@@ -226,6 +232,11 @@ def solvers(method: Method, databases: OpenDatabases, *, n_at_a_time: int) -> "C
         tables = databases.databases_for(size, goal) if method.uses_databases else ()
         # Each kind of solver loads kernels that the others do not need.
         if method.algorithm != IDA_STAR:
+            from pdb_core.resources import available_memory
+
+            limit = method.memory_limit_bytes
+            if limit is None:
+                limit = available_memory() * 3 // 4
             return solver.GraphSolver(
                 size,
                 goal,
@@ -233,7 +244,7 @@ def solvers(method: Method, databases: OpenDatabases, *, n_at_a_time: int) -> "C
                 heuristics=method.heuristics,
                 databases=tables,
                 weight=method.weight,
-                memory_limit_bytes=None if limit is None else limit // n_at_a_time,
+                memory_limit_bytes=limit // n_at_a_time,
             )
         if method.heuristics:
             return solver.HeuristicSolver(size, goal, method.heuristics, plain=method.plain)

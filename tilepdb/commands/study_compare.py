@@ -3,34 +3,32 @@
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 from itertools import chain, repeat, starmap
+from operator import itemgetter
 from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Option
 
 from pdb_core.errors import InputError, LimitReachedError, UnsolvableError
-from solver.algorithms import ALGORITHMS, IDA_STAR, WEIGHTED_A_STAR
+from solver.algorithms import IDA_STAR
 from tilepdb.commands import completion
 from tilepdb.commands.answers import contradiction
 from tilepdb.commands.board_input import read_all_boards
-from tilepdb.commands.method import DATABASES, Method, parse_method
+from tilepdb.commands.method import DATABASES, Method, parse_method, unused_options
 from tilepdb.commands.opened_tables import OpenDatabases
 from tilepdb.commands.options import (
     AlgorithmOptions,
-    BoardGoalOption,
     BoardOptions,
     FormatOption,
-    InstancesOption,
     LimitOptions,
     MemoryLimitOption,
     PlainOption,
+    PlotOption,
     RandomSeedOption,
-    SizeOption,
     TableOptions,
     WeightOption,
     option_group,
 )
-from tilepdb.commands.output import Record, message, plural, table, write_study
-from tilepdb.commands.plots import PlotOption, write_plot
+from tilepdb.commands.output import Record, message, plural, table, write_plot, write_study
 from tilepdb.commands.solve import search_source
 from tilepdb.progress import ProgressLine
 
@@ -41,32 +39,29 @@ if TYPE_CHECKING:
     from pdb_study.compare import ComparisonRow, LengthMeans
     from solver.answers.requests import Result
 
-_COLUMNS = (
-    "heuristic", "algorithm", "boards", "unsolvable", "solved", "mean_h", "mean_length", "mean_generated",
-    "mean_generated_error", "mean_expanded", "mean_seconds", "nodes_per_second",
-)  # fmt: skip
-_LENGTH_COLUMNS = ("heuristic", "algorithm", "length", "boards", "mean_generated", "effective_branching_factor")
 _DEFAULT_HEURISTICS = ("manhattan", "linear-conflict", DATABASES)
 _DEFAULT_BOARDS = 20
 _TABLE = (
     ("heuristic", "<28"), ("algorithm", "<18"), ("solved", "11"), ("mean h", "8.3f"), ("length", "8.3f"),
     ("mean nodes", "15,.0f"), ("+-", "12,.0f"), ("mean s", "11.6f"), ("nodes/s", "13,"),
 )  # fmt: skip
+_LENGTH_TABLE = (
+    ("heuristic", "<28"), ("algorithm", "<18"), ("length", "6"), ("boards", "7,"), ("mean nodes", "15,.0f"),
+    ("b*", "7.3f"),
+)  # fmt: skip
 
 
 @option_group
-class SampleOptions:
+class SampleOptions(BoardOptions):
     """Boards."""
 
-    instances: InstancesOption = None
-    size: SizeOption = None
-    goal: BoardGoalOption = None
-    boards: Annotated[
+    n_boards: Annotated[
         int | None,
         Option(
+            "--boards",
             min=1,
-            help="Number of boards: the first ones of --instances, or random ones. The default is all of --instances, "
-            f"or {_DEFAULT_BOARDS} random ones.",
+            help="Number of boards: the first of those given, or random ones. The default is all that are given, or "
+            f"{_DEFAULT_BOARDS} random ones.",
         ),
     ] = None
     seed: RandomSeedOption = None
@@ -120,9 +115,13 @@ def compare(
 ) -> None:
     """Compare heuristics and algorithms on the same boards.
 
-    Print mean h, nodes, seconds and length. Without --instances, random boards are solved, of the size of --db or 3x3.
+    Print mean h, nodes, seconds and length. If no boards are given, random ones are solved, of the size of --db or 3x3.
     Means are over the boards that a row solved, without those that it gave up at a limit. With several --db, the
     heuristic db is a row for each, and one for their maximum.
+
+    Examples:
+      pdb study compare --size 3x3 --boards 100 --heuristic manhattan --heuristic db
+      pdb study compare --instances korf100 --boards 5 --db data/663.h5 --heuristic db
     """
     methods = _methods(compared, tables.db)
     from pdb_study.compare import Comparison, ComparisonRow, comparison_row
@@ -154,17 +153,14 @@ def compare(
 
         found = starmap(compared_row, _rows(methods, databases))
         if by_length:
-            write_study(_length_table(found), chain.from_iterable(map(_length_records, found)), output, _LENGTH_COLUMNS)
+            write_study(chain.from_iterable(map(_length_records, found)), output, _length_text)
         else:
-            write_study(table(_TABLE, map(_cells, found)), map(_record, found), output, _COLUMNS)
+            write_study(map(_record, found), output, lambda records: table(_TABLE, map(_cells, records)))
     comparison = Comparison(tuple(rows))
-    n_drawn = len(comparison.whole_rows)
-    if plot is not None and n_drawn < len(rows):
+    if plot is not None and len(comparison.whole_rows) < len(rows):
         message("not drawn: rows that did not solve all boards")
-    if n_drawn and by_length:
-        write_plot(plot, comparison.draw_by_length)
-    elif n_drawn:
-        write_plot(plot, comparison.draw, width=9, height=1.5 + 0.4 * n_drawn)
+    if comparison.whole_rows:
+        write_plot(plot, comparison.draw_by_length if by_length else comparison.draw)
     unsolvable = f"{plural(rows[0].n_unsolvable, 'board')} of {len(instances)} cannot be solved by any"
     if not all(row.is_whole for row in rows):
         if rows[0].n_unsolvable:
@@ -180,26 +176,16 @@ def compare(
 def _methods(options: MethodOptions, db: "list[Path] | None") -> list[Method]:
     """Return the method of each heuristic with each algorithm. Raises `InputError`."""
     methods = []
-    algorithms = dict.fromkeys(options.algorithm or (IDA_STAR,))
-    for option, value, is_used in (
-        ("--weight", options.weight, WEIGHTED_A_STAR in algorithms),
-        ("--memory-limit", options.memory_limit, algorithms.keys() - {IDA_STAR}),
-        ("--plain", options.plain, IDA_STAR in algorithms),
-    ):
-        if value is not None and value is not False and not is_used:
-            raise InputError(f"{option} cannot be given here: no --algorithm uses it")
-    for algorithm in algorithms:
-        uses_none = algorithm in ALGORITHMS and not ALGORITHMS[algorithm].uses_heuristic
-        for heuristic in (None,) if uses_none else dict.fromkeys(options.heuristic or _DEFAULT_HEURISTICS):
-            of_method = AlgorithmOptions(
-                algorithm=algorithm,
-                heuristic=heuristic,
-                weight=options.weight if algorithm == WEIGHTED_A_STAR else None,
-                memory_limit=options.memory_limit if algorithm != IDA_STAR else None,
-                plain=options.plain and algorithm == IDA_STAR,
-            )
-            uses_db = heuristic is not None and DATABASES in heuristic
-            methods.append(parse_method(of_method, db if uses_db else None))
+    unused = {algorithm: unused_options(algorithm) for algorithm in options.algorithm or (IDA_STAR,)}
+    for name in ("weight", "memory_limit", "plain"):
+        if getattr(options, name) and all(name in names for names in unused.values()):
+            raise InputError(f"--{name.replace('_', '-')} cannot be given here: no --algorithm uses it")
+    for algorithm, names in unused.items():
+        given = {name: value for name, value in vars(options).items() if name not in names}
+        heuristics = (options.heuristic or _DEFAULT_HEURISTICS) if "heuristic" in given else (None,)
+        for heuristic in dict.fromkeys(heuristics):
+            of_method = AlgorithmOptions(**given | {"algorithm": algorithm, "heuristic": heuristic})
+            methods.append(parse_method(of_method, db if heuristic and DATABASES in heuristic else None))
     if db and not any(method.uses_databases for method in methods):
         raise InputError(f"no heuristic uses the tables of --db; give --heuristic {DATABASES}, too, or leave out --db")
     return methods
@@ -207,18 +193,17 @@ def _methods(options: MethodOptions, db: "list[Path] | None") -> list[Method]:
 
 def _boards(sample: SampleOptions, databases: OpenDatabases) -> "list[Instance]":
     """Return the boards that every method solves."""
-    if sample.instances is not None:
+    if sample.boards or sample.instances is not None:
         if sample.seed is not None:
             raise InputError("--seed is for random boards; leave out --seed or --instances")
-        options = BoardOptions(instances=sample.instances, n_boards=sample.boards, size=sample.size)
-        return read_all_boards(options, databases)
+        return read_all_boards(sample, databases)
     from pdb_core.board_size import BoardSize, check_table_size, parse_size
     from pdb_core.puzzle import Board, random_boards
     from pdb_query import Instance
 
     size = parse_size(sample.size) if sample.size else databases.size or BoardSize(3, 3)
     check_table_size(size, what="heuristics and optimal solutions", instead="choose a smaller size")
-    goal, n_boards = databases.goal_of(size, sample.goal), sample.boards or _DEFAULT_BOARDS
+    goal, n_boards = databases.goal_of(size, sample.goal), sample.n_boards or _DEFAULT_BOARDS
     rows = random_boards(size, goal, n_boards, sample.seed or 0)
     return [Instance(str(i), Board(row, size)) for i, row in enumerate(rows, start=1)]
 
@@ -243,32 +228,13 @@ def _length_records(row: "ComparisonRow") -> Iterator[Record]:
         yield {"heuristic": row.heuristic, "algorithm": row.algorithm, **_record(means)}
 
 
-def _length_table(found: "Iterable[ComparisonRow]") -> Iterator[str]:
-    """Yield the lines of a table with a row for each length, and two columns for each search."""
-    rows = list(found)
-    names = [f"{row.heuristic or '-'}, {row.algorithm}".rjust(25) for row in rows]
-    yield " " * 14 + "".join(f"  {name}" for name in names)
-    columns = [("length", "6"), ("boards", "7,")]
-    for name in names:
-        columns += [("mean nodes", f"{len(name) - 7},.0f"), ("b*", "7.3f")]
-    by_length = [{means.length: means for means in row.by_length} for row in rows]
-
-    def cells(length: int) -> list[Any]:
-        here = [means.get(length) for means in by_length]
-        found: list[Any] = [length, max(of.n_boards for of in here if of)]
-        for of in here:
-            found += [of.mean_generated, of.effective_branching_factor or 0.0] if of else [None, None]
-        return found
-
-    yield from table(columns, map(cells, sorted(set().union(*by_length))))
+def _length_text(records: Iterable[Record]) -> Iterator[str]:
+    """Return a table in which the searches of a length are next to each other."""
+    return table(_LENGTH_TABLE, ([*record.values()] for record in sorted(records, key=itemgetter("length"))))
 
 
-def _cells(row: "ComparisonRow") -> tuple[Any, ...]:
+def _cells(record: Record) -> tuple[Any, ...]:
     """Return a row of the table of all lengths."""
-    start = (row.heuristic or "-", row.algorithm, f"{row.n_solved:>5}/{row.n_boards:<5}")
-    if not row.n_solved:
-        return *start, f"none {'of them can be' if row.n_unsolvable == row.n_boards else 'within the limits'}"
-    return (
-        *start, row.mean_h, row.mean_length, row.mean_generated, row.mean_generated_error, row.mean_seconds,
-        row.nodes_per_second or 0,
-    )  # fmt: skip
+    means = map(record.get, ("mean_h", "mean_length", "mean_generated", "mean_generated_error", "mean_seconds"))
+    solved = f"{record['solved']:>5}/{record['boards']:<5}"
+    return record["heuristic"] or "-", record["algorithm"], solved, *means, record["nodes_per_second"] or 0

@@ -1,7 +1,7 @@
 """`pdb info`, `pdb stats` and `pdb verify`: contents, statistics and checks of table files."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -10,9 +10,8 @@ from typer import Argument, Option
 
 from pdb_core.errors import TableFileError
 from tilepdb.commands.opened_tables import open_file
-from tilepdb.commands.options import FormatOption, LoadOption, SeedOption, ThreadsOption, VerifyOption
-from tilepdb.commands.output import Record, bar_chart, joined, message, write_records
-from tilepdb.commands.plots import PlotOption, write_plot
+from tilepdb.commands.options import FormatOption, LoadOption, PlotOption, SeedOption, ThreadsOption, VerifyOption
+from tilepdb.commands.output import Record, bar_chart, joined, message, write_plot, write_records
 from tilepdb.progress import ProgressLine
 
 if TYPE_CHECKING:
@@ -75,37 +74,56 @@ def info(files: FilesArgument, output: FormatOption = "text") -> None:
 
     Draw the partition and the goal on the board, and print the entries, maximum and mean of each pattern. A file that
     cannot be read does not end the command.
+
+    Examples:
+      pdb info data/663.h5
+      pdb info data/8.h5 data/663.h5 --format json
     """
-    failures: list[TableFileError] = []
-    write_records(
-        _info_records(files, failures),
-        output,
-        columns=("file", "size", "goal", "partition", "encoding", "bytes", "sha256"),
-        text=_info_text,
-    )
-    _exit_after(failures)
+    columns = ("file", "size", "goal", "partition", "encoding", "bytes", "sha256")
+    _write_each(files, _info_record, output, _info_text, columns)
 
 
-def _info_records(paths: list[Path], failures: list[TableFileError]) -> Iterator[Record]:
-    """Yield the records of the files that can be read. Other files are reported, and added to `failures`."""
-    from pdb_core.pattern import partition_source
+def _write_each(
+    files: list[Path],
+    record_of: Callable[[Path], Record],
+    output: str,
+    text: Callable[[Record], Iterator[str]],
+    columns: tuple[str, ...],
+    failed: Callable[[Path, TableFileError], list[Record]] = lambda *_: [],
+) -> None:
+    """Write the record of each file.
+
+    A file that cannot be used is reported on stderr, with the records of `failed`. The first error sets the exit code.
+    """
+    exit_codes = []
+
+    def records() -> Iterator[Record]:
+        for path in files:
+            try:
+                yield record_of(path)
+            except TableFileError as error:
+                message(str(error))
+                exit_codes.append(error.exit_code)
+                yield from failed(path, error)
+
+    write_records(records(), output, text, columns)
+    if exit_codes:
+        raise SystemExit(exit_codes[0])
+
+
+def _info_record(path: Path) -> Record:
+    from pdb_core.pattern import NAMED_PARTITIONS
     from pdb_query import read_table_header
 
-    for path in paths:
-        try:
-            header = read_table_header(path)
-        except TableFileError as error:
-            message(str(error))
-            failures.append(error)
-            continue
-        spec = header.spec
-        yield header_record(path, header) | {
-            "bytes": path.stat().st_size,
-            "goal": list(spec.goal),
-            "partition_source": partition_source(spec.partition.name),
-            "drawing": spec.partition.draw(spec.goal).splitlines(),
-            "partitions": spec.partition.sums,
-        }
+    header = read_table_header(path)
+    spec = header.spec
+    return header_record(path, header) | {
+        "bytes": path.stat().st_size,
+        "goal": list(spec.goal),
+        "partition_source": getattr(NAMED_PARTITIONS.get(spec.partition.name), "source", None),
+        "drawing": spec.partition.draw(spec.goal).splitlines(),
+        "partitions": spec.partition.sums,
+    }
 
 
 def _info_text(record: Record) -> Iterator[str]:
@@ -145,6 +163,10 @@ def stats(
     """Print statistics of a table file.
 
     Print the histogram, mean and maximum of each table, and the mean lower bound over random boards.
+
+    Examples:
+      pdb stats data/663.h5
+      pdb stats data/663.h5 --boards 10000 --plot 663.svg
     """
     from pdb_query import random_board_statistics
     from pdb_study.histograms import Histograms
@@ -167,7 +189,7 @@ def stats(
         "file", "partition", "size", "mean_sum", "mean_sum_error", "mean_h", "mean_h_error", "boards",
         "seed",
     )  # fmt: skip
-    write_records([record], output, columns=columns, text=_stats_text)
+    write_records([record], output, _stats_text, columns)
     write_plot(plot, Histograms(database).draw)
 
 
@@ -202,27 +224,14 @@ def verify(
     """Compare table files with their digests, to find damage.
 
     With --deep, prove every entry. Print the checks that were made. A damaged file does not end the command.
+
+    Examples:
+      pdb verify data/663.h5
+      pdb verify data/663.h5 --deep
     """
-    failures: list[TableFileError] = []
-    write_records(
-        (_verify(path, deep, threads, failures) for path in files),
-        output,
-        columns=("file", "deep", "ok", "sha256", "seconds"),
-        text=_verify_text,
-    )
-    _exit_after(failures)
 
-
-def _exit_after(failures: list[TableFileError]) -> None:
-    """Exit with the code of the first failure, if there is one."""
-    if failures:
-        raise SystemExit(failures[0].exit_code)
-
-
-def _verify(path: Path, deep: bool, threads: int | None, failures: list[TableFileError]) -> dict[str, Any]:
-    """Return the record of one file. A file that is not sound is reported on stderr, and added to `failures`."""
-    start = time.perf_counter()
-    try:
+    def record_of(path: Path) -> Record:
+        start = time.perf_counter()
         with open_file(path, "map", verify=True) as database, ProgressLine(message) as line:
             n_patterns = len(database.header.patterns) if deep else 0
             return header_record(path, database.header) | {
@@ -231,24 +240,25 @@ def _verify(path: Path, deep: bool, threads: int | None, failures: list[TableFil
                 "proofs": [_prove(database, index, threads, line) for index in range(n_patterns)],
                 "seconds": round(time.perf_counter() - start, 3),
             }
-    except TableFileError as error:
-        message(str(error))
-        failures.append(error)
-        found: dict[str, Any] = {"file": str(path), "deep": deep, "ok": False, "error": str(error)}
-        return found | {"sha256": None, "proofs": [], "seconds": None}
+
+    def failed(path: Path, error: TableFileError) -> list[Record]:
+        found = {"file": str(path), "deep": deep, "ok": False, "error": str(error)}
+        return [{**found, "sha256": None, "proofs": [], "seconds": None}]
+
+    columns = ("file", "deep", "ok", "sha256", "seconds")
+    _write_each(files, record_of, output, _verify_text, columns, failed)
 
 
 def _prove(database: "Database", index: int, threads: int | None, line: ProgressLine) -> dict[str, Any]:
-    from pdb_build.deep_check import prove_table, prove_use, required_bytes
+    from pdb_build.deep_check import prove_table, required_bytes
     from pdb_core.errors import MemoryLimitError
     from pdb_core.messages import format_bytes
     from pdb_core.resources import available_cores, available_memory
 
     specs = database.header.spec.tables
     entry = database.header.patterns[index]
-    pattern, use = entry.pattern, entry.use
-    if use is not None:
-        prove_use(pattern, specs[use.index], use.cell_map)
+    pattern, start = entry.pattern, time.perf_counter()
+    if entry.use is not None:  # that a symmetry maps it onto the other was checked when the file was opened
         return pattern_record(entry)
     needed, available = required_bytes(specs[index]), available_memory()
     if needed > available:
@@ -266,7 +276,7 @@ def _prove(database: "Database", index: int, threads: int | None, line: Progress
             f"{database.path}: pattern {pattern}: {stage}, {100 * part:.0f} %", part
         ),
     )
-    return pattern_record(entry) | asdict(proof)
+    return pattern_record(entry) | asdict(proof) | {"seconds": time.perf_counter() - start}
 
 
 def _verify_text(record: Record) -> Iterator[str]:

@@ -55,10 +55,6 @@ def test_row_that_is_no_board_is_named_before_anything_is_searched() -> None:
 
 
 def test_distinct_boards_keep_their_order_and_name_their_origin() -> None:
-    many = RandomWalks("2x2", lengths=range(1, 6000, 2)).describe()["lengths"]
-    assert many.startswith("1,3,5,")
-    assert many != RandomWalks("2x2", lengths=[*range(1, 5999, 2), 6000]).describe()["lengths"]
-    assert len(many) < 1100
     walks = RandomWalks("2x2", n_boards=60, lengths=(3, 0, 5), seed=7)
     assert walks.distinct().describe()["name"] == "distinct boards of kind walks, n_boards 60, seed 7, lengths 3,0,5"
     (rows,), (distinct,) = (list(source.blocks()) for source in (walks, walks.distinct()))

@@ -4,9 +4,7 @@ import signal
 import time
 from pathlib import Path
 
-import pytest
-
-from pdb_core.pattern import named_partitions
+from pdb_core.pattern import NAMED_PARTITIONS
 from pdb_query import read_table_header
 from tests.command_line import pdb, records, refused, start
 from tests.tables import SMALL, small_plan, stopped
@@ -48,21 +46,13 @@ def test_different_tables_have_different_default_files() -> None:
 
 def test_help_names_every_partition() -> None:
     words = {word.rstrip(",.") for word in pdb("build", "--help").stdout.split()}
-    assert words >= {*named_partitions(), "auto"}
+    assert words >= {*NAMED_PARTITIONS, "auto"}
 
 
 def test_dry_run_builds_nothing(tmp_path: Path) -> None:
     shown = pdb("build", "78", "--dry-run", "--encoding", "bytes", cwd=tmp_path).stdout
     assert "518,918,400 entries, 1,425,191,040 states" in shown
     assert not list(tmp_path.iterdir())
-
-
-def test_disk_has_room_for_all_partitions_or_none_is_built(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pdb_build.plan.available_disk", lambda _folder: 150_000)
-    refused(pdb("build", "8", "1,2,3,4/5,6,7,8", "--size", "3x3", cwd=tmp_path), 5, "2 files need .* are free there")
-    assert not list(tmp_path.iterdir())
-    pdb("build", "8", cwd=tmp_path, code=0)
-    pdb("build", "8", "1,2,3,4/5,6,7,8", "--size", "3x3", cwd=tmp_path, code=0)  # the first one is replaced
 
 
 def test_fresh_removes_a_checkpoint_and_starts_over(tmp_path: Path) -> None:

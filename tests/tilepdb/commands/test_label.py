@@ -8,10 +8,9 @@ import numpy as np
 import pytest
 
 from pdb_core.errors import InputError
-from pdb_study.labels import RandomBoards, RandomWalks
+from pdb_study.labels import RandomBoards, RandomWalks, write_labels
 from tests.command_line import BOARD, UNSOLVABLE, pdb, records, refused
 from tilepdb.commands.label import parse_lengths
-from tilepdb.commands.progress import LabelDisplay
 
 
 def loaded(path: Path) -> dict[str, Any]:
@@ -68,20 +67,17 @@ def test_lengths_of_walks() -> None:
             parse_lengths(text)
 
 
-def test_command_continues_after_ctrl_c_or_starts_over(
-    tmp_path: Path, small_table: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_command_continues_after_ctrl_c_or_starts_over(tmp_path: Path, small_table: str) -> None:
     out = tmp_path / "a.npz"
     command = ["label", "--db", small_table, "--random", "400", "--chunk", "20", "--out", str(out)]
 
-    def interrupt(_display: LabelDisplay, n_done: int) -> None:
+    def interrupt(n_done: int) -> None:
         if n_done >= 40:
             raise KeyboardInterrupt
 
     def stop() -> None:
-        with monkeypatch.context() as patch:
-            patch.setattr(LabelDisplay, "show_labels", interrupt)
-            refused(pdb(*command), 130, "interrupted")
+        with pytest.raises(KeyboardInterrupt):
+            write_labels(out, RandomBoards("3x3", "blank-last", 400, 0), small_table, chunk=20, progress=interrupt)
 
     stop()
     other = [*command, "--seed", "2"]

@@ -7,14 +7,19 @@ from typing import Any
 import pytest
 import typer.main
 
-from pdb_core.pattern import named_partitions
+from pdb_core.pattern import NAMED_PARTITIONS
 from pdb_query import instance_sets
 from solver.algorithms import ALGORITHMS
 from solver.heuristics import HEURISTICS
 from tests.command_line import pdb, python, refused, started_pdb
 from tilepdb.commands.main import COMMANDS, STUDIES, app
 
-NAMES = [function.__name__ for function, _ in COMMANDS]
+NAMES = [function.__name__ for function in COMMANDS]
+EXAMPLES = [
+    line.strip()
+    for function in (*COMMANDS, *STUDIES)
+    for line in (function.__doc__ or "").partition("Examples:")[2].strip().splitlines()
+]
 
 
 def test_help_lists_the_commands_and_is_quick() -> None:
@@ -36,7 +41,7 @@ def test_help_shortens_no_sentence() -> None:
         assert "..." not in pdb(*words, "--help").stdout.partition("Commands:\n")[2]
 
 
-@pytest.mark.parametrize("example", [example for _, examples in (*COMMANDS, *STUDIES) for example in examples])
+@pytest.mark.parametrize("example", EXAMPLES)
 def test_examples_of_the_help_are_valid(example: str) -> None:
     """Parse the example without running it."""
     program, *words = shlex.split(example)
@@ -56,7 +61,7 @@ def test_scripts_are_for_the_debugger() -> None:
     ("line", "expected"),
     [
         ("pdb ", {*NAMES, "study"}),
-        ("pdb build ", {*named_partitions(), "auto"}),
+        ("pdb build ", {*NAMED_PARTITIONS, "auto"}),
         ("pdb solve --instances ", set(instance_sets())),
         ("pdb solve --goal ", {"blank-last", "blank-first", "snail"}),
         ("pdb search --algorithm ", set(ALGORITHMS)),

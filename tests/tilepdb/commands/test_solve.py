@@ -5,7 +5,6 @@ import json
 import os
 import re
 import signal
-import subprocess
 import sys
 import time
 from pathlib import Path
@@ -212,12 +211,16 @@ def test_boards_before_a_line_that_is_no_board_are_answered(n_threads: str, smal
 @pytest.mark.parametrize("options", [(), ("--threads", "2")])
 def test_writer_that_waits_for_each_answer(small_table: str, options: tuple[str, ...]) -> None:
     command = ("solve", "--db", small_table, "--instances", "-", "--format", "ndjson", *options)
-    with start(*command, stderr=subprocess.DEVNULL, bufsize=1) as process:
+    with start(*command, bufsize=1) as process:
         for board in (BOARD, NEAR, BOARD):
-            process.stdin.write(f"{board}\n")
+            for part in (board[:5], f"{board[5:]}\n"):
+                process.stdin.write(part)
+                process.stdin.flush()
             assert json.loads(process.stdout.readline())["length"] == (31 if board == BOARD else 1)
-        process.stdin.close()
-        assert process.wait() == 0
+        process.stdin.buffer.write(b"\xff\xfe\n")
+        _, told = process.communicate()
+    assert process.returncode == 2
+    assert "standard input line 4 is not text in UTF-8" in told
 
 
 @pytest.mark.parametrize("n_threads", [pytest.param("1", marks=pytest.mark.slow), "2"])

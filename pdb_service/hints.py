@@ -1,0 +1,77 @@
+"""The legal moves of a board, best first."""
+
+import math
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+import numpy as np
+
+from pdb_core.errors import LimitReachedError
+from pdb_core.puzzle import Board, Tiles
+from pdb_core.types import BLANK
+from pdb_service.databases import Served
+from solver import Iteration, Limits, Solver
+from solver.beams.solutions import find_by_beams
+
+# Beams of this width take some 30 ms for a 5x5 board. With a tenth of it, the first moves of one solution after another
+# may lead to and fro.
+_BEAM_WIDTH, _BEAM_MOVES = 2000, 700
+
+Report = Callable[[Iteration], None]
+
+
+def list_moves(
+    board: Board, served: Served, limits: Limits, solver: Solver, report: Report | None = None
+) -> dict[str, Any]:
+    """Return a `MovesAnswer`; without `report`, distances are not searched."""
+    solvable = board.is_solvable(served.goal)
+    children = {tile: board.move(tile) for tile in board.moves()}
+    h_of, distances, first = dict[Board, int](), dict[Board, int](), None
+    if solvable:
+        boards = [board, *children.values()]
+        found = served.database.probe_batch(np.array(boards, dtype=np.uint8), served.goal)
+        h_of = dict(zip(boards, found.h.tolist(), strict=True))
+        if report is not None:
+            distances = _distances(boards, served, limits, solver, report)
+            if not distances:  # by h, one hint after another may lead to and fro
+                first = first_tile(board, served, report)
+
+    def merit(tile: int) -> tuple[int, bool, int]:
+        """Return the smaller, the better."""
+        child = children[tile]
+        return distances.get(child, 0), tile != first, h_of.get(child, 0)
+
+    moves = [
+        {
+            "tile": tile, "cell": board.index(tile), "blank": board.index(BLANK), "board": children[tile],
+            "h": h_of.get(children[tile]), "distance": distances.get(children[tile]),
+        }
+        for tile in sorted(children, key=merit)
+    ]  # fmt: skip
+    about = served.about(board, solvable=solvable)
+    return about | {"h": h_of.get(board), "distance": distances.get(board), "moves": moves}
+
+
+def first_tile(board: Tiles, served: Served, report: Report | None = None) -> int | None:
+    """Return the first tile of a short solution, perhaps not optimal, that beams find; None if they find none."""
+    moves = find_by_beams(board, served.goal, served.size, _BEAM_WIDTH, _BEAM_MOVES, math.inf, report)
+    return moves[0] if moves else None
+
+
+def _distances(boards: list[Board], served: Served, limits: Limits, solver: Solver, report: Report) -> dict[Board, int]:
+    """Return the distances of a board and, after it, of its children in the order of moves; {} at a limit."""
+    end = time.monotonic() + (limits.time_limit or 0)
+
+    def check(progress: Iteration) -> None:
+        report(progress)
+        if time.monotonic() >= end or progress.generated >= (limits.max_nodes or math.inf):
+            raise LimitReachedError
+
+    with suppress(LimitReachedError):
+        found = solver.label(boards[:1], served.goal, n_threads=1, report=check)
+        assert found.after is not None
+        lengths = np.append(found.distances, found.after)
+        return dict(zip(boards, lengths[lengths >= 0].tolist(), strict=True))
+    return {}

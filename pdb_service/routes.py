@@ -1,0 +1,436 @@
+"""The function of each route, and the table of all routes. Answers are written as `answers` describes them.
+
+An endpoint gets the shared state, the request and, if the table names a model for it, the query.
+"""
+
+import asyncio
+import logging
+import time
+from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping
+from functools import cache, partial
+from http import HTTPStatus
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+import numpy as np
+from prometheus_client import generate_latest
+from pydantic_core import to_json
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import FileResponse, PlainTextResponse, Response, StreamingResponse
+
+from pdb_core.board_size import parse_size
+from pdb_core.errors import (
+    PROBLEM_TYPE,
+    BoardError,
+    InstanceError,
+    MediaTypeError,
+    ParameterError,
+    PdbError,
+    RequestError,
+    RequestTooLargeError,
+)
+from pdb_core.messages import as_typed, did_you_mean, shorten
+from pdb_core.puzzle import Board, parse_goal
+from pdb_query.board_rows import rows_of_boards
+from pdb_query.instances import instance_sets, read_instances
+from pdb_query.probes import BatchProbe
+from pdb_service.answers import (
+    BINARY,
+    EVENTS,
+    JSON,
+    BatchAnswer,
+    DatabasesAnswer,
+    Instances,
+    InstanceSets,
+    LookupAnswer,
+    MovesAnswer,
+    SolveAnswer,
+)
+from pdb_service.databases import Served
+from pdb_service.hints import Report, list_moves
+from pdb_service.requests import (
+    BatchBody,
+    BatchQuery,
+    BoardQuery,
+    CheckBody,
+    Names,
+    SearchQuery,
+    SolveBody,
+    read_json,
+)
+from pdb_service.searches import Search, Searches, run_in
+from solver import Checkpoint, Limits, Solution
+from solver.check import SolutionCheck, check_moves
+
+_PLAIN = "text/plain"
+PAGE = Path(__file__).parent / "page"
+CLIENT_GONE = 499  # in the metrics: the client has closed the connection
+# nginx then does not buffer the events.
+_EVENT_HEADERS = {"X-Accel-Buffering": "no"}
+# The default time limit of /v1/moves.
+_HINT_S = 1.0
+# Searches with a shorter time limit do not wait for searches of easy boards. After this time of a search, it is noticed
+# if the client leaves.
+_EASY_S = 0.1
+# Seconds between two events.
+_EVENT_S = 0.2
+_log = logging.getLogger("tile_pdb.service")
+
+
+def problem(error: Exception) -> dict[str, Any]:
+    """Return the `Problem` of an error. Log the server's own faults with their traceback."""
+    kind, status, detail = "about:blank", 500, str(error)
+    if isinstance(error, HTTPException):
+        status, detail = error.status_code, f"{error.detail}; /openapi.json lists all routes"
+    elif isinstance(error, PdbError):
+        kind, status = f"{PROBLEM_TYPE}{type(error).__name__}", error.http_status
+    if status == 500:  # its message may name files of this machine: it goes only into the log
+        _log.error("a request failed", exc_info=error)
+        detail = "the server failed to answer; see its log"
+    return {"type": kind, "title": HTTPStatus(status).phrase, "status": status, "detail": detail}
+
+
+async def _body(service: Searches, request: Request) -> bytearray:
+    """Return the body of a request. Raises `RequestTooLargeError`, and `RequestError` if it is too slow."""
+    settings, body = service.settings, bytearray()
+    n_bytes = int(request.headers.get("content-length", 0))
+    try:
+        async with asyncio.timeout(settings.request_s):
+            async for part in request.stream():
+                body += part
+                if max(n_bytes, len(body)) > settings.max_body_bytes:
+                    raise RequestTooLargeError(
+                        f"the body has more than the {settings.max_body_bytes:,} bytes allowed here; send less"
+                    )
+    except ClientDisconnect:  # the server does not say why
+        raise RequestError("the body of the request is incomplete or malformed") from None
+    except TimeoutError:
+        raise RequestError(f"the body took more than {settings.request_s:.0f} seconds; send smaller ones") from None
+    return body
+
+
+def _json(answer: object) -> Response:
+    return Response(to_json(answer), media_type=JSON)
+
+
+# Lookups
+
+
+async def lookup(service: Searches, _: Request, query: BoardQuery) -> Response:
+    """Look up one board: the lower bound on the length of its solutions, and each pattern's distance."""
+    board, served = service.databases.place(query.board, query)
+    service.metrics.boards.inc()
+    found = await service.lookups.ask(board, served)
+    about = served.about(board, solvable=found is not None)
+    if found is None:
+        return _json({**about, "h": None, "sums": ()})
+    sums = [
+        {"h": h, "values": [found.values[row][place] for place in places], "patterns": patterns}
+        for h, (row, places, patterns) in zip(found.sums, served.sums, strict=True)
+    ]
+    return _json({**about, "h": found.h, "sums": sums})
+
+
+async def lookup_batch(service: Searches, request: Request, query: BatchQuery) -> Response:
+    """Look up many boards. The answers have the order and the media type of the boards."""
+    media_type = request.headers.get("content-type", JSON).partition(";")[0].strip().lower()
+    if media_type not in (JSON, BINARY):
+        raise MediaTypeError(
+            f"media type {as_typed(media_type, 40)!r} is not that of a batch; give Content-Type {JSON} or {BINARY}"
+        )
+    look_up = _look_up_json if media_type == JSON else _look_up_bytes
+    content = await run_in(service.batches, look_up, service, await _body(service, request), query)
+    return Response(content, media_type=media_type)
+
+
+def _look_up_json(service: Searches, body: bytearray, query: BatchQuery) -> bytes:
+    """Return the `BatchAnswer` for a `BatchBody`."""
+    given = read_json(BatchBody, body)
+    named = query.model_copy(update=given.model_dump(exclude={"boards"}, exclude_none=True))
+    if named.db is None and named.size is None and given.boards:
+        served = service.databases.place(given.boards[0], named)[1]
+    else:
+        served = _served(service, named)
+    try:
+        found = _probe(service, served, given.boards)
+    except BoardError:  # lists of other lengths, or texts among them
+        found = _probe(service, served, rows_of_boards(given.boards, served.size, strict=False))
+    invalid = {"error": problem(BoardError(f"not a {served.size} board; GET /v1/lookup says what is wrong with it"))}
+    answers = [
+        {"h": h, "sums": sums} if h >= 0 else {"h": None, "solvable": False} if h == -1 else invalid
+        for h, sums in zip(found.h.tolist(), found.sums.tolist(), strict=True)
+    ]
+    return to_json({"db": served.id, "size": str(served.size), "goal": served.goal, "answers": answers})
+
+
+def _look_up_bytes(service: Searches, body: bytearray, query: BatchQuery) -> bytes:
+    """Return int16[m], little endian, for uint8[m, n_cells]: h, -1 if unsolvable, -2 if invalid."""
+    served = _served(service, query)
+    n_cells = served.size.n_cells
+    if len(body) % n_cells != 0:
+        raise RequestError(f"{len(body)} bytes are not a multiple of {n_cells}, the bytes of a {served.size} board")
+    rows = np.frombuffer(body, dtype=np.uint8).reshape(-1, n_cells)
+    return _probe(service, served, rows).h.astype("<i2").tobytes()
+
+
+def _served(service: Searches, query: BatchQuery) -> Served:
+    """Return the database for the size or the database that a batch names."""
+    if query.db is None and query.size is None:
+        raise RequestError("the size of the boards is not known; name it with size, or name a database with db")
+    return service.databases.choose(query.size and parse_size(query.size), query.goal, query.db)
+
+
+def _probe(service: Searches, served: Served, boards: Any) -> BatchProbe:
+    """Look up and count the boards of a batch. Raises `RequestTooLargeError`, and `BoardError` for mixed lists."""
+    max_boards = service.settings.max_boards
+    if len(boards) > max_boards:
+        raise RequestTooLargeError(f"a batch has more than the {max_boards:,} boards allowed; send several")
+    found = served.database.probe_batch(boards, served.goal, strict=False)
+    service.metrics.boards.inc(len(boards))
+    return found
+
+
+# Searches
+
+
+async def moves(service: Searches, request: Request, query: SearchQuery) -> Response:
+    """List every legal move, best first: by the exact distance after it if found in time, else first a move of a
+    short solution, then by h."""
+    board, served = service.databases.place(query.board, query)
+    limits = service.limits(query, _HINT_S)
+    find = partial(list_moves, board, served, limits, service.solver(served.database))
+    if limits.time_limit == 0 or not board.is_solvable(served.goal):
+        return _json(find())
+    return await _answer(request, service.begin(find, limits).answer)
+
+
+async def solve(service: Searches, request: Request, query: SearchQuery) -> Response:
+    """Find an optimal solution; with `Accept: text/event-stream`, report progress too."""
+    return await _solve(service, request, query)
+
+
+async def solve_from_body(service: Searches, request: Request) -> Response:
+    """Find an optimal solution, as GET with the parameters in JSON."""
+    for name in request.query_params:
+        raise ParameterError(f"{as_typed(name)} stands in the query; POST takes it in the body")
+    return await _solve(service, request, read_json(SolveBody, await _body(service, request)))
+
+
+async def _solve(service: Searches, request: Request, given: SearchQuery | SolveBody) -> Response:
+    board, served = service.databases.place(given.board, given)
+    limits = service.limits(given)
+
+    def answer(solution: Solution | None) -> dict[str, Any]:
+        found: dict[str, Any] = {name: None for name in SolveAnswer.model_fields if name != "why"}
+        found |= {"optimal": False, "generated": 0, "expanded": 0, "seconds": 0.0, "thresholds": ()}
+        if solution is not None:
+            directions = {f"{of}_directions": solution.directions(of) for of in ("blank", "tile")}
+            found |= {name: value for name, value in vars(solution).items() if name in found} | directions
+        return found | served.about(board, solvable=solution is not None)
+
+    def find(report: Report, checkpoint: Checkpoint | None = None) -> dict[str, Any]:
+        return answer(service.solve(board, served, limits, report, checkpoint))
+
+    async def search() -> dict[str, Any]:
+        checkpoint = None
+        if given.max_nodes is None and (limits.time_limit or 0) >= _EASY_S and not service.is_stopping:
+            found = await service.in_time(service.queue(limits), service.easy_solves.ask(board, served))
+            if isinstance(found, Solution):
+                return answer(found)
+            checkpoint = found
+        hard: dict[str, Any] = await service.begin(partial(find, checkpoint=checkpoint), limits).answer
+        return hard
+
+    wants_events = EVENTS in request.headers.get("accept", "")
+    if not board.is_solvable(served.goal):
+        return Response(_event("result", answer(None)), media_type=EVENTS) if wants_events else _json(answer(None))
+    if wants_events:
+        events = _events(service, service.begin(find, limits))
+        return StreamingResponse(events, media_type=EVENTS, headers=_EVENT_HEADERS)
+    return await _answer(request, asyncio.create_task(search()))
+
+
+async def check(service: Searches, request: Request) -> Response:
+    """Check a solution: are its moves legal, does it reach the goal, and is it optimal."""
+    given = read_json(CheckBody, await _body(service, request))
+    board, served = service.databases.place(given.board, given)
+    limits = service.limits(given)
+
+    def find(report: Report) -> SolutionCheck:
+        end = time.monotonic() + (limits.time_limit or 0)
+
+        def solve(start: Board, _: Board) -> Solution:
+            return service.solve(start, served, Limits(max(0, end - time.monotonic()), limits.max_nodes), report)
+
+        return check_moves(board, given.moves, served.goal, given.notation, solve)
+
+    return await _answer(request, service.begin(find, limits).answer)
+
+
+async def _answer(request: Request, answer: asyncio.Task[Any]) -> Response:
+    """Return the answer of a search; an empty response if the client leaves first, which cancels the search."""
+    tasks = [answer]
+    try:
+        # The answer of an easy board comes before the client can leave.
+        if not (await asyncio.wait(tasks, timeout=_EASY_S))[0]:
+            # A single task: each new `receive` would let the server read more requests that are sent behind this one.
+            tasks.append(asyncio.create_task(_wait_until_left(request)))
+            await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        return _json(answer.result()) if answer.done() else Response(status_code=CLIENT_GONE)
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def _wait_until_left(request: Request) -> None:
+    while (await request.receive())["type"] != "http.disconnect":
+        pass
+
+
+async def _events(service: Searches, search: Search) -> AsyncGenerator[bytes]:
+    """Yield progress several times a second, then the answer or the problem."""
+    try:
+        # Events also while the search waits: only writing shows that a client has left.
+        while not (await asyncio.wait({search.answer}, timeout=_EVENT_S))[0]:
+            progress = search.progress()
+            if progress is None:
+                yield _event("queued", {"ahead": service.n_ahead(search)})
+            else:
+                yield _event("progress", progress)
+        yield _event("result", search.answer.result())
+    except Exception as error:
+        # The status was sent before: only an event can describe the error.
+        yield _event("problem", problem(error))
+    finally:
+        search.answer.cancel()
+
+
+def _event(name: str, data: dict[str, Any]) -> bytes:
+    return b"event: " + name.encode() + b"\ndata: " + to_json(data) + b"\n\n"
+
+
+# The service itself
+
+
+async def databases(service: Searches, _: Request) -> Response:
+    """List the databases, in the order in which the service looks for one that serves a board."""
+    goals: dict[str, Board] = {}
+    infos = []
+    for name, database in service.databases.by_id.items():
+        goals.setdefault(str(database.size), service.databases.default_goal(database))
+        header = database.header
+        infos.append({
+            "id": name,
+            "partition": header.spec.partition.name,
+            "size": str(database.size),
+            "goal": database.goal,
+            "encoding": database.encoding,
+            "cost": database.cost,
+            "patterns": [
+                {"tiles": at.pattern.tiles, "n_entries": sum(at.histogram), "max": at.maximum} for at in header.patterns
+            ],
+            "n_bytes": sum(at.n_bytes for at in header.tables.values()),
+        })  # fmt: skip
+    settings = service.settings
+    limits = {
+        "solve_seconds_limit": settings.solve_s,
+        "short_seconds_limit": settings.short_s,
+        "wait_seconds_limit": settings.wait_s,
+        "body_bytes_limit": settings.max_body_bytes,
+        "batch_boards_limit": settings.max_boards,
+    }
+    return _json({"databases": infos, "default_goals": goals, "limits": limits})
+
+
+async def sets(_service: Searches, _: Request) -> Response:
+    """List the instance sets: boards that are used to compare solvers."""
+    return _json({"sets": [{"name": name, "n_boards": len(_instances(name))} for name in instance_sets()]})
+
+
+async def instances(_: Searches, request: Request) -> Response:
+    """List the boards of an instance set."""
+    name = request.path_params["name"]
+    return _json({"name": name, "instances": _instances(name)})
+
+
+@cache
+def _instances(name: str) -> list[dict[str, Any]]:
+    if name not in instance_sets():
+        raise InstanceError(
+            f"there is no instance set {shorten(name, 40)!r}; /v1/instances lists them"
+            f"{did_you_mean(name, instance_sets())}"
+        )
+    return [
+        {
+            "id": at.id, "size": str(at.size), "board": at.board, "goal": parse_goal(at.goal or "blank-last", at.size),
+            "optimal_length": at.optimal_length,
+        }
+        for at in read_instances(name)
+    ]  # fmt: skip
+
+
+async def healthz(_service: Searches, _: Request) -> Response:
+    """Answer while the process lives."""
+    return PlainTextResponse("ok\n")
+
+
+async def readyz(_service: Searches, _: Request) -> Response:
+    """Answer when tables and kernels are loaded."""
+    return PlainTextResponse("ready\n")
+
+
+async def metrics(service: Searches, _: Request) -> Response:
+    """Return the metrics for Prometheus."""
+    return Response(generate_latest(service.metrics.registry), media_type="text/plain; version=0.0.4")
+
+
+async def board(_: Searches, _request: Request, query: BoardQuery) -> Response:
+    """Read a board that is typed on the page."""
+    found = Board(query.board)
+    return _json({"board": found, "size": str(found.size)})
+
+
+async def page(_service: Searches, _: Request) -> Response:
+    """Return the page."""
+    return FileResponse(PAGE / "index.html")
+
+
+class Operation(NamedTuple):
+    """Function of a route for one method, and its entry in the OpenAPI document; without an answer it has none.
+
+    endpoint  its docstring is the summary
+    answers   the type of the answer in each media type
+    query     the model of the parameters, which the endpoint gets
+    bodies    the type of the body in each media type
+    """
+
+    endpoint: Callable[..., Coroutine[Any, Any, Response]]
+    answers: Mapping[str, type[Any]] = MappingProxyType({})
+    query: type[Names] | None = None
+    bodies: Mapping[str, type[Any]] = MappingProxyType({})
+
+
+_SOLVED = {JSON: SolveAnswer, EVENTS: str}
+ROUTES: Mapping[str, Mapping[str, Operation]] = {
+    "/v1/lookup": {
+        "GET": Operation(lookup, {JSON: LookupAnswer}, BoardQuery),
+        "POST": Operation(lookup_batch, {JSON: BatchAnswer, BINARY: str}, BatchQuery, {JSON: BatchBody, BINARY: str}),
+    },
+    "/v1/moves": {"GET": Operation(moves, {JSON: MovesAnswer}, SearchQuery)},
+    "/v1/solve": {
+        "GET": Operation(solve, _SOLVED, SearchQuery),
+        "POST": Operation(solve_from_body, _SOLVED, bodies={JSON: SolveBody}),
+    },
+    "/v1/check": {"POST": Operation(check, {JSON: SolutionCheck}, bodies={JSON: CheckBody})},
+    "/v1/databases": {"GET": Operation(databases, {JSON: DatabasesAnswer})},
+    "/v1/instances": {"GET": Operation(sets, {JSON: InstanceSets})},
+    "/v1/instances/{name}": {"GET": Operation(instances, {JSON: Instances})},
+    "/healthz": {"GET": Operation(healthz, {_PLAIN: str})},
+    "/readyz": {"GET": Operation(readyz, {_PLAIN: str})},
+    "/metrics": {"GET": Operation(metrics, {_PLAIN: str})},
+    "/": {"GET": Operation(page)},
+    "/page/board": {"GET": Operation(board, query=BoardQuery)},
+}
