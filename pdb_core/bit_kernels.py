@@ -5,7 +5,6 @@ Addresses are int64, so that one kernel can read several mapped files. Whoever p
 
 import ctypes
 import inspect
-import sys
 from collections.abc import Callable
 from typing import Any, cast
 
@@ -47,8 +46,16 @@ if JIT_DISABLED:
         value = int(word)
         return (value & -value).bit_length() - 1
 
+    _INTEGERS: Any = {8: ctypes.c_uint8, 16: ctypes.c_uint16, 32: ctypes.c_uint32, 64: ctypes.c_int64}
+
     def _loader(bits: int) -> Callable[[int], int]:
-        return lambda address: int.from_bytes(ctypes.string_at(int(address), bits // 8), sys.byteorder)
+        return lambda address: _INTEGERS[bits].from_address(int(address)).value
+
+    def _storer(bits: int) -> Callable[[int, int], None]:
+        def store(address: int, word: int) -> None:
+            _INTEGERS[bits].from_address(int(address)).value = int(word)
+
+        return store
 
     def equal_bytes(address: int, byte: int) -> int:
         """Return which of the 16 bytes at an address equal a byte, as a mask, the first one lowest."""
@@ -78,9 +85,17 @@ else:
         @llvm_intrinsic(types.int64, types.int64)
         def load(builder: Any, address: Any) -> Any:
             pointer = builder.inttoptr(address, ir.IntType(bits).as_pointer())
-            return builder.zext(builder.load(pointer), ir.IntType(64))
+            return builder.zext(builder.load(pointer, align=min(bits // 8, 4)), ir.IntType(64))
 
         return cast(Callable[[int], int], load)
+
+    def _storer(bits: int) -> Callable[[int, int], None]:
+        @llvm_intrinsic(types.void, types.int64, types.int64)
+        def store(builder: Any, address: Any, word: Any) -> None:
+            pointer = builder.inttoptr(address, ir.IntType(bits).as_pointer())
+            builder.store(builder.trunc(word, ir.IntType(bits)), pointer, align=4)
+
+        return cast(Callable[[int, int], None], store)
 
     @llvm_intrinsic(types.int64, types.int64, types.int64)
     def equal_bytes(builder: Any, address: Any, byte: Any) -> Any:
@@ -131,8 +146,11 @@ else:
         return array_type(n), codegen
 
 
-# Return the unsigned number of 8, 16 or 32 bits at an address (int64).
-load_byte, load_half, load_word = (_loader(bits) for bits in (8, 16, 32))
+# Return the unsigned number of 8, 16 or 32 bits, or the int64, at an address (int64). Addresses of words and of longs
+# are multiples of 4.
+load_byte, load_half, load_word, load_long = (_loader(bits) for bits in (8, 16, 32, 64))
+# Write the lower 32 bits of an integer, or all, to an address, a multiple of 4 (both int64).
+store_word, store_long = (_storer(bits) for bits in (32, 64))
 
 
 @kernel

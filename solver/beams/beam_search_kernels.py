@@ -20,8 +20,7 @@ from solver.beams.pieces_kernels import Geometry, distance
 from solver.vectors.vector_kernels import (
     LANES,
     PERMUTES_BYTES,
-    gather_longs,
-    gather_words,
+    gather,
     load,
     narrow,
     store,
@@ -256,9 +255,9 @@ def rate_batch(
         k, total = first + q, load(beam.sums.ctypes.data + 4 * q)
         link = load(beam.child_links.ctypes.data + 4 * k)
         parent, is_opposite = link >> 2, (link & 3) >= 2
-        score = gather_words(scores_at, parent * (2 * end))
+        score = gather(32, scores_at, parent * (2 * end))
         score = score + where(is_opposite, opposite_change - total, change + total)
-        key = gather_longs(keys_at, parent * end) ^ key_change
+        key = gather(64, keys_at, parent * end) ^ key_change
         store(beam.child_scores.ctypes.data + 4 * k, score)
         store(beam.child_ranks.ctypes.data + 4 * k, score + (narrow(key >> 40) & (NOISE - 1)))
         store_longs(beam.child_keys.ctypes.data + 8 * k, key)

@@ -4,12 +4,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from pdb_core.bit_kernels import load_word, store_word
 from pdb_core.jit import inlined_kernel, kernel
 from pdb_core.types import BLANK, Bytes, Int16s, Int64s, UInt32s
 from solver.engine import layout as mem
 from solver.engine.layout import EngineTables, StackMemory
 from solver.engine.search_kernels import search
-from solver.vectors import vector_kernels as v
 
 # `BoardsMemory.place`: the board that is searched, its threshold or -1 at its beginning, and finished thresholds.
 N_PLACES = 3
@@ -47,14 +47,14 @@ def begin_threshold(
 ) -> None:
     """Put a root (uint32[n_columns]) on the empty stack, with what `threshold` leaves above its sums (int64[s])."""
     for column in range(tables.n_columns):
-        v.store_word(at.stack + column * at.stack_column, np.int64(root[column]))  # type: ignore[arg-type]
-    v.store_word(at.stack + mem.LINK * at.stack_column, 0)
-    v.store_word(at.stack + mem.MOVES_LEFT * at.stack_column, threshold << mem.MOVES_LEFT_SHIFT)
+        store_word(at.stack + column * at.stack_column, np.int64(root[column]))  # type: ignore[arg-type]
+    store_word(at.stack + mem.LINK * at.stack_column, 0)
+    store_word(at.stack + mem.MOVES_LEFT * at.stack_column, threshold << mem.MOVES_LEFT_SHIFT)
     for s in range(tables.n_sums):
         to_slack = at.stack + tables.sums[s, mem.SLACK] * at.stack_column
         slack = (threshold - sums[s]) >> 1
-        v.store_word(to_slack, v.load_word(to_slack) | (slack << tables.sums[s, mem.SLACK_SHIFT]))
-    v.store_word(at.signal, 0)
+        store_word(to_slack, load_word(to_slack) | (slack << tables.sums[s, mem.SLACK_SHIFT]))
+    store_word(at.signal, 0)
     counters[:] = 0
     # The root may have no moves left.
     counters[mem.TOP] = counters[mem.N_LINKS] = counters[mem.N_ENDED] = 1
@@ -80,14 +80,14 @@ def write_path(tables: EngineTables, at: StackMemory, counters: Int64s, board: A
         if link >> 2 == 0:
             return False
         path[i] = link & 3
-        link = v.load_word(at.links + 4 * (link >> 2))
+        link = load_word(at.links + 4 * (link >> 2))
     if link >> 2 != 0:
         return False
     blank = 0
     while board[blank] != BLANK:
         blank += 1
     for i in range(length):
-        step = v.load_word(tables.steps + 4 * np.int64(path[i]))  # type: ignore[arg-type]
+        step = load_word(tables.steps + 4 * np.int64(path[i]))  # type: ignore[arg-type]
         cell = (blank + step) & 0xFFFFFFFF
         if cell >= tables.n_cells:
             return False

@@ -7,7 +7,7 @@ nodes for each move of the threshold: the nodes that one round leaves there are 
 
 from typing import Any
 
-from pdb_core.bit_kernels import popcount
+from pdb_core.bit_kernels import load_word, popcount, store_word
 from pdb_core.jit import chosen_by_type, inlined_kernel
 from pdb_core.types import Int64s
 from solver.engine import layout as mem
@@ -37,7 +37,7 @@ ROUND_ROOM = 5 * mem.BATCH
 @inlined_kernel
 def with_new_index(at: StackMemory, link: int) -> int:
     """Return a link to the same parent after the links have moved."""
-    return (v.load_word(at.new_indices + 4 * (link >> 2)) << 2) | (link & 3)
+    return (load_word(at.new_indices + 4 * (link >> 2)) << 2) | (link & 3)
 
 
 @inlined_kernel
@@ -45,22 +45,22 @@ def keep_links(at: StackMemory, top: int, n_links: int) -> int:
     """Keep the links that lead to nodes of the stack, in their order: each after its parent's. Returns their number."""
     # Step 1. Mark them.
     for i in range(n_links):
-        v.store_word(at.new_indices + 4 * i, 0)
+        store_word(at.new_indices + 4 * i, 0)
     for node in range(top):
-        index = v.load_word(on_stack(at, mem.LINK, node)) >> 2
-        while index != 0 and v.load_word(at.new_indices + 4 * index) == 0:
-            v.store_word(at.new_indices + 4 * index, 1)
-            index = v.load_word(at.links + 4 * index) >> 2
+        index = load_word(on_stack(at, mem.LINK, node)) >> 2
+        while index != 0 and load_word(at.new_indices + 4 * index) == 0:
+            store_word(at.new_indices + 4 * index, 1)
+            index = load_word(at.links + 4 * index) >> 2
     # Step 2. Close the gaps. The parent of a link has moved before it.
     n_kept = 1
     for i in range(1, n_links):
-        if v.load_word(at.new_indices + 4 * i) != 0:
-            v.store_word(at.new_indices + 4 * i, n_kept)
-            v.store_word(at.links + 4 * n_kept, with_new_index(at, v.load_word(at.links + 4 * i)))
+        if load_word(at.new_indices + 4 * i) != 0:
+            store_word(at.new_indices + 4 * i, n_kept)
+            store_word(at.links + 4 * n_kept, with_new_index(at, load_word(at.links + 4 * i)))
             n_kept += 1
     for node in range(top):
         to_node = on_stack(at, mem.LINK, node)
-        v.store_word(to_node, with_new_index(at, v.load_word(to_node)))
+        store_word(to_node, with_new_index(at, load_word(to_node)))
     return n_kept
 
 
@@ -68,7 +68,7 @@ def keep_links(at: StackMemory, top: int, n_links: int) -> int:
 def is_goal(tables: EngineTables, at: StackMemory, node: int) -> bool:
     """Return whether a node of the stack that holds its board is the goal."""
     for cell in range(tables.n_cells):
-        word = v.load_word(on_stack(at, tables.board_column + (cell >> 2), node))
+        word = load_word(on_stack(at, tables.board_column + (cell >> 2), node))
         if (word >> (8 * (cell & 3))) & BYTE != tables.goal[cell]:
             return False
     return True
@@ -85,23 +85,23 @@ def take_ended(tables: EngineTables, at: StackMemory, counters: Int64s, counts_g
     while counters[mem.N_ENDED] > 0:
         node = counters[mem.TOP] - counters[mem.N_ENDED]
         counters[mem.N_ENDED] -= 1
-        if v.load_word(on_stack(at, mem.MOVES_LEFT, node)) >= mem.ONE_MOVE:
+        if load_word(on_stack(at, mem.MOVES_LEFT, node)) >= mem.ONE_MOVE:
             continue
         is_solution = tables.board_column == 0 or is_goal(tables, at, node)
-        link = v.load_word(on_stack(at, mem.LINK, node))
-        state = v.load_word(on_stack(at, mem.STATE, node))
+        link = load_word(on_stack(at, mem.LINK, node))
+        state = load_word(on_stack(at, mem.STATE, node))
         # The uppermost node takes its place.
         counters[mem.TOP] -= 1
         for column in range(tables.n_columns):
             base = at.stack + column * at.stack_column
-            v.store_word(base + 4 * node, v.load_word(base + 4 * counters[mem.TOP]))
+            store_word(base + 4 * node, load_word(base + 4 * counters[mem.TOP]))
         if is_solution:
             counters[mem.SOLUTIONS] += 1
             counters[mem.FOUND_LINK] = link
             if not counts_goals:
                 return True
         else:
-            legal = v.load_word(tables.legal + 4 * ((state >> mem.BLANK_SHIFT) & mem.BLANK_MASK))
+            legal = load_word(tables.legal + 4 * ((state >> mem.BLANK_SHIFT) & mem.BLANK_MASK))
             counters[mem.EXPANDED] += 1
             counters[mem.GENERATED] += popcount((state >> mem.ALLOWED_SHIFT) & legal & 15)
     return False
@@ -136,7 +136,7 @@ def search(
     while counters[mem.TOP] > 0:
         top = counters[mem.TOP]
         generated = counters[mem.GENERATED]
-        if generated >= pause_at or generated >= max_nodes or (n_rounds > 0 and v.load_word(at.signal) != 0):
+        if generated >= pause_at or generated >= max_nodes or (n_rounds > 0 and load_word(at.signal) != 0):
             return mem.PAUSED
         if top + ROUND_ROOM > at.capacity:
             return mem.NO_ROOM

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from pdb_core.bit_kernels import load_word, store_word
 from pdb_core.jit import borrowing_kernel, kernel
 from pdb_core.types import BLANK, N_MOVES, Int64s, UInt64s
 from solver.engine import layout as mem
@@ -16,7 +17,6 @@ from solver.engine.search_kernels import ROUNDS
 from solver.heuristics.evaluate_kernels import OWN, HeuristicTables, evaluate_one
 from solver.heuristics.korf_taylor_kernels import conflicts_after_move
 from solver.heuristics.own_kernels import own_value
-from solver.vectors import vector_kernels as v
 
 _index = np.uint64
 
@@ -65,12 +65,12 @@ def expand_boards(
     generated, has_ended = 0, 0
     for i in range(n):
         node = at.batch + 4 * i
-        state = v.load_word(node + mem.STATE * mem.BATCH_COLUMN)
-        left = v.load_word(node + mem.MOVES_LEFT * mem.BATCH_COLUMN)
+        state = load_word(node + mem.STATE * mem.BATCH_COLUMN)
+        left = load_word(node + mem.MOVES_LEFT * mem.BATCH_COLUMN)
         for column in range(tables.board_column, tables.n_columns):
-            words[_index(column - tables.board_column)] = v.load_word(node + column * mem.BATCH_COLUMN)
+            words[_index(column - tables.board_column)] = load_word(node + column * mem.BATCH_COLUMN)
         blank = (state >> mem.BLANK_SHIFT) & mem.BLANK_MASK
-        moves = (state >> mem.ALLOWED_SHIFT) & v.load_word(tables.legal + 4 * blank)
+        moves = (state >> mem.ALLOWED_SHIFT) & load_word(tables.legal + 4 * blank)
         parent_slack: Any = left & mem.MAX_SLACK
         # Half of the moves for linear conflicts.
         parent_conflicts = parent_slack - ((left >> mem.SLACK_BITS) & mem.MAX_SLACK)
@@ -79,7 +79,7 @@ def expand_boards(
                 continue
             generated += 1
             # Step 1. Manhattan distance and linear conflicts change with the tile that moves.
-            cell = (blank + v.load_word(tables.steps + 4 * move)) & mem.BLANK_MASK
+            cell = (blank + load_word(tables.steps + 4 * move)) & mem.BLANK_MASK
             tile: Any = np.int64(board[_index(cell)])
             slack, conflicts = parent_slack, parent_conflicts
             if round_tables.uses_manhattan != 0:
@@ -100,17 +100,17 @@ def expand_boards(
                     continue
             # Step 3. The child: the tile and the blank change places.
             to = at.stack + 4 * top
-            after = v.load_word(tables.successors + 4 * (((state & mem.FSM_STATE_MASK) << 2) | move))
+            after = load_word(tables.successors + 4 * (((state & mem.FSM_STATE_MASK) << 2) | move))
             moves_left = ((left >> mem.MOVES_LEFT_SHIFT) - 1) << mem.MOVES_LEFT_SHIFT
             left_after = moves_left | slack | (((slack - conflicts) & mem.MAX_SLACK) << mem.SLACK_BITS)
-            v.store_word(to + mem.STATE * at.stack_column, after | (cell << mem.BLANK_SHIFT))
-            v.store_word(to + mem.LINK * at.stack_column, ((first_link + i) << 2) | move)
-            v.store_word(to + mem.MOVES_LEFT * at.stack_column, left_after)
+            store_word(to + mem.STATE * at.stack_column, after | (cell << mem.BLANK_SHIFT))
+            store_word(to + mem.LINK * at.stack_column, ((first_link + i) << 2) | move)
+            store_word(to + mem.MOVES_LEFT * at.stack_column, left_after)
             for column in range(tables.board_column, tables.n_columns):
-                v.store_word(to + column * at.stack_column, v.load_word(node + column * mem.BATCH_COLUMN))
+                store_word(to + column * at.stack_column, load_word(node + column * mem.BATCH_COLUMN))
             for changed in (blank, cell):
                 to_cells = to + (tables.board_column + (changed >> 2)) * at.stack_column
-                v.store_word(to_cells, v.load_word(to_cells) ^ (tile << (8 * (changed & 3))))
+                store_word(to_cells, load_word(to_cells) ^ (tile << (8 * (changed & 3))))
             has_ended |= 1 if left_after < mem.ONE_MOVE else 0
             top += 1
     return generated, top, has_ended

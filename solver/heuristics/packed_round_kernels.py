@@ -6,7 +6,7 @@ columns, four bits for each cell.
 
 from typing import Any, NamedTuple
 
-from pdb_core.bit_kernels import popcount
+from pdb_core.bit_kernels import load_word, popcount
 from pdb_core.jit import inlined_kernel
 from pdb_core.types import N_MOVES
 from solver.engine import layout as mem
@@ -67,14 +67,14 @@ def conflicts_after_move(
     parts = round_tables.parts + 4 * MAX_CELLS * MAX_CELLS * axis
     costs = round_tables.costs + 4 * round_tables.column_costs * axis
     step, length = (round_tables.width, round_tables.height) if axis == COLUMNS else (1, round_tables.width)
-    cell = v.take_of_16(round_tables.starts + 4 * MAX_CELLS * axis, tile)
+    cell = v.take(16, round_tables.starts + 4 * MAX_CELLS * axis, tile)
     code = v.splat(0)
     for _ in range(length):
-        code = code + v.gather_words(parts, (tile_on(lower, upper, cell) << CELL_BITS) | cell)
+        code = code + v.gather(32, parts, (tile_on(lower, upper, cell) << CELL_BITS) | cell)
         cell = (cell + step) & LAST_CELL
     before, after = (tile << CELL_BITS) | from_cell, (tile << CELL_BITS) | to_cell
-    code_after = code - v.gather_words(parts, before) + v.gather_words(parts, after)
-    return v.gather_words(costs, code_after) - v.gather_words(costs, code)
+    code_after = code - v.gather(32, parts, before) + v.gather(32, parts, after)
+    return v.gather(32, costs, code_after) - v.gather(32, costs, code)
 
 
 @inlined_kernel
@@ -100,9 +100,9 @@ def packed_round(
             # Step 1. The tile that moves, and whether the threshold allows it.
             is_move = ((moves >> move) & 1) != 0
             generated += popcount(v.bits_of(is_move))
-            cell = (blank + v.load_word(tables.steps + 4 * move)) & LAST_CELL
+            cell = (blank + load_word(tables.steps + 4 * move)) & LAST_CELL
             tile = tile_on(lower, upper, cell)
-            farther = ((v.take_of_64(round_tables.nearer, (blank << 2) | move) >> tile) & 1) ^ 1
+            farther = ((v.take(64, round_tables.nearer, (blank << 2) | move) >> tile) & 1) ^ 1
             stays = v.without(is_move, v.without(farther != 0, has_slack))
             left_after = left - mem.ONE_MOVE - farther
             if round_tables.has_conflicts != 0:
@@ -116,7 +116,7 @@ def packed_round(
                 left_after = left_after - ((farther + rise) << mem.SLACK_BITS)
             # Step 2. The child: the tile and the blank change places.
             to = at.stack + 4 * top
-            after = v.gather_words(tables.successors, ((state & mem.FSM_STATE_MASK) << 2) | move)
+            after = v.gather(32, tables.successors, ((state & mem.FSM_STATE_MASK) << 2) | move)
             before_move = tile << ((cell & (HALF_BOARD - 1)) * CELL_BITS)
             after_move = tile << ((blank & (HALF_BOARD - 1)) * CELL_BITS)
             none = v.splat(0)

@@ -158,30 +158,6 @@ def popcounts(builder: Any, vector: Any) -> Any:
     return _call(builder, f"llvm.ctpop.v{LANES}i32", _ir_type(V32), vector)
 
 
-@llvm_intrinsic(types.int64, types.int64)
-def load_word(builder: Any, address: Any) -> Any:
-    """Return the 32-bit word at an address, a multiple of 4."""
-    return builder.zext(builder.load(_pointer(builder, address, _I32), align=4), _I64)
-
-
-@llvm_intrinsic(types.void, types.int64, types.int64)
-def store_word(builder: Any, address: Any, word: Any) -> None:
-    """Write the lower half of an integer to an address, a multiple of 4."""
-    builder.store(builder.trunc(word, _I32), _pointer(builder, address, _I32), align=4)
-
-
-@llvm_intrinsic(types.int64, types.int64)
-def load_long(builder: Any, address: Any) -> Any:
-    """Return the 64-bit word at an address, a multiple of 4."""
-    return builder.load(_pointer(builder, address, _I64), align=4)
-
-
-@llvm_intrinsic(types.void, types.int64, types.int64)
-def store_long(builder: Any, address: Any, word: Any) -> None:
-    """Write an integer to an address, a multiple of 4."""
-    builder.store(word, _pointer(builder, address, _I64), align=4)
-
-
 @llvm_intrinsic(V32, types.int64)
 def load(builder: Any, address: Any) -> Any:
     """Return the vector at an address, a multiple of 4."""
@@ -213,40 +189,27 @@ def _gather(builder: Any, base: Any, index: Any, scale: int, element: Any) -> An
     return _call(builder, name, of, pointers, _I32(scale), every, ir.Constant(of, ir.Undefined))
 
 
-@llvm_intrinsic(V32, types.int64, V32)
-def gather_words(builder: Any, base: Any, index: Any) -> Any:
-    """Return the 32-bit words at base + 4 * index; index: below 2^31."""
-    return _gather(builder, base, index, 4, _I32)
+@intrinsic(prefer_literal=True)
+def gather(typingctx: Any, bits: Any, base: Any, index: Any) -> Any:  # noqa: ARG001
+    """Return the words at base + `bits` / 8 * index; bits: the constant 16, 32 or 64; index: below 2^31."""
+    of, scale = (V64 if bits.literal_value == 64 else V32), bits.literal_value // 8
+
+    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:  # noqa: ARG001
+        words = _gather(builder, args[1], args[2], scale, ir.IntType(of.bits))
+        # Each lane of 32 bits has read two halves.
+        return builder.and_(words, _splat(builder, _I32(0xFFFF), words.type)) if scale == 2 else words
+
+    return of(bits, types.int64, V32), codegen
 
 
-@llvm_intrinsic(V32, types.int64, V32)
-def gather_halves(builder: Any, base: Any, index: Any) -> Any:
-    """Return the 16-bit words at base + 2 * index in the lower halves; the upper halves hold what follows."""
-    return _gather(builder, base, index, 2, _I32)
+@intrinsic(prefer_literal=True)
+def take(typingctx: Any, n: Any, base: Any, index: Any) -> Any:  # noqa: ARG001
+    """Return the 32-bit words at base + 4 * (index mod n); n: the constant 16, 32 or 64."""
 
+    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:  # noqa: ARG001
+        return _take(builder, args[1], args[2], n.literal_value)
 
-@llvm_intrinsic(V64, types.int64, V32)
-def gather_longs(builder: Any, base: Any, index: Any) -> Any:
-    """Return the 64-bit words at base + 8 * index."""
-    return _gather(builder, base, index, 8, _I64)
-
-
-@llvm_intrinsic(V32, types.int64, V32)
-def take_of_16(builder: Any, base: Any, index: Any) -> Any:
-    """Return the 32-bit words at base + 4 * (index mod 16)."""
-    return _take(builder, base, index, 16)
-
-
-@llvm_intrinsic(V32, types.int64, V32)
-def take_of_32(builder: Any, base: Any, index: Any) -> Any:
-    """Return the 32-bit words at base + 4 * (index mod 32)."""
-    return _take(builder, base, index, 32)
-
-
-@llvm_intrinsic(V32, types.int64, V32)
-def take_of_64(builder: Any, base: Any, index: Any) -> Any:
-    """Return the 32-bit words at base + 4 * (index mod 64)."""
-    return _take(builder, base, index, 64)
+    return V32(n, types.int64, V32), codegen
 
 
 @llvm_intrinsic(V32, types.int64, V32)

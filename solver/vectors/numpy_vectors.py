@@ -77,26 +77,6 @@ def popcounts(vector: Vector) -> Vector:
     return np.bitwise_count(_as_vector(vector)).astype(np.uint32)
 
 
-def load_word(address: int) -> int:
-    """Return the 32-bit word at an address."""
-    return ctypes.c_uint32.from_address(int(address)).value
-
-
-def store_word(address: int, word: int) -> None:
-    """Write the lower half of an integer to an address."""
-    ctypes.c_uint32.from_address(int(address)).value = int(word) & 0xFFFFFFFF
-
-
-def load_long(address: int) -> int:
-    """Return the 64-bit word at an address."""
-    return ctypes.c_int64.from_address(int(address)).value
-
-
-def store_long(address: int, word: int) -> None:
-    """Write an integer to an address."""
-    ctypes.c_uint64.from_address(int(address)).value = int(word) & 0xFFFFFFFFFFFFFFFF
-
-
 def load(address: int) -> Vector:
     """Return the vector at an address."""
     return _at(address, np.uint32, LANES).copy()
@@ -112,38 +92,16 @@ def store_longs(address: int, vector: Vector) -> None:
     _at(address, np.uint64, LANES)[:] = vector
 
 
-def _gather(base: int, index: Vector, scale: int, dtype: Any) -> Vector:
-    return np.array([_at(int(base) + scale * i, dtype, 1)[0] for i in index.tolist()], dtype=dtype).view(_Lanes)
+def gather(bits: int, base: int, index: Vector) -> Vector:
+    """Return the words at base + `bits` / 8 * index; bits: 16, 32 or 64."""
+    scale = bits // 8
+    words = [_at(int(base) + scale * i, f"u{scale}", 1)[0] for i in index.tolist()]
+    return np.array(words, dtype=f"u{max(scale, 4)}").view(_Lanes)
 
 
-def gather_words(base: int, index: Vector) -> Vector:
-    """Return the 32-bit words at base + 4 * index."""
-    return _gather(base, index, 4, np.uint32)
-
-
-def gather_halves(base: int, index: Vector) -> Vector:
-    """Return the 16-bit words at base + 2 * index."""
-    return _gather(base, index, 2, np.uint16).astype(np.uint32)
-
-
-def gather_longs(base: int, index: Vector) -> Vector:
-    """Return the 64-bit words at base + 8 * index."""
-    return _gather(base, index, 8, np.uint64)
-
-
-def take_of_16(base: int, index: Vector) -> Vector:
-    """Return the 32-bit words at base + 4 * (index mod 16)."""
-    return _at(base, np.uint32, 16)[_as_vector(index & 15)]
-
-
-def take_of_32(base: int, index: Vector) -> Vector:
-    """Return the 32-bit words at base + 4 * (index mod 32)."""
-    return _at(base, np.uint32, 32)[_as_vector(index & 31)]
-
-
-def take_of_64(base: int, index: Vector) -> Vector:
-    """Return the 32-bit words at base + 4 * (index mod 64)."""
-    return _at(base, np.uint32, 64)[_as_vector(index & 63)]
+def take(n: int, base: int, index: Vector) -> Vector:
+    """Return the 32-bit words at base + 4 * (index mod n); n: 16, 32 or 64."""
+    return _at(base, np.uint32, n)[_as_vector(index & (n - 1))]
 
 
 def take_bytes_of_32(base: int, index: Vector) -> Vector:

@@ -14,7 +14,17 @@ computes from the cells of the tiles: the cell set, its rank, the rank of the ar
 
 from typing import Any, NamedTuple
 
-from pdb_core.bit_kernels import load_byte, popcount, prefetch, stack_array, trailing_zeros
+from pdb_core.bit_kernels import (
+    load_byte,
+    load_long,
+    load_word,
+    popcount,
+    prefetch,
+    stack_array,
+    store_long,
+    store_word,
+    trailing_zeros,
+)
 from pdb_core.jit import inlined_kernel
 from pdb_core.types import Int64s
 from solver.engine import layout as mem
@@ -118,7 +128,7 @@ def find_critical(round_tables: CatalogueTables, tables: EngineTables, at: Stack
                 column += 1
                 slacks = of_parents(at, column, parent)
             slack = (slacks >> tables.sums[s, mem.SLACK_SHIFT]) & mem.MAX_SLACK
-            unit = v.take_of_32(round_tables.unit_of_tile + TILES_BYTES * s, tile)
+            unit = v.take(32, round_tables.unit_of_tile + TILES_BYTES * s, tile)
             bit = v.where(slack == 0, v.splat(1) << (unit & (WORD_BITS - 1)), v.splat(0))
             if round_tables.n_words > 1:
                 high = high | v.where(unit < WORD_BITS, v.splat(0), bit)
@@ -143,10 +153,10 @@ def choose_units(round_tables: CatalogueTables, at: StackMemory, n: int, is_firs
             low = low & (v.splat(0) - low)
         else:
             tile = v.load(children + 4 * i) >> TILE_SHIFT
-            low = v.take_of_32(round_tables.tile_masks, tile) ^ v.load(in_list(children, DONE, i))
+            low = v.take(32, round_tables.tile_masks, tile) ^ v.load(in_list(children, DONE, i))
             if round_tables.n_words > 1:
                 done = v.load(in_list(children, DONE + 1, i))
-                high = v.take_of_32(round_tables.tile_masks + TILES_BYTES, tile) ^ done
+                high = v.take(32, round_tables.tile_masks + TILES_BYTES, tile) ^ done
         # Lanes behind the last child hold anything.
         is_child = v.iota() + i < n
         chosen = (v.where(is_child, low, v.splat(0)), v.where(is_child, high, v.splat(0)))
@@ -210,16 +220,16 @@ def rank(
     for k in range(n_tiles):
         of_tile = v.load(scratch + k * VECTOR_BYTES)
         position = tiles_below(cells, of_tile & CELL_MASK)
-        arrangement = arrangement + (of_tile >> DIGIT_SHIFT) * v.take_of_16(unit[WEIGHTS], position)
+        arrangement = arrangement + (of_tile >> DIGIT_SHIFT) * v.take(16, unit[WEIGHTS], position)
     v.store(bucket + 3 * mem.LIST_COLUMN, arrangement | (new_blank << BLANK_CELL_SHIFT))
     # Step 4. The rank of the cell set. Lanes behind the last child hold anything.
     is_child = v.iota() < n
     lower, upper = parts_of_set(cells, round_tables.low_bits, round_tables.high_bits)
     upper = v.where(is_child, upper, v.splat(0))
-    set_rank = v.gather_words(unit[LOW], lower) + v.gather_words(unit[HIGH], upper)
+    set_rank = v.gather(32, unit[LOW], lower) + v.gather(32, unit[HIGH], upper)
     v.store(bucket + 4 * mem.LIST_COLUMN, v.where(is_child, set_rank, v.splat(0)))
     for i in range(n):
-        prefetch(unit[SETS] + v.load_word(in_list(bucket, 4, i)) * SET_BYTES)
+        prefetch(unit[SETS] + load_word(in_list(bucket, 4, i)) * SET_BYTES)
 
 
 @inlined_kernel
@@ -227,13 +237,13 @@ def find_bits(unit: Int64s, bucket: int, to_bits: int, n: int) -> None:
     """Find the bits of the distances of up to `LANES` children of a unit, and prefetch them."""
     sets, memory, row_bytes = unit[SETS], unit[MEMORY], unit[ROW_BYTES]
     for i in range(n):
-        word = v.load_word(in_list(bucket, 3, i))
+        word = load_word(in_list(bucket, 3, i))
         cell, arrangement = word >> BLANK_CELL_SHIFT, word & ARRANGEMENT_MASK
-        record = sets + v.load_word(in_list(bucket, 4, i)) * SET_BYTES
+        record = sets + load_word(in_list(bucket, 4, i)) * SET_BYTES
         region = (load_byte(record + FIRST_REGION + (cell >> 1)) >> ((cell & 1) << 2)) & (MAX_REGIONS - 1)
-        address = memory + ((v.load_word(record) & FIRST_BLOCK_MASK) + region) * row_bytes + (arrangement >> 3)
+        address = memory + ((load_word(record) & FIRST_BLOCK_MASK) + region) * row_bytes + (arrangement >> 3)
         prefetch(address)
-        v.store_long(to_bits + 8 * i, (address << 3) | (arrangement & 7))
+        store_long(to_bits + 8 * i, (address << 3) | (arrangement & 7))
 
 
 @inlined_kernel
@@ -241,10 +251,10 @@ def read_bucket(at: StackMemory, u: int, bucket: int, n: int) -> None:
     """Read bit 1 of the distances of a unit's children."""
     column = at.lists + (READ + (u >> 5)) * mem.LIST_COLUMN
     for i in range(n):
-        address = v.load_long(bucket + mem.LIST_COLUMN + 8 * i)
+        address = load_long(bucket + mem.LIST_COLUMN + 8 * i)
         bit = (load_byte(address >> 3) >> (address & 7)) & 1
-        to_word = column + 4 * ((v.load_word(bucket + 4 * i) >> INDEX_SHIFT) & INDEX_MASK)
-        v.store_word(to_word, v.load_word(to_word) | (bit << (u & 31)))
+        to_word = column + 4 * ((load_word(bucket + 4 * i) >> INDEX_SHIFT) & INDEX_MASK)
+        store_word(to_word, load_word(to_word) | (bit << (u & 31)))
 
 
 @inlined_kernel
@@ -262,7 +272,7 @@ def rises(round_tables: CatalogueTables, at: StackMemory, children: int, i: int,
 @inlined_kernel
 def rise_of_sum(round_tables: CatalogueTables, s: int, tile: Any, rose_low: Any, rose_high: Any) -> Any:
     """Return whether sum `s` rose, 1 or 0; tile: the tiles that moved."""
-    unit = v.take_of_32(round_tables.unit_of_tile + TILES_BYTES * s, tile)
+    unit = v.take(32, round_tables.unit_of_tile + TILES_BYTES * s, tile)
     rose = rose_low >> (unit & (WORD_BITS - 1))
     if round_tables.n_words > 1:
         rose = v.where(unit < WORD_BITS, rose, rose_high >> (unit & (WORD_BITS - 1)))
@@ -284,17 +294,17 @@ def look_up_wave(
     vectors = at.lists + mem.RISEN * at.list_bytes
     for u in range(n_units):
         for i in range(0, counts[u], v.LANES):
-            v.store_word(vectors + 4 * n_vectors, (i << VECTOR_SHIFT) | u)
+            store_word(vectors + 4 * n_vectors, (i << VECTOR_SHIFT) | u)
             n_vectors += 1
     # Step 2. The records of a vector's cell sets are on their way while the next ones are ranked.
     for k in range(n_vectors + LAG):
         if k < n_vectors:
-            vector = v.load_word(vectors + 4 * k)
+            vector = load_word(vectors + 4 * k)
             u, i = vector & UNIT_MASK, vector >> VECTOR_SHIFT
             n_lanes = min(v.LANES, counts[u] - i)
             rank(round_tables, tables, at, round_tables.units[u], first + u * bucket_bytes + 4 * i, n_lanes)
         if k >= LAG:
-            vector = v.load_word(vectors + 4 * (k - LAG))
+            vector = load_word(vectors + 4 * (k - LAG))
             u, i = vector & UNIT_MASK, vector >> VECTOR_SHIFT
             bucket = first + u * bucket_bytes
             find_bits(
@@ -350,7 +360,7 @@ def push_catalogue(
         # Step 3. The planes.
         for w in range(round_tables.n_words):
             column = round_tables.plane_column + 2 * w
-            units = v.take_of_32(round_tables.tile_masks + TILES_BYTES * w, tile)
+            units = v.take(32, round_tables.tile_masks + TILES_BYTES * w, tile)
             bit_0 = of_parents(at, column, parent)
             v.store(to + column * at.stack_column, bit_0 ^ units)
             bit_1 = of_parents(at, column + 1, parent)

@@ -5,7 +5,7 @@ A node holds its board, one byte for each cell, and for each unit its state, see
 
 from typing import NamedTuple
 
-from pdb_core.bit_kernels import load_byte, prefetch
+from pdb_core.bit_kernels import load_byte, load_long, load_word, prefetch, store_long, store_word
 from pdb_core.jit import inlined_kernel
 from pdb_core.types import N_MOVES, Int64s
 from pdb_query.lookup_kernels import move_state, state_address
@@ -78,7 +78,7 @@ def read_change(is_bits: int, address: int, value_before: int) -> int:
 @inlined_kernel
 def slack_of(tables: EngineTables, at: StackMemory, parent: int, s: int) -> int:
     """Return the slack of a node of the batch in a sum."""
-    word = v.load_word(in_batch(at, tables.sums[s, mem.SLACK], parent))
+    word = load_word(in_batch(at, tables.sums[s, mem.SLACK], parent))
     return (word >> tables.sums[s, mem.SLACK_SHIFT]) & mem.MAX_SLACK  # type: ignore[no-any-return]
 
 
@@ -86,7 +86,7 @@ def slack_of(tables: EngineTables, at: StackMemory, parent: int, s: int) -> int:
 def moved_tile(tables: EngineTables, units: UnitTables, at: StackMemory, parent: int, edge: int) -> int:
     """Return the tile that moves along an edge."""
     cell = units.edge_cells[edge]
-    word = v.load_word(in_batch(at, tables.board_column + (cell >> 2), parent))
+    word = load_word(in_batch(at, tables.board_column + (cell >> 2), parent))
     return (word >> (8 * (cell & 3))) & BYTE  # type: ignore[no-any-return]
 
 
@@ -101,13 +101,13 @@ def of_unit(tables: EngineTables, at: StackMemory, parent: int, unit: int) -> in
 def unit_state(tables: EngineTables, at: StackMemory, parent: int, unit: int) -> int:
     """Return the state of a unit of a node of the batch."""
     address = of_unit(tables, at, parent, unit)
-    return v.load_word(address) | (v.load_word(address + mem.BATCH_COLUMN) << 32)
+    return load_word(address) | (load_word(address + mem.BATCH_COLUMN) << 32)
 
 
 @inlined_kernel
 def unit_value(tables: EngineTables, at: StackMemory, parent: int, unit: int) -> int:
     """Return the distance of a unit of a node of the batch."""
-    return v.load_word(of_unit(tables, at, parent, unit) + 2 * mem.BATCH_COLUMN)
+    return load_word(of_unit(tables, at, parent, unit) + 2 * mem.BATCH_COLUMN)
 
 
 @inlined_kernel
@@ -119,7 +119,7 @@ def changed_unit(children: int, s: int) -> int:
 @inlined_kernel
 def edge_of(at: StackMemory, child: int) -> int:
     """Return the edge that the tile of a child moves along."""
-    state = v.load_word(in_batch(at, mem.STATE, child & mem.PARENT_MASK))
+    state = load_word(in_batch(at, mem.STATE, child & mem.PARENT_MASK))
     return ((state >> mem.BLANK_SHIFT) & mem.BLANK_MASK) * N_MOVES + ((child >> mem.MOVE_SHIFT) & (N_MOVES - 1))
 
 
@@ -128,7 +128,7 @@ def look_up_each(tables: EngineTables, units: UnitTables, at: StackMemory, n: in
     """Move the units of the children in sum `s`, and prefetch their distances."""
     children = at.lists
     for i in range(n):
-        child = v.load_word(children + 4 * i)
+        child = load_word(children + 4 * i)
         parent, row = child & mem.PARENT_MASK, (child >> INDEX_SHIFT) & INDEX_MASK
         edge = edge_of(at, child)
         tile = moved_tile(tables, units, at, parent, edge)
@@ -141,10 +141,10 @@ def look_up_each(tables: EngineTables, units: UnitTables, at: StackMemory, n: in
             state = unit_state(tables, at, parent, unit)
         address = state_address(units, unit * RECORD_FIELDS, state, units.moves[move + SOURCE])
         prefetch(address >> 3)
-        v.store_long(children + mem.ADDRESS * mem.LIST_COLUMN + 8 * row, address)
+        store_long(children + mem.ADDRESS * mem.LIST_COLUMN + 8 * row, address)
         to_unit = changed_unit(children, s)
-        v.store_long(to_unit + 8 * row, state)
-        v.store_word(in_list(to_unit, 2, row), unit_value(tables, at, parent, unit))
+        store_long(to_unit + 8 * row, state)
+        store_word(in_list(to_unit, 2, row), unit_value(tables, at, parent, unit))
 
 
 @inlined_kernel
@@ -152,15 +152,15 @@ def read_each(tables: EngineTables, units: UnitTables, at: StackMemory, n: int, 
     """Read the distances of sum `s`, and drop the children that exceed the threshold. Returns how many are left."""
     children, n_left = at.lists, 0
     for i in range(n):
-        child = v.load_word(children + 4 * i)
+        child = load_word(children + 4 * i)
         row = (child >> INDEX_SHIFT) & INDEX_MASK
-        address = v.load_long(children + mem.ADDRESS * mem.LIST_COLUMN + 8 * row)
+        address = load_long(children + mem.ADDRESS * mem.LIST_COLUMN + 8 * row)
         to_value = changed_unit(children, s) + 2 * mem.LIST_COLUMN + 4 * row
-        value = v.load_word(to_value)
+        value = load_word(to_value)
         change = read_change(units.sum_is_bits[s], address, value)
-        v.store_word(to_value, (value + change) & BYTE)
+        store_word(to_value, (value + change) & BYTE)
         slack = slack_of(tables, at, child & mem.PARENT_MASK, s) - ((1 + change) >> 1)
-        v.store_word(children + 4 * n_left, child + ((1 if change > 0 else 0) << ROSE_COUNT_SHIFT))
+        store_word(children + 4 * n_left, child + ((1 if change > 0 else 0) << ROSE_COUNT_SHIFT))
         n_left += 1 if slack >= 0 else 0
     return n_left
 
@@ -170,14 +170,14 @@ def rose_first(children: int, n: int, n_sums: int) -> None:
     """Move the children of a list that rose in half of the sums or more to its front."""
     n_rose, n_fell = 0, 0
     for i in range(n):
-        child = v.load_word(children + 4 * i)
-        v.store_word(in_list(children, mem.ADDRESS, n_fell), child)
-        v.store_word(children + 4 * n_rose, child)
+        child = load_word(children + 4 * i)
+        store_word(in_list(children, mem.ADDRESS, n_fell), child)
+        store_word(children + 4 * n_rose, child)
         rose = 1 if 2 * (child >> ROSE_COUNT_SHIFT) >= n_sums else 0
         n_rose += rose
         n_fell += 1 - rose
     for i in range(n_fell):
-        v.store_word(children + 4 * (n_rose + i), v.load_word(in_list(children, mem.ADDRESS, i)))
+        store_word(children + 4 * (n_rose + i), load_word(in_list(children, mem.ADDRESS, i)))
 
 
 @inlined_kernel
@@ -198,7 +198,7 @@ def push_each(tables: EngineTables, units: UnitTables, at: StackMemory, n: int, 
                 of_parents(at, column, parents),
             )
     for i in range(n):
-        child = v.load_word(children + 4 * i)
+        child = load_word(children + 4 * i)
         parent, row = child & mem.PARENT_MASK, (child >> INDEX_SHIFT) & INDEX_MASK
         edge = edge_of(at, child)
         tile = moved_tile(tables, units, at, parent, edge)
@@ -206,24 +206,24 @@ def push_each(tables: EngineTables, units: UnitTables, at: StackMemory, n: int, 
         # Step 2. The tile and the blank change places.
         for cell in (edge // N_MOVES, units.edge_cells[edge]):
             to_cells = to + (tables.board_column + (cell >> 2)) * at.stack_column
-            v.store_word(to_cells, v.load_word(to_cells) ^ (tile << (8 * (cell & 3))))
+            store_word(to_cells, load_word(to_cells) ^ (tile << (8 * (cell & 3))))
         # Step 3. In each sum one unit has changed.
         for s in range(tables.n_sums):
             unit = units.unit_of_tile[s * tables.n_cells + tile]
             unit ^= unit >> 63  # of a tile of no pattern: see `look_up_each`
             changed = changed_unit(children, s)
-            state = v.load_long(changed + 8 * row)
-            value = v.load_word(in_list(changed, 2, row))
+            state = load_long(changed + 8 * row)
+            value = load_word(in_list(changed, 2, row))
             change = value - unit_value(tables, at, parent, unit)
             to_unit = to + (tables.sums[0, FIRST_UNIT] + UNIT_COLUMNS * unit) * at.stack_column
-            v.store_word(to_unit, state)
-            v.store_word(to_unit + at.stack_column, state >> 32)
-            v.store_word(to_unit + 2 * at.stack_column, value)
+            store_word(to_unit, state)
+            store_word(to_unit + at.stack_column, state >> 32)
+            store_word(to_unit + 2 * at.stack_column, value)
             # No content of a table may make a slack negative or larger than its bits.
             old = slack_of(tables, at, parent, s)
             slack = max(0, min(mem.MAX_SLACK, old - ((1 + change) >> 1)))
             to_slack = to + tables.sums[s, mem.SLACK] * at.stack_column
-            v.store_word(to_slack, v.load_word(to_slack) ^ ((old ^ slack) << tables.sums[s, mem.SLACK_SHIFT]))
+            store_word(to_slack, load_word(to_slack) ^ ((old ^ slack) << tables.sums[s, mem.SLACK_SHIFT]))
     return has_ended
 
 
@@ -236,7 +236,7 @@ def scalar_round(
     generated = n_children
     # The index of a child stays the same when others are dropped.
     for i in range(n_children):
-        v.store_word(at.lists + 4 * i, v.load_word(at.lists + 4 * i) | (i << INDEX_SHIFT))
+        store_word(at.lists + 4 * i, load_word(at.lists + 4 * i) | (i << INDEX_SHIFT))
     for s in range(tables.n_sums):
         look_up_each(tables, units, at, n_children, s)
         n_children = read_each(tables, units, at, n_children, s)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from pdb_core.bit_kernels import popcount, prefetch
+from pdb_core.bit_kernels import load_word, popcount, prefetch
 from pdb_core.jit import inlined_kernel, kernel
 from solver.engine import layout as mem
 from solver.engine.layout import EngineTables, StackMemory
@@ -74,13 +74,13 @@ def take_nodes(tables: EngineTables, at: StackMemory, n: int, top: int) -> None:
 @inlined_kernel
 def of_parents(at: StackMemory, column: int, parent: Any) -> Any:
     """Return a column of nodes of the batch."""
-    return v.take_of_64(at.batch + column * mem.BATCH_COLUMN, parent)
+    return v.take(64, at.batch + column * mem.BATCH_COLUMN, parent)
 
 
 @inlined_kernel
 def legal_moves(tables: EngineTables, state: Any, is_node: Any) -> Any:
     """Return the masks of the moves that the board and the operator pruning FSM allow, by the STATE of nodes."""
-    legal = v.take_of_64(tables.legal, (state >> mem.BLANK_SHIFT) & mem.BLANK_MASK)
+    legal = v.take(64, tables.legal, (state >> mem.BLANK_SHIFT) & mem.BLANK_MASK)
     return v.where(is_node, (state >> mem.ALLOWED_SHIFT) & legal, 0)
 
 
@@ -150,8 +150,8 @@ def push_move(tables: EngineTables, at: StackMemory, child: Any, to: int, first_
     parent = child & mem.PARENT_MASK
     move = (child >> mem.MOVE_SHIFT) & 3
     state = of_parents(at, mem.STATE, parent)
-    cell = ((state >> mem.BLANK_SHIFT) & mem.BLANK_MASK) + v.take_of_16(tables.steps, move)
-    after = v.gather_words(tables.successors, ((state & mem.FSM_STATE_MASK) << 2) | move)
+    cell = ((state >> mem.BLANK_SHIFT) & mem.BLANK_MASK) + v.take(16, tables.steps, move)
+    after = v.gather(32, tables.successors, ((state & mem.FSM_STATE_MASK) << 2) | move)
     v.store(to + mem.STATE * at.stack_column, after | (cell << mem.BLANK_SHIFT))
     v.store(to + mem.LINK * at.stack_column, ((parent + first_link) << 2) | move)
     return of_parents(at, mem.MOVES_LEFT, parent) - mem.ONE_MOVE
@@ -216,14 +216,14 @@ def list_with_tiles(tables: EngineTables, at: StackMemory, n: int, top: int) -> 
     _, n_children = list_children(tables, at, n, top, at.lists)
     # The states after the moves of a node are 16 bytes side by side. They are read when children are pushed.
     for i in range(n):
-        state = v.load_word(in_batch(at, mem.STATE, i)) & mem.FSM_STATE_MASK
+        state = load_word(in_batch(at, mem.STATE, i)) & mem.FSM_STATE_MASK
         prefetch(tables.successors + (state << 4))
     for i in range(0, n_children, v.LANES):
         child = v.load(at.lists + 4 * i)
         parent = child & mem.PARENT_MASK
         _, cell = blank_and_cell(tables, at, parent, (child >> mem.MOVE_SHIFT) & 3)
         column = at.batch + tables.board_column * mem.BATCH_COLUMN
-        word = v.gather_words(column, ((cell >> 2) * (mem.BATCH_COLUMN // 4)) + parent)
+        word = v.gather(32, column, ((cell >> 2) * (mem.BATCH_COLUMN // 4)) + parent)
         tile = (word >> ((cell & 3) << 3)) & CELL_MASK
         v.store(at.lists + 4 * i, child | (tile << TILE_SHIFT))
     return n_children
@@ -233,7 +233,7 @@ def list_with_tiles(tables: EngineTables, at: StackMemory, n: int, top: int) -> 
 def blank_and_cell(tables: EngineTables, at: StackMemory, parent: Any, move: Any) -> Any:
     """Return the blank's cells of nodes of the batch before and after moves."""
     blank = (of_parents(at, mem.STATE, parent) >> mem.BLANK_SHIFT) & CELL_MASK
-    return blank, (blank + v.take_of_16(tables.steps, move)) & CELL_MASK
+    return blank, (blank + v.take(16, tables.steps, move)) & CELL_MASK
 
 
 @inlined_kernel

@@ -17,7 +17,7 @@ It is looked up first, because it costs less. In a *far* sum the tile jumps over
 
 from typing import Any, NamedTuple
 
-from pdb_core.bit_kernels import prefetch
+from pdb_core.bit_kernels import load_word, prefetch
 from pdb_core.jit import inlined_kernel
 from pdb_core.types import Int64s
 from solver.engine import layout as mem
@@ -103,7 +103,7 @@ class RowTables(VectorTables):
 @inlined_kernel
 def block_of(round_tables: VectorTables, cells: Any, cell: Any) -> Any:
     """Return the block of a cell set, with the blank on a cell."""
-    entry = v.gather_longs(round_tables.sets, cells)
+    entry = v.gather(64, round_tables.sets, cells)
     region = v.narrow(entry >> v.widen(cell * REGION_BITS + BLOCK_BITS)) & ((1 << REGION_BITS) - 1)
     return (v.narrow(entry) & ((1 << BLOCK_BITS) - 1)) + region
 
@@ -120,8 +120,8 @@ def look_up(
         child = v.load(children + 4 * i)
         parent = child & mem.PARENT_MASK
         state = of_parents(at, mem.STATE, parent)
-        blank = v.take_of_16(record[FRAME], (state >> mem.BLANK_SHIFT) & LAST_CELL)
-        cell = (blank + v.take_of_16(record[STEPS], (child >> mem.MOVE_SHIFT) & 3)) & LAST_CELL
+        blank = v.take(16, record[FRAME], (state >> mem.BLANK_SHIFT) & LAST_CELL)
+        cell = (blank + v.take(16, record[STEPS], (child >> mem.MOVE_SHIFT) & 3)) & LAST_CELL
         blank_bit, cell_bit = v.splat(1) << blank, v.splat(1) << cell
         # Step 1. The unit that the tile belongs to: the first one if it is none of the others.
         digits = of_parents(at, record[UNIT_DIGITS], parent)
@@ -153,7 +153,7 @@ def look_up(
             place = (tiles_below(cells, low) * DIGIT_BITS + first_digit) & LAST_BIT
             n_jumped = v.popcounts((cells >> (low + 1)) & round_tables.between)
             index = jump_index(digits, place, n_jumped, is_upward, JUMPS_UPWARD)
-            digits = digits ^ ((v.gather_halves(round_tables.jumps, index) & 0xFFFF) << place)
+            digits = digits ^ (v.gather(16, round_tables.jumps, index) << place)
             v.store(digits_column + 4 * i, digits)
         # Step 3. The address.
         block, rank = block_of(round_tables, cells ^ cell_bit ^ blank_bit, cell), rank_of_digits(digits)
@@ -163,7 +163,7 @@ def look_up(
         expected = (digits >> (VALUE_SHIFT + 1)) << EXPECTED_SHIFT
         v.store(children + 4 * i, (child & ((1 << EXPECTED_SHIFT) - 1)) | expected)
     for i in range(n):
-        prefetch(record[MEMORY] + (v.load_word(in_list(children, mem.ADDRESS, i)) >> 3))
+        prefetch(record[MEMORY] + (load_word(in_list(children, mem.ADDRESS, i)) >> 3))
 
 
 @inlined_kernel
@@ -173,7 +173,7 @@ def mark(at: StackMemory, record: Int64s, s: int, children: int, i: int, n: int)
     is_child = v.iota() + i < n
     # Lanes behind the last child may hold an address in another table.
     address = v.where(is_child, v.load(in_list(children, mem.ADDRESS, i)), 0)
-    bit = v.gather_words(record[MEMORY], address >> 5) >> (address & 31)
+    bit = v.gather(32, record[MEMORY], address >> 5) >> (address & 31)
     rose = ((bit ^ (child >> EXPECTED_SHIFT)) & 1) == 0
     left = of_parents(at, record[mem.SLACK], child & mem.PARENT_MASK)
     exceeds = rose & (((left >> record[mem.SLACK_SHIFT]) & mem.MAX_SLACK) == 0)
@@ -228,8 +228,8 @@ def push(tables: EngineTables, at: StackMemory, children: int, n: int, top: int,
         for s in range(tables.n_sums):
             record = tables.sums[s]
             n_units = record[N_UNITS]
-            before = v.take_of_16(record[FRAME], blank)
-            cell_bit = v.splat(1) << ((before + v.take_of_16(record[STEPS], move)) & LAST_CELL)
+            before = v.take(16, record[FRAME], blank)
+            cell_bit = v.splat(1) << ((before + v.take(16, record[STEPS], move)) & LAST_CELL)
             both = cell_bit | (v.splat(1) << before)
             rose = ((child >> (ROSE_SHIFT + s)) & 1) != 0
             change = v.where(rose, ONE_VALUE, v.splat(-ONE_VALUE))

@@ -7,7 +7,7 @@ share a table have units with different frames. Moves are in one list; each sum 
 
 from typing import Any, NamedTuple
 
-from pdb_core.bit_kernels import prefetch
+from pdb_core.bit_kernels import load_word, prefetch
 from pdb_core.jit import inlined_kernel
 from pdb_core.types import Int64s
 from solver.engine import layout as mem
@@ -98,7 +98,7 @@ class WideTables(NamedTuple):
 @inlined_kernel
 def byte_at(base: int, index: Any) -> Any:
     """Return the bytes at base + index."""
-    return (v.gather_words(base, index >> 2) >> ((index & 3) << 3)) & BYTE
+    return (v.gather(32, base, index >> 2) >> ((index & 3) << 3)) & BYTE
 
 
 @inlined_kernel
@@ -111,16 +111,16 @@ def units_of_children(
     """
     parent, move = child & mem.PARENT_MASK, (child >> mem.MOVE_SHIFT) & 3
     first = at.batch + record[FIRST_UNIT] * mem.BATCH_COLUMN
-    unit = v.take_of_32(round_tables.unit_of_tile + s * TILES_BYTES, child >> TILE_SHIFT)
+    unit = v.take(32, round_tables.unit_of_tile + s * TILES_BYTES, child >> TILE_SHIFT)
     number = unit & (MAX_UNITS - 1)
-    cells, digits = v.take_of_64(first, parent), v.take_of_64(first + mem.BATCH_COLUMN, parent)
+    cells, digits = v.take(64, first, parent), v.take(64, first + mem.BATCH_COLUMN, parent)
     for k in range(1, record[N_UNITS]):
         is_unit = number == k
-        cells = v.where(is_unit, v.take_of_64(first + 2 * k * mem.BATCH_COLUMN, parent), cells)
-        digits = v.where(is_unit, v.take_of_64(first + (2 * k + 1) * mem.BATCH_COLUMN, parent), digits)
+        cells = v.where(is_unit, v.take(64, first + 2 * k * mem.BATCH_COLUMN, parent), cells)
+        digits = v.where(is_unit, v.take(64, first + (2 * k + 1) * mem.BATCH_COLUMN, parent), digits)
     blank = (of_parents(at, mem.STATE, parent) >> mem.BLANK_SHIFT) & CELL_MASK
-    of_frame = v.take_of_16(round_tables.fields + s * SUM_BYTES + EDGES * FIELD_BYTES, number)
-    edge = v.gather_words(round_tables.edges, of_frame + ((blank << 2) | move))
+    of_frame = v.take(16, round_tables.fields + s * SUM_BYTES + EDGES * FIELD_BYTES, number)
+    edge = v.gather(32, round_tables.edges, of_frame + ((blank << 2) | move))
     return unit, cells, digits, edge & CELL_MASK, edge >> CELL_BITS
 
 
@@ -133,11 +133,11 @@ def move_tiles(
     # The tile jumps over the tiles of its unit between the two cells.
     is_upward = cell < blank
     low, high = v.where(is_upward, cell, blank), v.where(is_upward, blank, cell)
-    place = tiles_below(cells, low) * DIGIT_BITS + v.take_of_16(fields + FIRST_DIGIT * FIELD_BYTES, number)
+    place = tiles_below(cells, low) * DIGIT_BITS + v.take(16, fields + FIRST_DIGIT * FIELD_BYTES, number)
     n_jumped = v.popcounts((cells & ((v.splat(1) << high) - 1)) >> (low + 1))
     index = jump_index(digits, place, n_jumped, is_upward, WIDE_JUMPS_UPWARD)
     # Lanes behind the last child hold anything. They must not lead outside an array, here and below.
-    change = (v.gather_halves(round_tables.jumps, v.where(is_child, index, v.splat(0))) & 0xFFFF) << place
+    change = v.gather(16, round_tables.jumps, v.where(is_child, index, v.splat(0))) << place
     after = cells ^ (v.splat(1) << cell) ^ (v.splat(1) << blank)
     return v.where(moves, after, cells), v.where(moves, digits ^ change, digits)
 
@@ -146,13 +146,13 @@ def move_tiles(
 def rank_sets(round_tables: WideTables, record: Int64s, fields: int, number: Any, cells: Any, cell: Any) -> Any:
     """Return where the records of cell sets are; if a sum has none, the number of a block, with the blank on `cell`."""
     lower, upper = parts_of_set(cells, round_tables.low_bits, round_tables.high_bits)
-    rank = v.gather_words(round_tables.set_ranks, v.take_of_16(fields + LOW * FIELD_BYTES, number) + lower)
-    rank = rank + v.gather_words(round_tables.set_ranks, v.take_of_16(fields + HIGH * FIELD_BYTES, number) + upper)
+    rank = v.gather(32, round_tables.set_ranks, v.take(16, fields + LOW * FIELD_BYTES, number) + lower)
+    rank = rank + v.gather(32, round_tables.set_ranks, v.take(16, fields + HIGH * FIELD_BYTES, number) + upper)
     if record[HAS_SETS] != 0:
-        rank = rank + v.take_of_16(fields + SETS * FIELD_BYTES, number)
+        rank = rank + v.take(16, fields + SETS * FIELD_BYTES, number)
     elif record[IS_BITS] != 0:
         # Every move counts, so each free cell is a region.
-        rank = rank * v.take_of_16(fields + SETS * FIELD_BYTES, number) + (cell - tiles_below(cells, cell))
+        rank = rank * v.take(16, fields + SETS * FIELD_BYTES, number) + (cell - tiles_below(cells, cell))
     return rank
 
 
@@ -161,7 +161,7 @@ def block_of_record(round_tables: WideTables, record: Any, cell: Any) -> Any:
     """Return the number of a block, by the record of its cell set and the cell of the blank."""
     start = record * SET_BYTES
     regions = byte_at(round_tables.sets, start + FIRST_REGION + (cell >> 1)) >> ((cell & 1) << 2)
-    return (v.gather_words(round_tables.sets, start >> 2) & FIRST_BLOCK_MASK) + (regions & (MAX_REGIONS - 1))
+    return (v.gather(32, round_tables.sets, start >> 2) & FIRST_BLOCK_MASK) + (regions & (MAX_REGIONS - 1))
 
 
 @inlined_kernel
@@ -184,20 +184,20 @@ def look_up_wide(round_tables: WideTables, tables: EngineTables, at: StackMemory
         v.store(own + mem.LIST_COLUMN + 4 * i, digits)
     if record[HAS_SETS] != 0:
         for i in range(n):
-            prefetch(round_tables.sets + v.load_word(in_list(children, mem.ADDRESS, i)) * SET_BYTES)
+            prefetch(round_tables.sets + load_word(in_list(children, mem.ADDRESS, i)) * SET_BYTES)
     # Step 2. The addresses: a block, and the rank of the arrangement in it.
     for i in range(0, n, v.LANES):
         block = v.load(in_list(children, mem.ADDRESS, i))
         if record[HAS_SETS] != 0:
             block = block_of_record(round_tables, block, (v.load(children + 4 * i) >> CELL_SHIFT) & CELL_MASK)
         number = v.load(own + 4 * i) >> UNIT_SHIFT
-        address = v.take_of_16(fields + TABLE * FIELD_BYTES, number)
-        address = address + block * v.take_of_16(fields + BLOCK * FIELD_BYTES, number)
+        address = v.take(16, fields + TABLE * FIELD_BYTES, number)
+        address = address + block * v.take(16, fields + BLOCK * FIELD_BYTES, number)
         address = address + rank_of_digits(v.load(own + mem.LIST_COLUMN + 4 * i))
         v.store(in_list(children, mem.ADDRESS, i), v.where(v.iota() + i < n, address, v.splat(0)))
     shift = 3 if record[IS_BITS] != 0 else 0
     for i in range(n):
-        prefetch(record[MEMORY] + (v.load_word(in_list(children, mem.ADDRESS, i)) >> shift))
+        prefetch(record[MEMORY] + (load_word(in_list(children, mem.ADDRESS, i)) >> shift))
 
 
 @inlined_kernel
@@ -211,7 +211,7 @@ def read_wide(tables: EngineTables, at: StackMemory, s: int, i: int, n: int) -> 
     value = digits >> VALUE_SHIFT
     if record[IS_BITS] != 0:
         # The distance is one more or one less; bit 1 decides which.
-        bit = v.gather_words(record[MEMORY], address >> 5) >> (address & 31)
+        bit = v.gather(32, record[MEMORY], address >> 5) >> (address & 31)
         after = value + (((bit ^ ((value + 1) >> 1)) & 1) ^ 1) * 2 - 1
     else:
         after = byte_at(record[MEMORY], address)
