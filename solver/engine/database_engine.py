@@ -15,8 +15,7 @@ from solver.engine.engine import NO_LAST, Engine, KeptArrays, Roots, engine_tabl
 from solver.engine.rounds.catalogue import CATALOGUE
 from solver.engine.rounds.round import Round
 from solver.engine.rounds.scalar import SCALAR
-from solver.engine.rounds.vector import ROWS, VECTOR
-from solver.engine.rounds.wide import WIDE
+from solver.engine.rounds.vector import ROWS, VECTOR, WIDE
 from solver.engine.sums import DatabaseSums, Sum, sums_of
 from solver.engine.tuning import TUNING, Tuning
 from solver.pruning.fsm import PruningFsm

@@ -15,8 +15,14 @@ from solver.engine.layout import EngineTables, StackMemory
 from solver.engine.rounds.catalogue_kernels import CatalogueTables, catalogue_round
 from solver.engine.rounds.scalar_kernels import BYTE, UnitTables, scalar_round
 from solver.engine.rounds.shared_kernels import on_stack
-from solver.engine.rounds.vector_kernels import RowTables, VectorTables, row_round, vector_round
-from solver.engine.rounds.wide_kernels import WideTables, wide_round
+from solver.engine.rounds.vector_kernels import (
+    RowTables,
+    VectorTables,
+    WideTables,
+    row_round,
+    vector_round,
+    wide_round,
+)
 from solver.vectors import vector_kernels as v
 
 # The kernel that expands `n` nodes of the stack from `top` on, by the type of `round_tables`. Its parameters are

@@ -18,7 +18,7 @@ from solver.engine.search import IdaStar
 from solver.engine.sums import DatabaseSums, sums_of
 from solver.engine.tuning import Tuning
 from tests import rows
-from tests.solving import ROUNDS, database_for, engine_for, node_counts, pruning_fsm, share, solvable_boards
+from tests.solving import ROUNDS, S3, database_for, engine_for, node_counts, pruning_fsm, share, solvable_boards
 
 
 def sums_for(partition: str, size: str, encoding: Encoding = "bits", *, in_rows: bool = False) -> DatabaseSums:
@@ -57,12 +57,14 @@ def numbers(kind: Round, size: BoardSize, heuristic: DatabaseSums) -> dict[str, 
     return {width.field: width.largest for width in kind.widths(size, sums_of([heuristic]))}
 
 
+# Catalogues of 31 and of 37 different tables.
+TABLES_31 = "1,4,6/3,5,8/2,7+2,3,7/5,6,8/1,4+4,7,8/1,5,6/2,3+2,4,5/3,6,7/1,8+4,7,8/1,2,5/3,6+5,7,8/1,3,6/2,4"
+TABLES_37 = f"{TABLES_31}+2,6,8/1,4,7/3,5"
 # Kind of rounds | size | partition | encoding. Addresses of the last two have 64 bits.
 FAR_TABLES = rows("""
 vector | 3x3 | 1,2,3,4/5,6,7,8 | bits
 rows | 3x3 | 1,2,3,4/5,6,7,8 | bits
 wide | 5x2 | 1,2,3,4,5/6,7,8,9 | bits
-wide | 3x3 | 1,2,3,4/5,6,7,8 | bytes
 catalogue | 3x3 | 1,2,3,4/5,6,7,8 | bits
 scalar | 3x3 | 1,2,3,4/5,6,7,8 | bytes
 """)
@@ -76,7 +78,7 @@ def test_tables_are_searched_up_to_the_last_address(
     heuristic = sums_for(partition, sides, encoding, in_rows=kind is ROWS)
     n_bytes = (1 << 33) + 5
     if (last := numbers(kind, size, heuristic).get("address")) is not None:
-        n_bytes = (LAST_ADDRESS - last) // (8 if encoding == "bits" else 1)
+        n_bytes = (LAST_ADDRESS - last) // 8
         beyond = moved(heuristic, n_bytes + 1)
         assert not kind.suits(size, sums_of([beyond]))
     far = moved(heuristic, n_bytes, tmp_path)
@@ -95,11 +97,14 @@ def test_tables_that_exceed_a_field_are_left_to_other_rounds() -> None:
     size, heuristic = parse_size("4x4"), sums_for("555", "4x4")
     nine_tiles = heuristic._replace(tables=heuristic.tables._replace(n_tiles=np.array([5, 5, 9])))
     sums = 128 * sums_of([heuristic])
-    for kind, most_sums in ((VECTOR, 23), (CATALOGUE, 32), (WIDE, 255), (SCALAR, 255)):
+    for kind, most_sums in ((VECTOR, 16), (CATALOGUE, 32), (WIDE, 16), (SCALAR, 255)):
         assert kind.suits(size, sums[:most_sums])
         assert not kind.suits(size, sums[: most_sums + 1])
-        assert kind is SCALAR or not kind.suits(size, sums_of([nine_tiles]))
+        for other in (nine_tiles, sums_for("555", "4x4", "bytes")):
+            assert kind.suits(size, sums_of([other])) == (kind is SCALAR)
     assert not CATALOGUE.suits(BoardSize(6, 5), sums[:1])
+    for tables in (TABLES_31, TABLES_37):
+        assert CATALOGUE.suits(S3, sums_of([sums_for(tables, "3x3")])) == (tables is TABLES_31)
     with pytest.raises(InputError, match="256 sums are more than a search can look up"):
         database_engine(size, 128 * [heuristic], pruning_fsm(8), tuning=Tuning(rounds=[SCALAR]))
 

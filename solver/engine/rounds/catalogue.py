@@ -24,7 +24,7 @@ from solver.engine.rounds.round import (
     cell_set_records,
     databases_of,
 )
-from solver.engine.rounds.shared_kernels import CELL_MASK
+from solver.engine.rounds.shared_kernels import CELL_MASK, TILES_BYTES
 from solver.engine.sums import DatabaseSums, Sum
 from solver.vectors.vectors import address_of
 
@@ -73,26 +73,23 @@ def _arrange(size: BoardSize, sums: Sequence[Sum], arrays: KeptArrays) -> Arrang
     rows = np.zeros((len(units), kernels.N_UNIT_FIELDS), dtype=np.int64)
     for row, unit in zip(rows, units.values(), strict=True):
         _fill_unit(row, unit, size, arrays)
-    unit_of_tile = np.zeros((len(sums), kernels.WORD_BITS), dtype=np.uint32)
+    unit_of_tile = np.zeros((len(sums), TILES_BYTES // 4), dtype=np.uint32)
     for s, (heuristic, view, patterns) in enumerate(sums):
         for pattern in patterns:
             every_move, tiles = key = _unit_key(heuristic, view, pattern)
             unit_of_tile[s, list(range(size.n_cells) if every_move else tiles)] = keys.index(key)
-    units_of_tile = np.bitwise_or.reduce(np.int64(1) << unit_of_tile.astype(np.int64), axis=0)
-    words = [(units_of_tile >> (kernels.WORD_BITS * w)).astype(np.uint32) for w in range(2)]
-    n_words, n_cell_columns = -(-len(units) // kernels.WORD_BITS), -(-size.n_cells // 4)
+    n_cell_columns = -(-size.n_cells // 4)
     tables = sums[0][0].tables
     round_tables = kernels.CatalogueTables(
         units=rows,
         unit_of_tile=arrays.address(unit_of_tile),
-        tile_masks=arrays.address(np.stack(words)),
-        n_words=n_words,
+        tile_masks=arrays.address(np.bitwise_or.reduce(np.uint32(1) << unit_of_tile, axis=0)),
         place_column=column + n_cell_columns,
         plane_column=column + 2 * n_cell_columns,
         low_bits=tables.low_bits,
         high_bits=tables.high_bits,
     )
-    n_columns = round_tables.plane_column + 2 * n_words
+    n_columns = round_tables.plane_column + 2
     list_columns = kernels.BUCKETS + kernels.BUCKET_COLUMNS * len(units)
     return Arranged(round_tables, slacks, n_columns, list_columns, column)
 
@@ -108,9 +105,8 @@ def _fill(
     for u, unit in enumerate(_distinct_units(sums).values()):
         _, values = probe(unit.heuristic, unit.view, [unit.pattern])
         h = values[:, 0].astype(np.uint32)
-        word, bit = divmod(u, kernels.WORD_BITS)
-        nodes[:, round_tables.plane_column + 2 * word] |= (h & 1) << bit
-        nodes[:, round_tables.plane_column + 2 * word + 1] |= ((h >> 1) & 1) << bit
+        nodes[:, round_tables.plane_column] |= (h & 1) << u
+        nodes[:, round_tables.plane_column + 1] |= ((h >> 1) & 1) << u
     for tile, cells in enumerate(np.argsort(boards, axis=1).astype(np.uint32).T):
         nodes[:, round_tables.place_column + tile // 4] |= cells << (8 * (tile % 4))
 

@@ -53,13 +53,13 @@ from solver.engine.rounds.shared_kernels import (
 )
 from solver.vectors import vector_kernels as v
 
-WORD_BITS = 32
-MAX_CATALOGUE_UNITS, MAX_CATALOGUE_SUMS = 2 * WORD_BITS, 32
-# The columns of a list: children, one that is not used, then masks of units in two words each: the critical ones, those
-# that were looked up, bit 1 of their distances, those that are looked up in a wave. Then the buckets, one for each
-# unit: the children of a wave, the addresses of their bits (two columns), the ranks of their arrangements with the
-# blank's cell above, and the ranks of their cell sets.
-CRITICAL, DONE, READ, CHOSEN, BUCKETS = 2, 4, 6, 8, 10
+# Masks of units have 32 bits.
+MAX_CATALOGUE_UNITS, MAX_CATALOGUE_SUMS = 32, 32
+# The columns of a list: children, one that is not used, then masks of units: the critical ones, those that were looked
+# up, bit 1 of their distances, those that are looked up in a wave. Then the buckets, one for each unit: the children of
+# a wave, the addresses of their bits (two columns), the ranks of their arrangements with the blank's cell above, and
+# the ranks of their cell sets.
+CRITICAL, DONE, READ, CHOSEN, BUCKETS = range(2, 7)
 CHILD_COLUMNS = CHOSEN
 BUCKET_COLUMNS = 5
 # Vectors that are ranked between the prefetch of a cell set's record and its use.
@@ -94,18 +94,16 @@ class CatalogueTables(NamedTuple):
                    of uint32, the parts of cell-set ranks, of the records of cell sets, of uint32[16], the weights of
                    Lehmer digits by position; and a mask of the columns that hold the places of the unit's tiles
     unit_of_tile   address of uint32[s, 32]: the unit of each tile in each sum
-    tile_masks     address of uint32[2, 32]: the units that a move of each tile changes, as a mask of two words
-    n_words        of masks that are in use
+    tile_masks     address of uint32[32]: the units that a move of each tile changes, as a mask
     place_column   the first column of a node that holds the cells of tiles, a byte each, those of tiles 0 to 3 first
-    plane_column   the first column of a node that holds planes: bits 0 of the distances of units 0 to 31, their bits 1,
-                   then those of units 32 to 63. The lowest bit is that of the first unit
+    plane_column   the first of two columns of a node that hold planes: bits 0 of the distances of all units, then bits
+                   1. The lowest bit is that of the first unit
     low_bits, high_bits          of the lower and the upper part of a cell set
     """
 
     units: Int64s
     unit_of_tile: int
     tile_masks: int
-    n_words: int
     place_column: int
     plane_column: int
     low_bits: int
@@ -120,7 +118,7 @@ def find_critical(round_tables: CatalogueTables, tables: EngineTables, at: Stack
         child = v.load(children + 4 * i)
         v.store(children + 4 * i, child | ((v.iota() + i) << INDEX_SHIFT))
         parent, tile = child & mem.PARENT_MASK, child >> TILE_SHIFT
-        low, high = v.splat(0), v.splat(0)
+        critical = v.splat(0)
         column = mem.MOVES_LEFT
         slacks = of_parents(at, column, parent)
         for s in range(tables.n_sums):
@@ -129,15 +127,10 @@ def find_critical(round_tables: CatalogueTables, tables: EngineTables, at: Stack
                 slacks = of_parents(at, column, parent)
             slack = (slacks >> tables.sums[s, mem.SLACK_SHIFT]) & mem.MAX_SLACK
             unit = v.take(32, round_tables.unit_of_tile + TILES_BYTES * s, tile)
-            bit = v.where(slack == 0, v.splat(1) << (unit & (WORD_BITS - 1)), v.splat(0))
-            if round_tables.n_words > 1:
-                high = high | v.where(unit < WORD_BITS, v.splat(0), bit)
-                bit = v.where(unit < WORD_BITS, bit, v.splat(0))
-            low = low | bit
-        v.store(in_list(children, CRITICAL, i), low)
-        v.store(in_list(children, CRITICAL + 1, i), high)
-        for column in range(DONE, READ + 2):
-            v.store(in_list(children, column, i), v.splat(0))
+            critical = critical | v.where(slack == 0, v.splat(1) << unit, v.splat(0))
+        v.store(in_list(children, CRITICAL, i), critical)
+        v.store(in_list(children, DONE, i), v.splat(0))
+        v.store(in_list(children, READ, i), v.splat(0))
 
 
 @inlined_kernel
@@ -145,25 +138,16 @@ def choose_units(round_tables: CatalogueTables, at: StackMemory, n: int, is_firs
     """Choose the units to look up for each child: the first critical one, or all that were not looked up yet."""
     children = at.lists
     for i in range(0, n, v.LANES):
-        low, high = v.splat(0), v.splat(0)
+        done = v.load(in_list(children, DONE, i))
         if is_first:
-            low = v.load(in_list(children, CRITICAL, i))
-            high = v.load(in_list(children, CRITICAL + 1, i))
-            high = v.where(low == 0, high & (v.splat(0) - high), v.splat(0))
-            low = low & (v.splat(0) - low)
+            units = v.load(in_list(children, CRITICAL, i))
+            units = units & (v.splat(0) - units)
         else:
-            tile = v.load(children + 4 * i) >> TILE_SHIFT
-            low = v.take(32, round_tables.tile_masks, tile) ^ v.load(in_list(children, DONE, i))
-            if round_tables.n_words > 1:
-                done = v.load(in_list(children, DONE + 1, i))
-                high = v.take(32, round_tables.tile_masks + TILES_BYTES, tile) ^ done
+            units = v.take(32, round_tables.tile_masks, v.load(children + 4 * i) >> TILE_SHIFT) ^ done
         # Lanes behind the last child hold anything.
-        is_child = v.iota() + i < n
-        chosen = (v.where(is_child, low, v.splat(0)), v.where(is_child, high, v.splat(0)))
-        for w in range(2):
-            to_done = in_list(children, DONE + w, i)
-            v.store(to_done, v.load(to_done) | chosen[w])
-            v.store(in_list(children, CHOSEN + w, i), chosen[w])
+        chosen = v.where(v.iota() + i < n, units, v.splat(0))
+        v.store(in_list(children, DONE, i), done | chosen)
+        v.store(in_list(children, CHOSEN, i), chosen)
 
 
 @inlined_kernel
@@ -171,10 +155,9 @@ def fill_buckets(round_tables: CatalogueTables, tables: EngineTables, at: StackM
     """List the children by the units that were chosen."""
     for u in range(len(round_tables.units)):
         bucket = at.lists + (BUCKETS + BUCKET_COLUMNS * u) * mem.LIST_COLUMN
-        chosen = at.lists + (CHOSEN + (u >> 5)) * mem.LIST_COLUMN
         n_found = new_counter()
         for i in range(0, n, v.LANES):
-            is_in = ((v.load(chosen + 4 * i) >> (u & (WORD_BITS - 1))) & 1) != 0
+            is_in = ((v.load(in_list(at.lists, CHOSEN, i)) >> u) & 1) != 0
             v.store(bucket + 4 * n_found, v.compress(v.load(at.lists + 4 * i), is_in, tables.permutations))
             n_found += popcount(v.bits_of(is_in))
         counts[u] = n_found
@@ -249,34 +232,26 @@ def find_bits(unit: Int64s, bucket: int, to_bits: int, n: int) -> None:
 @inlined_kernel
 def read_bucket(at: StackMemory, u: int, bucket: int, n: int) -> None:
     """Read bit 1 of the distances of a unit's children."""
-    column = at.lists + (READ + (u >> 5)) * mem.LIST_COLUMN
     for i in range(n):
         address = load_long(bucket + mem.LIST_COLUMN + 8 * i)
         bit = (load_byte(address >> 3) >> (address & 7)) & 1
-        to_word = column + 4 * ((load_word(bucket + 4 * i) >> INDEX_SHIFT) & INDEX_MASK)
-        store_word(to_word, load_word(to_word) | (bit << (u & 31)))
+        to_word = in_list(at.lists, READ, (load_word(bucket + 4 * i) >> INDEX_SHIFT) & INDEX_MASK)
+        store_word(to_word, load_word(to_word) | (bit << u))
 
 
 @inlined_kernel
-def rises(round_tables: CatalogueTables, at: StackMemory, children: int, i: int, parent: Any, w: int) -> Any:
-    """Return the units whose distances rose, word `w` of a mask: bit 1 is then that of one more."""
-    if w >= round_tables.n_words:
-        return v.splat(0)
-    planes = round_tables.plane_column + 2 * w
+def rises(round_tables: CatalogueTables, at: StackMemory, children: int, i: int, parent: Any) -> Any:
+    """Return the units whose distances rose, as a mask: bit 1 is then that of one more."""
+    planes = round_tables.plane_column
     one_more = of_parents(at, planes, parent) ^ of_parents(at, planes + 1, parent)
-    read = v.load(in_list(children, READ + w, i))
-    done = v.load(in_list(children, DONE + w, i))
-    return (read ^ one_more ^ 0xFFFFFFFF) & done
+    read = v.load(in_list(children, READ, i))
+    return (read ^ one_more ^ 0xFFFFFFFF) & v.load(in_list(children, DONE, i))
 
 
 @inlined_kernel
-def rise_of_sum(round_tables: CatalogueTables, s: int, tile: Any, rose_low: Any, rose_high: Any) -> Any:
-    """Return whether sum `s` rose, 1 or 0; tile: the tiles that moved."""
-    unit = v.take(32, round_tables.unit_of_tile + TILES_BYTES * s, tile)
-    rose = rose_low >> (unit & (WORD_BITS - 1))
-    if round_tables.n_words > 1:
-        rose = v.where(unit < WORD_BITS, rose, rose_high >> (unit & (WORD_BITS - 1)))
-    return rose & 1
+def rise_of_sum(round_tables: CatalogueTables, s: int, tile: Any, rose: Any) -> Any:
+    """Return whether sum `s` rose, 1 or 0; tile: the tiles that moved; rose: the units whose distances rose."""
+    return (rose >> v.take(32, round_tables.unit_of_tile + TILES_BYTES * s, tile)) & 1
 
 
 @inlined_kernel
@@ -334,10 +309,7 @@ def push_catalogue(
         to = at.stack + 4 * (top + i)
         # Step 1. The move and the slacks.
         left = push_move(tables, at, child, to, first_link)
-        rose_low, rose_high = (
-            rises(round_tables, at, children, i, parent, 0),
-            rises(round_tables, at, children, i, parent, 1),
-        )
+        rose = rises(round_tables, at, children, i, parent)
         has_ended |= v.bits_of((v.iota() + i < n) & (left < mem.ONE_MOVE))
         slacks = left
         column = mem.MOVES_LEFT
@@ -346,8 +318,7 @@ def push_catalogue(
                 v.store(to + column * at.stack_column, slacks)
                 column += 1
                 slacks = of_parents(at, column, parent)
-            rose = rise_of_sum(round_tables, s, tile, rose_low, rose_high)
-            slacks = slacks - (rose << tables.sums[s, mem.SLACK_SHIFT])
+            slacks = slacks - (rise_of_sum(round_tables, s, tile, rose) << tables.sums[s, mem.SLACK_SHIFT])
         v.store(to + column * at.stack_column, slacks)
         # Step 2. The tile and the blank change places.
         blank, cell = blank_and_cell(tables, at, parent, (child >> mem.MOVE_SHIFT) & 3)
@@ -358,14 +329,11 @@ def push_catalogue(
             word = of_parents(at, column, parent)
             v.store(to + column * at.stack_column, word ^ v.where((tile >> 2) == k, change, v.splat(0)))
         # Step 3. The planes.
-        for w in range(round_tables.n_words):
-            column = round_tables.plane_column + 2 * w
-            units = v.take(32, round_tables.tile_masks + TILES_BYTES * w, tile)
-            bit_0 = of_parents(at, column, parent)
-            v.store(to + column * at.stack_column, bit_0 ^ units)
-            bit_1 = of_parents(at, column + 1, parent)
-            read = v.load(in_list(children, READ + w, i))
-            v.store(to + (column + 1) * at.stack_column, (bit_1 & (units ^ 0xFFFFFFFF)) | read)
+        column = round_tables.plane_column
+        units = v.take(32, round_tables.tile_masks, tile)
+        v.store(to + column * at.stack_column, of_parents(at, column, parent) ^ units)
+        others = of_parents(at, column + 1, parent) & (units ^ 0xFFFFFFFF)
+        v.store(to + (column + 1) * at.stack_column, others | v.load(in_list(children, READ, i)))
     return has_ended
 
 
@@ -387,13 +355,8 @@ def catalogue_round(
         for i in range(0, n_children, v.LANES):
             child = v.load(at.lists + 4 * i)
             parent = child & mem.PARENT_MASK
-            rose_low, rose_high = (
-                rises(round_tables, at, at.lists, i, parent, 0),
-                rises(round_tables, at, at.lists, i, parent, 1),
-            )
-            exceeds = rose_low & v.load(in_list(at.lists, CRITICAL, i))
-            exceeds = exceeds | (rose_high & v.load(in_list(at.lists, CRITICAL + 1, i)))
-            stays = (v.iota() + i < n_children) & (exceeds == 0)
+            rose = rises(round_tables, at, at.lists, i, parent)
+            stays = (v.iota() + i < n_children) & ((rose & v.load(in_list(at.lists, CRITICAL, i))) == 0)
             if wave == 0:
                 v.store(at.lists + 4 * i, child & NO_INDEX)
                 first_left = n_left
@@ -403,7 +366,7 @@ def catalogue_round(
             else:
                 n_rises = v.splat(0)
                 for s in range(tables.n_sums):
-                    n_rises = n_rises + rise_of_sum(round_tables, s, child >> TILE_SHIFT, rose_low, rose_high)
+                    n_rises = n_rises + rise_of_sum(round_tables, s, child >> TILE_SHIFT, rose)
                 n_rose, n_fell = sort(tables, at, at.lists, i, stays, n_rises, n_rose, n_fell, CHILD_COLUMNS)
         n_children = n_left
     # Step 3. Vectors are written whole, so those that rose are finished before the others, which are expanded first.

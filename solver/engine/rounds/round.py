@@ -89,14 +89,6 @@ def block_widths(
         yield Width("regions of a cell set", int(np.diff(first_blocks).max()), most_regions)
 
 
-def after_board(size: BoardSize, sums: Sequence[Sum], column: int, n_each: int) -> Int64s:
-    """Return the first column of the units of each sum, if the board begins at `column`, and each unit has `n_each`
-    columns; at the end, the first column behind them: int64[s + 1].
-    """
-    n_columns = [n_each * len(patterns) for _, _, patterns in sums]
-    return np.cumsum([column + -(-size.n_cells // 4), *n_columns])
-
-
 def units_of(
     tables: EngineTables, sums: Sequence[Sum], probe: Probe
 ) -> Iterator[tuple[Int64s, LookupTables, int, int, Int64s, Int64s]]:

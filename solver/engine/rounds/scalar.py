@@ -15,7 +15,7 @@ from pdb_query.records import MOVE_FIELDS, RECORD_FIELDS, TABLE_BIT
 from solver.board_arrays import blank_moves
 from solver.engine.engine import KeptArrays, slack_rows
 from solver.engine.layout import EngineTables
-from solver.engine.rounds.round import Arranged, Probe, Round, Width, after_board, units_of
+from solver.engine.rounds.round import Arranged, Probe, Round, Width, units_of
 from solver.engine.rounds.scalar_kernels import BYTE, FIRST_UNIT, UNIT_COLUMNS, UNITS, UnitTables
 from solver.engine.sums import Sum
 
@@ -73,8 +73,9 @@ def _moves_in_views(size: BoardSize, cell_maps: Int64s, edge_cells: Int64s) -> I
 def _arrange(size: BoardSize, sums: Sequence[Sum], _arrays: KeptArrays) -> Arranged:
     """Return the tables of scalar rounds."""
     rows, column = slack_rows(len(sums), FIRST_UNIT + 1)
-    *rows[:, FIRST_UNIT], n_columns = after_board(size, sums, column, UNIT_COLUMNS)
-    return Arranged(unit_tables(size, sums), rows, int(n_columns), UNITS + UNIT_COLUMNS * len(sums), column)
+    n_columns = [UNIT_COLUMNS * len(patterns) for _, _, patterns in sums]
+    *rows[:, FIRST_UNIT], end = np.cumsum([column + -(-size.n_cells // 4), *n_columns])
+    return Arranged(unit_tables(size, sums), rows, int(end), UNITS + UNIT_COLUMNS * len(sums), column)
 
 
 def _fill(

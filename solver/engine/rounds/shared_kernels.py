@@ -13,7 +13,7 @@ from solver.engine import layout as mem
 from solver.engine.layout import EngineTables, StackMemory
 from solver.vectors import vector_kernels as v
 
-# Boards of up to 28 cells, whose cells are bytes of a node's columns from `board_column` on.
+# Boards of up to 26 cells, whose cells are bytes of a node's columns from `board_column` on.
 CELL_MASK = 31
 # A record of a cell set in tables in bits, 16 bytes for up to 26 cells:
 #
@@ -26,13 +26,13 @@ SET_BYTES, FIRST_REGION, FIRST_BLOCK_MASK, MAX_REGIONS = 16, 3, (1 << 24) - 1, 1
 # and in its uppermost byte the tile that moves.
 INDEX_SHIFT, INDEX_MASK = 8, mem.MAX_CHILDREN - 1
 TILE_SHIFT = 24
-# Vector and wide rounds keep the Lehmer digits of an arrangement, three bits each. With k tiles, position 0 begins at
-# bit 3 * (8 - k); the distance is above the digits, in vector rounds as (distance + 1) modulo 4:
+# Vector rounds keep the Lehmer digits of an arrangement, three bits each. With k tiles, position 0 begins at bit
+# 3 * (8 - k). Above the digits is the distance, as (distance + 1) modulo 4:
 #
-#     31         24              21                         0
+#     26         24              21                         0
 #     | distance | last position  | ... | position 0 | ...  |
 DIGIT_BITS, MAX_DIGITS, VALUE_SHIFT = 3, 8, 24
-# The largest address of an entry in a table: bits, or bytes if the table is in bytes. Lanes have 32 bits.
+# The largest address of a bit in a table: lanes have 32 bits.
 LAST_ADDRESS = (1 << 32) - 1
 # Of a table of 32 words, by tile.
 TILES_BYTES = 4 * 32
