@@ -6,14 +6,13 @@ from typing import Any
 import numpy as np
 
 from pdb_core.bit_kernels import stack_array, trailing_zeros
-from pdb_core.board_size import MAX_TABLE_SIDE
 from pdb_core.jit import borrowing_kernel, kernel
 from pdb_core.types import Bytes, Int64s
 from solver.heuristics.manhattan_kernels import manhattan_distance
 
 UNREACHED = 255
-# Numbers that the evaluation of the largest board needs: 5 for each cell, and 2 for each pair of tiles.
-SCRATCH_WORDS = 5 * MAX_TABLE_SIDE**2 + 2 * math.comb(MAX_TABLE_SIDE**2 - 1, 2)
+# Numbers that the evaluation of the largest board, 6x6, needs: 5 for each cell, and 2 for each pair of tiles.
+SCRATCH_WORDS = 5 * 36 + 2 * math.comb(35, 2)
 
 _at = np.uint64
 

@@ -33,9 +33,9 @@ def rows_of(labels: Labels) -> list[Row]:
 vector | 3x2 | 1,2/3,4,5 | 3 0 5/1 2 4 | 3 0 5/1 2 4 | bits | additive
 vector | 3x2 | 1,2/3,4,5 | blank-last | 5 1 0/3 4 2 | bits | additive
 vector | 3x3 | 1,2,5/3,4,6/7,8 | blank-last | 8 3 2/7 1 4/5 6 0 | bits | additive
-wide | 3x3 | 1,2,5/3,4,6/7,8 | blank-last | blank-first | bytes | additive
+scalar | 3x3 | 1,2,5/3,4,6/7,8 | blank-last | blank-first | bytes | additive
 catalogue | 3x3 | 1,2,3,4/5,6,7,8 | blank-last | blank-last | bits | every-move
-wide | 3x3 | 1,2,3/4,5,6/7,8 | 1 2 3/4 0 5/6 7 8 | 8 7 6/5 0 4/3 2 1 | bytes | additive
+scalar | 3x3 | 1,2,3/4,5,6/7,8 | 1 2 3/4 0 5/6 7 8 | 8 7 6/5 0 4/3 2 1 | bytes | additive
 """),
 )
 def test_labels_are_the_distances(
@@ -65,7 +65,6 @@ def test_labels_are_the_distances(
     rows(f"""
 vector | 4x4 | 663 | bits
 vector | 4x4 | 663 555 | bits
-wide | 4x4 | 663 | bytes
 wide | 5x5 | {FOURS} | bits
 catalogue | 5x5 | {FOURS}+{OTHER_FOURS} | bits
 scalar | 6x2 | 1,2,3,4,5/6,7,8,9,10,11 | bytes

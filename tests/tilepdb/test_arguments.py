@@ -35,13 +35,16 @@ ACCEPTED: dict[str, tuple[Any, ...]] = {
     "moves": ("", [], b"x", [[1], [2, 3]]),
     "format_board board": (*TEXTS, [], b"x", [[1], [2, 3]]),
 }
-# Records, which users are given.
+# Records, which users are given, and a function that takes boards alone.
 RECORDS = """
 BatchProbe BoardLike BoardSource BuildPlan BuildProgress BuildResult Comparison Database
-HeuristicStudy Instance Iteration LabelledBoards Probe Solution SolutionCheck SolvedBoards StateSpace
+HeuristicStudy Instance format_board Iteration LabelledBoards Probe Solution SolutionCheck SolvedBoards StateSpace
 StrengthStudy
 """
-HIDDEN = "offer withdraw begin resume finish_threshold finish_subtrees subtrees has_subtrees views contradicts checked"
+HIDDEN = """
+draw is_dark offer withdraw begin resume finish_threshold finish_subtrees subtrees has_subtrees views contradicts
+checked
+"""
 
 
 def arguments(folder: Path, table: str) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:

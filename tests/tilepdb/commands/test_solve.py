@@ -37,7 +37,7 @@ import signal, time
 from solver.engine import tuning
 tuning.TUNING = tuning.Tuning(long_nodes=20_000, most_divided=5_000, least_ratio=100, beams=lambda *_: None)
 from solver.answers import log as answer_log
-answer_log._WRITE_S = 0.0
+answer_log.AnswerLog.__init__.__kwdefaults__["write_s"] = 0.0
 answer_log._LONG_S = 0.0
 write_subtrees = answer_log._LoggedCheckpoint._write_subtrees
 def write_slowly(self):
@@ -239,7 +239,7 @@ def test_killed_search_continues_with_the_same_answer(tmp_path: Path, n_threads:
                 time.sleep(0.001)
         n_lines = log.read_bytes().count(b"\n")
     assert log.read_bytes().count(b'"thresholds"') > 0
-    divided[-1] = divided[-1].replace("_WRITE_S = 0.0", "_WRITE_S = 1.0")
+    divided[-1] = divided[-1].replace('"write_s"] = 0.0', '"write_s"] = 1.0')
     with start("solve", *options, program=divided) as process:
         output, messages = process.communicate()
     assert "1 unfinished board in" in messages
@@ -272,7 +272,7 @@ def test_divided_thresholds_have_the_nodes_on_record(tmp_path: Path) -> None:
 def test_closed_terminal_saves_a_checkpoint(tmp_path: Path) -> None:
     """The checkpoint is written only when the command ends."""
     log, table = tmp_path / "log", str(table_file("555", "4x4", encoding="bits"))
-    program = [sys.executable, "-c", DIVIDED_EARLY.replace("_WRITE_S = 0.0", "_WRITE_S = 1e9")]
+    program = [sys.executable, "-c", DIVIDED_EARLY.replace('"write_s"] = 0.0', '"write_s"] = 1e9')]
     # In the midst of a threshold of some seconds.
     until = r" [1-5]\d% done"
     code, _ = on_terminal("solve", "--db", table, HARDEST, "--log", str(log), until=until, keys=None, program=program)
