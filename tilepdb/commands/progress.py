@@ -1,4 +1,4 @@
-"""What the line of progress on stderr shows of searches, labels and clusters."""
+"""Show the progress of searches, datasets and clusters in a line on stderr."""
 
 from typing import TYPE_CHECKING
 
