@@ -33,7 +33,7 @@ from pdb_core.version import version_text
 from pdb_query import Database
 from pdb_query.database import as_databases
 from pdb_study.labels.formats import MEANING, WRITERS, check_format, in_blocks
-from pdb_study.labels.labelling import Content, label
+from pdb_study.labels.labelling import Content, LabelledBoards, label
 from pdb_study.labels.sources import BoardSource
 from solver.answers.journal import first_difference
 from solver.progress import Report
@@ -137,10 +137,7 @@ def write_labels(
         for labelled in label(
             source, solver, first=n_done, chunk=chunk, content=content, n_threads=n_threads, report=report
         ):
-            part = np.empty(len(labelled.boards), row_type)
-            columns = labelled.boards, labelled.distances, labelled.first_moves, labelled.after
-            for name, array in zip(row_type.names or (), columns, strict=False):  # without moves, there are two
-                part[name] = array
+            part = _rows_of(labelled, row_type)
             with writing_errors(path, _ADVICE):
                 write_all(file.fileno(), bytes_of(part), _COUNT_BYTES + n_done * row_type.itemsize)
                 os.fsync(file.fileno())
@@ -161,6 +158,15 @@ def write_labels(
                     old.unlink()
             folder.rmdir()
     return n_unsolvable
+
+
+def _rows_of(labelled: LabelledBoards, row_type: np.dtype[Any]) -> Any:
+    """Return labelled boards as rows of a dataset."""
+    rows = np.empty(len(labelled.boards), row_type)
+    columns = labelled.boards, labelled.distances, labelled.first_moves, labelled.after
+    for name, array in zip(row_type.names or (), columns, strict=False):  # without moves, there are two
+        rows[name] = array
+    return rows
 
 
 def _default_chunk(source: BoardSource) -> int:
