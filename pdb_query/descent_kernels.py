@@ -77,21 +77,31 @@ _at = np.uint64
 
 
 @kernel
-def probe_bits(boards: Any, unit_maps: Any, tables: Any, states: Any, values: Any, memo: Any) -> None:
+def probe_bits(
+    boards: Any,
+    unit_maps: Any,
+    tables: Any,
+    states: Any,
+    values: Any,
+    cells: Any,
+    descents: Any,
+    moves: Any,
+    memo: Any,
+) -> None:
     """Find the states and distances of all units of all boards in tables in bits.
 
-    boards     uint8[m * n_cells]  valid boards
+    boards     uint8[m * n_cells]          valid boards
     unit_maps  see `SumViews`
     tables     `LookupTables`
-    states     int64[units]        mutated
-    values     uint8[units]        mutated: the distances; UNREACHED if a descent does not end at the goal
-    memo       int64               mutated: distances that were found; the length is a power of 2
+    states     int64[units]                mutated
+    values     uint8[units]                mutated: the distances; UNREACHED if a descent does not end at the goal
+    cells      int64[n_cells]              mutated: scratch memory, as are the next two. Arrays made here would cost a
+                                           short command 3 % of its time: numba would import its arrays for them.
+    descents   int64[n, DESCENT_FIELDS]    at least one descent in flight
+    moves      int64[n, 2, n_words, WORD_FIELDS]
+    memo       int64                       mutated: distances that were found; the length is a power of 2
     """
-    n_units = values.shape[0]
-    n_descents = min(MOST_DESCENTS, n_units)
-    cells = np.empty(tables.n_cells, dtype=np.int64)
-    descents = np.empty((n_descents, DESCENT_FIELDS), dtype=np.int64)
-    moves = np.empty((n_descents, 2, tables.n_words, WORD_FIELDS), dtype=np.int64)
+    n_units, n_descents = values.shape[0], descents.shape[0]
     descents[:, UNIT] = -1
     base, memo_base, memo_mask = tables.memory.ctypes.data, memo.ctypes.data, memo.shape[0] - 1
     # Not a constant: numba would compile a kernel once more for it.

@@ -27,7 +27,7 @@ from pdb_core.symmetry import BoardMapping
 from pdb_core.table_spec import DatabaseSpec
 from pdb_core.types import BLANK, Bytes, Int64s
 from pdb_query import records
-from pdb_query.descent_kernels import probe_bits
+from pdb_query.descent_kernels import DESCENT_FIELDS, MOST_DESCENTS, WORD_FIELDS, probe_bits
 from pdb_query.lookup_kernels import probe_bytes
 from pdb_query.move_records import move_records, moves_toward_goal, n_words_of
 
@@ -197,7 +197,11 @@ def probe_boards(
     given = boards.reshape(-1), views.unit_maps, tables, states.reshape(-1), values.reshape(-1)
     # Separate kernels, so that only those in use are compiled.
     if tables.is_bits:
-        probe_bits(*given, _new_memo(values.size) if memo is None else memo)
+        n_descents = min(MOST_DESCENTS, values.size)
+        cells = np.empty(tables.n_cells, dtype=np.int64)
+        descents = np.empty((n_descents, DESCENT_FIELDS), dtype=np.int64)
+        moves = np.empty((n_descents, 2, tables.n_words, WORD_FIELDS), dtype=np.int64)
+        probe_bits(*given, cells, descents, moves, _new_memo(values.size) if memo is None else memo)
     else:
         probe_bytes(*given)
     return states, values
