@@ -1,4 +1,4 @@
-"""The programs of `tests/faults` lose nothing. docs/guarantees.md has their figures."""
+"""The programs of `tests/faults` lose nothing. docs/design/around.md has their figures."""
 
 import json
 import subprocess
