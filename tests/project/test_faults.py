@@ -1,4 +1,4 @@
-"""The programs of `tests/faults` lose nothing. docs/design/around.md has their figures."""
+"""The programs of `tests/faults` lose nothing. docs/design/around.md has figures of larger runs."""
 
 import json
 import subprocess
