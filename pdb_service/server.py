@@ -1,4 +1,4 @@
-"""The server process: sockets, signals, granian, and the protocol of systemd, sd_listen_fds(3) and sd_notify(3)."""
+"""The server process: its socket, signals, granian, and the report to systemd that it is ready, sd_notify(3)."""
 
 import asyncio
 import os
@@ -19,30 +19,23 @@ from pdb_core.resources import raise_file_limit
 from pdb_service.searches import Searches
 
 _BACKLOG = 2048
-_SYSTEMD_SOCKET = 3
 # Seconds that requests other than searches have after the time of grace.
 _LAST_REQUEST_S = 5
 
 
 def open_socket(host: str, port: int) -> socket.socket:
-    """Return the socket to listen on: that of systemd, else a new one. Raises `InputError`."""
-    listener = _systemd_socket() or _new_socket(host, port)
-    # Connections inherit it. Without it, the end of a file waits 40 ms until the client confirms what came before.
-    listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, True)
-    return listener
-
-
-def _new_socket(host: str, port: int) -> socket.socket:
     """Return a new socket that listens. Raises `InputError`."""
     try:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
-        is_dual = host == "::" and socket.has_dualstack_ipv6()
-        return socket.create_server((host, port), family=family, backlog=_BACKLOG, dualstack_ipv6=is_dual)
+        listener = socket.create_server((host, port), family=family, backlog=_BACKLOG)
     except (OSError, UnicodeError) as error:  # a part of the host between two dots may be empty or too long
         reason = getattr(error, "strerror", None) or error
         raise InputError(
             f"cannot listen on {as_typed(host)} port {port}: {reason}; choose another with --host and --port"
         ) from None
+    # Connections inherit it. Without it, the end of a file waits 40 ms until the client confirms what came before.
+    listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, True)
+    return listener
 
 
 def serve(app: Starlette, listener: socket.socket) -> None:
@@ -93,7 +86,7 @@ async def _serve(app: Starlette, listener: socket.socket) -> None:
 
 
 class _Server(Server):
-    """granian in this process, on a socket that is already open: that of systemd, or one of `open_socket`.
+    """granian in this process, on the socket of `open_socket`.
 
     It closes connections that send no whole head in time, and reads no further while an answer is unread.
     """
@@ -102,17 +95,6 @@ class _Server(Server):
 
     def _init_shared_socket(self) -> None:
         self._shd = SocketHolder(self.listener.dup().detach(), False, _BACKLOG)  # type: ignore[assignment, call-arg]
-
-
-def _systemd_socket() -> socket.socket | None:
-    """Return the socket that systemd listens on for this process, if any. Raises `InputError` if there are several."""
-    n_sockets = os.environ.get("LISTEN_FDS", "0")
-    if os.environ.get("LISTEN_PID") != str(os.getpid()) or n_sockets == "0":
-        return None
-    listener = socket.socket(fileno=_SYSTEMD_SOCKET)
-    if n_sockets != "1" or listener.family not in (socket.AF_INET, socket.AF_INET6):
-        raise InputError("systemd passes other sockets than one of TCP; keep one ListenStream=ADDRESS:PORT in its unit")
-    return listener
 
 
 def notify_systemd() -> None:

@@ -1,4 +1,4 @@
-"""deploy/ names existing commands and files, and the service works with a socket of systemd."""
+"""deploy/ names existing commands and files, and the service reports that it is ready."""
 
 import configparser
 import json
@@ -6,28 +6,17 @@ import os
 import platform
 import re
 import shlex
-import signal
 import socket
-import subprocess
-import sys
-from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
 import typer.main
 
-from pdb_service.client import Client
 from tests import PACKAGES, ROOT, text_of
-from tests.command_line import pdb, python, refused, start
+from tests.command_line import pdb, python, refused
 from tests.pdb_service.server import serving
 from tests.tables import table_file
 from tilepdb.commands.main import app
-
-# As systemd does: the socket becomes descriptor 3, and LISTEN_PID names the process.
-_HANDED = (
-    "import os, sys; os.dup2(int(sys.argv.pop(1)), 3, inheritable=False); "
-    "os.environ.update(LISTEN_PID=str(os.getpid())); from tilepdb.commands.main import run; run()"
-)
 
 
 def parsed_unit(text: str) -> configparser.ConfigParser:
@@ -66,11 +55,9 @@ def test_service_unit_runs_commands_that_exist() -> None:
     assert variable not in re.findall(r"`(\w+)=--solves", text_of("deploy/README.md")) == ["OPTIONS"]
     # The server waits for 5 seconds more than the searches.
     assert float(words[words.index("--grace") + 1]) + 5 < float(service["TimeoutStopSec"])
-    # Five starts within 10 s reach the default limit of systemd, which then closes the socket.
+    # Five starts within 10 s reach the default limit of systemd.
     assert 5 * int(service["RestartSec"]) > 10
     assert service["Environment"].startswith("TILE_PDB_CACHE=%C/" + service["CacheDirectory"])
-    assert unit("tile-pdb.service")["Install"]["Also"] == "tile-pdb.socket"
-    assert unit("tile-pdb.socket")["Socket"]["ListenStream"] == "127.0.0.1:8015"
 
 
 @pytest.mark.tiny
@@ -120,47 +107,20 @@ def test_sample_proxies_hide_metrics() -> None:
     assert re.search(r"respond /metrics 404\n.*reverse_proxy", caddy)
 
 
-def test_is_ready_exits_with_0_when_the_service_is_ready() -> None:
+def test_server_reports_to_systemd_and_to_probes_that_it_is_ready(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     program = text_of("deploy/is_ready.py")
-    with serving(table_file("8", "3x3")) as server:
-        program = program.replace("http://127.0.0.1:8015", server.url)
-        assert python(program).returncode == 0
-    result = python(program)
-    assert (result.returncode, result.stderr) == (1, "")
-
-
-def test_requests_wait_on_a_systemd_socket_during_a_restart(tmp_path: Path) -> None:
-    """The server reports that it is ready. Requests after the first server is killed wait for the second."""
-    with (
-        socket.create_server(("127.0.0.1", 0)) as listener,
-        socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as notified,
-    ):
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as notified:
         notified.bind(str(tmp_path / "notify"))
         notified.settimeout(120)
-
-        def started() -> AbstractContextManager["subprocess.Popen[str]"]:
-            handed = {"LISTEN_FDS": "1", "NOTIFY_SOCKET": str(tmp_path / "notify"), "PYTHONWARNINGS": "error"}
-            return start(
-                str(listener.fileno()), "serve", "--db", str(table_file("8", "3x3")),
-                program=[sys.executable, "-c", _HANDED], pass_fds=[listener.fileno()], env=os.environ | handed,
-                stderr=subprocess.DEVNULL,
-            )  # fmt: skip
-
-        with started():
+        monkeypatch.setenv("NOTIFY_SOCKET", str(tmp_path / "notify"))
+        with serving(table_file("8", "3x3")) as server:
             assert notified.recv(100) == b"READY=1"
-            client = Client(f"http://127.0.0.1:{listener.getsockname()[1]}")
-        with client, started() as second:
-            assert client.probe(client.goal).h == 0
-            assert notified.recv(100) == b"READY=1"
-            second.send_signal(signal.SIGTERM)
-            assert second.wait(30) == 0
-
-
-def test_wrong_sockets_of_systemd_are_refused() -> None:
-    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
-        number, environment = listener.fileno(), os.environ | {"LISTEN_FDS": "1"}
-        result = python(_HANDED, str(number), "serve", "--db", "none.h5", pass_fds=[number], env=environment)
-    refused(result, 2, "keep one ListenStream")
+            program = program.replace("http://127.0.0.1:8015", server.url)
+            assert python(program).returncode == 0
+    result = python(program)
+    assert (result.returncode, result.stderr) == (1, "")
 
 
 def test_used_port_is_refused() -> None:
