@@ -79,12 +79,6 @@ class RequestTooLargeError(RequestError):
     http_status = 413
 
 
-class MediaTypeError(RequestError):
-    """An HTTP request has a body of a kind that the service does not read."""
-
-    http_status = 415
-
-
 class TokenError(InputError):
     """An HTTP request lacks the token that the service wants."""
 

@@ -12,7 +12,7 @@ from pdb_core.puzzle import Tiles
 from solver import Iteration
 
 # Media types.
-JSON, BINARY, EVENTS = "application/json", "application/octet-stream", "text/event-stream"
+JSON, BINARY = "application/json", "application/octet-stream"
 
 
 class Answer(BaseModel):
@@ -205,21 +205,6 @@ class SolveAnswer(BoardAnswer):
     """the moves as directions of the blank, such as `RUL`; null without a solution"""
     tile_directions: str | None
     """the moves as directions of the tiles, such as `LDR`; null without a solution"""
-
-
-class SolveProgress(Answer):
-    """Progress of a solve: the data of the events `queued` and `progress`.
-
-    `ahead` is the number of solves that start first; `threshold` is then null. The other numbers are totals of the
-    solve so far, in generated nodes for `nodes_per_s`.
-    """
-
-    ahead: int = 0
-    threshold: int | None = None
-    generated: int = 0
-    expanded: int = 0
-    seconds: float = 0.0
-    nodes_per_s: int = 0
 
 
 class InstanceSet(Answer):

@@ -15,7 +15,6 @@ import logging
 import time
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
-from functools import partial
 
 from pydantic_core import to_json
 from starlette.applications import Starlette
@@ -33,8 +32,8 @@ from pdb_core.messages import as_typed
 from pdb_query.database import Database
 from pdb_service.answers import JSON
 from pdb_service.openapi import openapi
-from pdb_service.requests import read_query
-from pdb_service.routes import CLIENT_GONE, PAGE, ROUTES, problem
+from pdb_service.requests import read_json, read_query
+from pdb_service.routes import CLIENT_GONE, PAGE, ROUTES, problem, read_body
 from pdb_service.searches import Searches
 from pdb_service.settings import ServiceSettings, is_allowed
 
@@ -150,10 +149,13 @@ class _Resource:
             if scheme.lower() != "bearer" or not hmac.compare_digest(sent.strip().encode(), token.encode()):
                 raise TokenError("this server requires a token; send the right one as Authorization: Bearer TOKEN")
         operation = self.operations["POST" if request.method == "POST" else "GET"]
-        endpoint = partial(operation.endpoint, self.service, request)
+        given = None
         if operation.query is not None:
-            endpoint = partial(endpoint, read_query(operation.query, request.query_params.multi_items()))
-        response = await endpoint()
+            given = read_query(operation.query, request.query_params)
+        elif operation.bodies:
+            given = read_json(operation.bodies[JSON], await read_body(self.service, request))
+        answer = await operation.endpoint(self.service, request, given)
+        response = answer if isinstance(answer, Response) else Response(to_json(answer), media_type=JSON)
         await response(scope, receive, send)
 
 

@@ -1,9 +1,7 @@
 """Python client of `pdb serve`, with the names of `Database` and `Solver`. It needs the extra `client`."""
 
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
 from typing import Any, Self, TypeVar
 
 import httpx
@@ -12,13 +10,11 @@ import numpy.typing as npt
 from pydantic import TypeAdapter, ValidationError
 
 from pdb_core import errors
-from pdb_core.arguments import as_choice, as_number, check_functions, shown
+from pdb_core.arguments import as_choice, as_number, shown
 from pdb_core.board_size import SizeLike, as_size, parse_size
 from pdb_core.errors import (
     PROBLEM_TYPE,
-    BoardError,
     InputError,
-    PdbError,
     ServiceError,
     UnknownDatabaseError,
     UnsolvableError,
@@ -29,7 +25,6 @@ from pdb_query.board_rows import board_rows, refuse_row
 from pdb_query.probes import Probe
 from pdb_service.answers import (
     BINARY,
-    EVENTS,
     BoardAnswer,
     DatabaseInfo,
     DatabasesAnswer,
@@ -37,7 +32,6 @@ from pdb_service.answers import (
     MovesAnswer,
     Problem,
     SolveAnswer,
-    SolveProgress,
     clearest_error,
 )
 from pdb_service.settings import is_token
@@ -51,10 +45,7 @@ _BATCH_ROWS = 100_000
 # Longer times do not fit the clocks of all systems.
 _MOST_S = 1e6
 
-Default = TypeVar("Default")
 Model = TypeVar("Model")
-SolveReport = Callable[[SolveProgress], None]
-_reader: Callable[[Any], TypeAdapter[Any]] = cache(TypeAdapter)
 
 
 @dataclass(frozen=True)
@@ -87,8 +78,8 @@ class Client:
     token : str, optional
         Token of the service, if it needs one. Plain http sends it unencrypted.
     timeout_s : float
-        Seconds to wait for the next bytes of the service. The default is longer than a search of a service with the
-        usual limits may wait and take.
+        Seconds to wait for an answer. The default is longer than a search of a service with the usual limits may wait
+        and take.
 
     Raises
     ------
@@ -104,7 +95,7 @@ class Client:
     --------
     >>> with Client("http://127.0.0.1:8015", size=parse_size("4x4")) as client:  # doctest: +SKIP
     ...     client.probe(board).h
-    ...     client.solve(board, report=print).moves
+    ...     client.solve(board).moves
     """
 
     def __init__(
@@ -116,38 +107,33 @@ class Client:
         token: str | None = None,
         timeout_s: float = 100.0,
     ) -> None:
+        timeout_s = as_number(timeout_s, "timeout_s", 0.001, _MOST_S)
+        if not (token is None or (isinstance(token, str) and is_token(token))):
+            raise InputError("the token has other characters than printable ASCII without whitespace; check it")
+        headers = {} if token is None else {"Authorization": f"Bearer {token}"}
         try:
             address = httpx.URL(url)
         except (TypeError, ValueError, httpx.InvalidURL):
             address = httpx.URL()
-        if address.scheme not in ("http", "https") or not address.host:
+        if not address.host:
             raise InputError(f"{shown(url)} is not the address of a service; write http://HOST:PORT")
-        if not (token is None or (isinstance(token, str) and is_token(token))):
-            raise InputError("the token has other characters than printable ASCII without whitespace; check it")
         self.url = str(url).rstrip("/")
-        self._http = httpx.Client(
-            base_url=address,
-            headers={} if token is None else {"Authorization": f"Bearer {token}"},
-            timeout=as_number(timeout_s, "timeout_s", 0.001, _MOST_S),
-            trust_env=False,
-        )
+        self._http = httpx.Client(base_url=address, headers=headers, timeout=timeout_s, trust_env=False)
         wanted = None if size is None else str(as_size(size))
         try:
             databases = self.databases()
             found = [at for at in databases if db in (None, at.id) and wanted in (None, at.size)]
             if not found:
-                asked = ("" if db is None else f" {shown(db)}") + ("" if wanted is None else f" for {wanted} boards")
                 listed = ", ".join(f"{at.id} ({at.size})" for at in databases)
-                raise UnknownDatabaseError(f"{self.url} has no database{asked}; it has {as_typed(listed) or 'none'}")
+                raise UnknownDatabaseError(
+                    f"{self.url} has no database with db={shown(db)} and size={wanted}; it has {as_typed(listed)}"
+                )
         except BaseException:
             self.close()
             raise
         self.database = found[0]
         self.size = parse_size(self.database.size)
         self.goal = Board(self.database.goal, self.size)
-
-    def __repr__(self) -> str:
-        return f"<Client {self.database.partition} {self.size} {self.url}>"
 
     def __enter__(self) -> Self:
         return self
@@ -185,13 +171,6 @@ class Client:
         answer = self._ask(LookupAnswer, "lookup", self._query(board, goal, Limits()))
         return Probe(tuple(at.values for at in answer.sums), tuple(at.h for at in answer.sums), answer.h or 0)
 
-    def get(self, board: BoardLike, default: Default, goal: BoardLike | None = None) -> Probe | Default:
-        """Return the result of `probe`, or `default` if `probe` raises `BoardError` or `UnsolvableError`."""
-        try:
-            return self.probe(board, goal)
-        except (BoardError, UnsolvableError):
-            return default
-
     def probe_batch(self, boards: npt.ArrayLike, goal: BoardLike | None = None, *, strict: bool = True) -> BatchMaximum:
         """Return the lower bounds of many boards.
 
@@ -217,8 +196,7 @@ class Client:
         rows, answers, query = board_rows(boards, self.size, strict=strict), [], self._names(goal)
         for start in range(0, max(1, len(rows)), _BATCH_ROWS):  # one without rows checks the goal
             part = rows[start : start + _BATCH_ROWS].tobytes()
-            with self._asked("lookup", query, content=part, headers={"Content-Type": BINARY}) as response:
-                answers.append(response.read())
+            answers.append(self._send("lookup", query, content=part, headers={"Content-Type": BINARY}))
         h = np.frombuffer(b"".join(answers), "<i2")
         bad = np.flatnonzero(h == -2)
         if strict and len(bad):
@@ -246,11 +224,11 @@ class Client:
         *,
         time_limit: float | None = None,
         max_nodes: int | None = None,
-        report: SolveReport | None = None,
     ) -> SolveAnswer:
         """Return an optimal solution, or the proved lower bound on its length if a limit was reached first.
 
-        The limits of the service apply too. Raises the errors of `probe`.
+        The limits of the service apply too. Raises the errors of `probe`. Ctrl-C closes the connection, and the service
+        then ends the search.
 
         Parameters
         ----------
@@ -258,26 +236,8 @@ class Client:
             As for `probe`.
         time_limit, max_nodes : float and int, optional
             Limits of the search: seconds and generated nodes.
-        report : callable, optional
-            Called with a `SolveProgress` several times a second. Any exception that it raises, and Ctrl-C, closes the
-            connection: the service then ends the search.
         """
-        check_functions(report=report)
-        query = self._query(board, goal, Limits(time_limit, max_nodes))
-        name = ""
-        # Events also without `report`: between them, a dead server is noticed.
-        with self._asked("solve", query, headers={"Accept": EVENTS}) as response:
-            for line in response.iter_lines():
-                key, _, text = line.partition(": ")
-                if key == "event":
-                    name = text
-                elif key == "data" and name == "result":
-                    return self._parse(SolveAnswer, text)
-                elif key == "data" and name == "problem":
-                    raise self._error_of(text, response.status_code)
-                elif key == "data" and report is not None:
-                    report(self._parse(SolveProgress, text))
-        raise ServiceError(f"{self.url} ended its answer without a result; it may have been stopped: try again")
+        return self._ask(SolveAnswer, "solve", self._query(board, goal, Limits(time_limit, max_nodes)))
 
     def check_solution(
         self,
@@ -305,15 +265,13 @@ class Client:
         """Return the parameters db and goal. The default goal of the service may differ from that of the database."""
         return {"db": self.database.id, "goal": format_board(self.goal if goal is None else as_goal(goal, self.size))}
 
-    def _ask(self, model: type[Model], path: str, query: Mapping[str, Any] | None = None, **body: Any) -> Model:
-        """Return an answer in JSON. Raises `UnsolvableError` for that of a board that cannot be solved."""
-        with self._asked(path, query, **body) as response:
-            return self._parse(model, response.read())
+    def _ask(self, model: type[Model], path: str, query: Mapping[str, str] | None = None, **body: Any) -> Model:
+        """Return an answer in JSON.
 
-    def _parse(self, model: type[Model], text: str | bytes) -> Model:
-        """Return the JSON of an answer as a model. Raises `ServiceError` if it is not as docs/http.md says."""
+        Raises `UnsolvableError` if its board cannot be solved, and `ServiceError` if it is not as docs/http.md says.
+        """
         try:
-            answer: Model = _reader(model).validate_json(text, strict=True)
+            answer: Model = TypeAdapter(model).validate_json(self._send(path, query, **body), strict=True)
         except ValidationError as error:
             raise ServiceError(
                 f"the answer of {self.url} is not as docs/http.md says ({as_typed(clearest_error(error))}); check the "
@@ -324,29 +282,25 @@ class Client:
             raise UnsolvableError(f"board {board} cannot be solved: {as_typed(answer.why or '', 400)}")
         return answer
 
-    def _error_of(self, text: str | bytes, status: int) -> PdbError:
-        """Return the error that a problem describes."""
-        try:
-            problem = Problem.model_validate_json(text)
-        except ValidationError:
-            return ServiceError(f"{self.url} answers {status}, not as pdb serve does; check the address")
-        detail = as_typed(problem.detail, _MAX_SENTENCE)
-        kind: Any = vars(errors).get(problem.type.removeprefix(PROBLEM_TYPE))
-        return kind(detail) if isinstance(kind, type) else ServiceError(f"{self.url} answers {status}: {detail}")
+    def _send(self, path: str, query: Mapping[str, str] | None = None, **body: Any) -> bytes:
+        """Send a request, a POST if it has a body, and return the body of the answer.
 
-    @contextmanager
-    def _asked(self, path: str, query: Mapping[str, Any] | None = None, **body: Any) -> Iterator[httpx.Response]:
-        """Send a request, a POST if it has a body, and yield the answer. Raises the errors of the service, and
-        `ServiceError` for those of the connection.
+        Raises the error that a problem describes, and `ServiceError` for those of the connection.
         """
-        method = "POST" if {"content", "json"} & body.keys() else "GET"
         try:
-            with self._http.stream(method, f"v1/{path}", params=query, **body) as response:
-                if response.status_code != httpx.codes.OK:
-                    raise self._error_of(response.read(), response.status_code)
-                yield response
+            response = self._http.request("POST" if body else "GET", f"v1/{path}", params=query, **body)
         except httpx.HTTPError as error:
             reason = as_typed(str(error).rstrip(".") or type(error).__name__, _MAX_SENTENCE)
             raise ServiceError(
                 f"cannot reach {self.url}: {reason}; check the address, and that pdb serve runs there"
             ) from None
+        if response.status_code == httpx.codes.OK:
+            return response.content
+        answers = f"{self.url} answers {response.status_code}"
+        try:
+            problem = Problem.model_validate_json(response.content)
+        except ValidationError:
+            raise ServiceError(f"{answers}, not as pdb serve does; check the address") from None
+        detail = as_typed(problem.detail, _MAX_SENTENCE)
+        kind: Any = vars(errors).get(problem.type.removeprefix(PROBLEM_TYPE))
+        raise kind(detail) if isinstance(kind, type) else ServiceError(f"{answers}: {detail}")

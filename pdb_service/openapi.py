@@ -1,6 +1,7 @@
 """The OpenAPI document of the routes that have an answer."""
 
 import inspect
+import re
 from collections.abc import Mapping
 from functools import cache
 from typing import Any
@@ -12,38 +13,47 @@ from pdb_core.version import version_text
 from pdb_service.answers import Problem
 from pdb_service.routes import ROUTES
 
+_SCHEMAS = "#/components/schemas/"
+
 
 @cache
 def openapi() -> bytes:
     """Return the document in JSON."""
-    operations = [(path, method, at) for path in ROUTES for method, at in ROUTES[path].items() if at.answers]
-    kinds: set[Any] = {kind for *_, at in operations for kind in (*at.answers.values(), *at.bodies.values())}
-    adapters: list[Any] = [(kind, "validation", TypeAdapter(kind)) for kind in sorted(kinds | {Problem}, key=str)]
-    schemas, definitions = TypeAdapter.json_schemas(adapters, ref_template="#/components/schemas/{model}")
+    schemas: dict[str, Any] = {}
 
     def content(kinds: Mapping[str, Any]) -> dict[str, Any]:
-        return {media_type: {"schema": schemas[kind, "validation"]} for media_type, kind in kinds.items()}
+        found = {}
+        for media_type, kind in kinds.items():
+            schema = TypeAdapter(kind).json_schema(ref_template=_SCHEMAS + "{model}")
+            if kind is not str:
+                schemas.update(schema.pop("$defs", {}), **{kind.__name__: schema})
+                schema = {"$ref": _SCHEMAS + kind.__name__}
+            found[media_type] = {"schema": schema}
+        return found
 
-    paths: dict[str, dict[str, Any]] = {path: {} for path, *_ in operations}
-    for path, method, at in operations:
-        query: dict[str, Any] = {} if at.query is None else at.query.model_json_schema()
-        parameters = [
-            {"name": name, "in": "query", "required": name in query.get("required", ()), "schema": schema}
-            for name, schema in query.get("properties", {}).items()
-        ]
-        if path.endswith("{name}"):
-            parameters.append({"name": "name", "in": "path", "required": True, "schema": {"type": "string"}})
-        problem = content({"application/problem+json": Problem})
-        paths[path][method.lower()] = {
-            "summary": inspect.getdoc(at.endpoint),
-            "operationId": at.endpoint.__name__,
-            "parameters": parameters,
-            **({"requestBody": {"required": True, "content": content(at.bodies)}} if at.bodies else {}),
-            "responses": {
-                "200": {"description": "The answer", "content": content(at.answers)},
-                "default": {"description": "A problem", "content": problem},
-            },
-        }
+    paths: dict[str, dict[str, Any]] = {}
+    for path, operations in ROUTES.items():
+        for method, at in operations.items():
+            if at.answers:
+                query: dict[str, Any] = {} if at.query is None else at.query.model_json_schema()
+                parameters = [
+                    {"name": name, "in": "query", "required": name in query.get("required", ()), "schema": schema}
+                    for name, schema in query.get("properties", {}).items()
+                ] + [
+                    {"name": name, "in": "path", "required": True, "schema": {"type": "string"}}
+                    for name in re.findall(r"{(\w+)}", path)
+                ]
+                paths.setdefault(path, {})[method.lower()] = {
+                    "summary": inspect.getdoc(at.endpoint),
+                    "parameters": parameters,
+                    **({"requestBody": {"required": True, "content": content(at.bodies)}} if at.bodies else {}),
+                    "responses": {
+                        "200": {"description": "The answer", "content": content(at.answers)},
+                        "default": {
+                            "description": "A problem", "content": content({"application/problem+json": Problem}),
+                        },
+                    },
+                }  # fmt: skip
     return to_json({
         "openapi": "3.1.0",
         "info": {
@@ -53,8 +63,5 @@ def openapi() -> bytes:
         },
         "security": [{}, {"token": []}],  # a server may need no token
         "paths": paths,
-        "components": {
-            "schemas": definitions["$defs"],
-            "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
-        },
+        "components": {"schemas": schemas, "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}}},
     })  # fmt: skip

@@ -3,7 +3,7 @@
 The text below a field is its meaning in the OpenAPI document.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from typing import Annotated, Any, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
@@ -96,16 +96,8 @@ class BatchBody(BatchQuery):
 Model = TypeVar("Model", bound=Names)
 
 
-def read_query(model: type[Model], pairs: Sequence[tuple[str, str]]) -> Model:
-    """Return the query of a URL.
-
-    Raises `ParameterError` if a parameter is missing, unknown, repeated or invalid.
-    """
-    query: dict[str, str] = {}
-    for name, value in pairs:
-        if name in query:
-            raise ParameterError(f"{as_typed(name)} is given twice; give it once")
-        query[name] = value
+def read_query(model: type[Model], query: Mapping[str, str]) -> Model:
+    """Return the query of a URL. Raises `ParameterError` if a parameter is missing, unknown or invalid."""
     return _validated(model, query, strict=False)
 
 
@@ -129,7 +121,7 @@ def read_json(model: type[Model], body: bytes | bytearray) -> Model:
     return _validated(model, given, strict=True)
 
 
-def _validated(model: type[Model], given: dict[str, Any], *, strict: bool) -> Model:
+def _validated(model: type[Model], given: Mapping[str, Any], *, strict: bool) -> Model:
     known = model.model_fields
     # pydantic would keep an error for each unknown field.
     unknown = next((name[:40] for name in given if name not in known), None)

@@ -1,6 +1,7 @@
 """The function of each route, and the table of all routes. Answers are written as `answers` describes them.
 
-An endpoint gets the shared state, the request and, if the table names a model for it, the query.
+An endpoint gets the shared state, the request and what was read with the model of its query or of its body in JSON,
+or None. It returns a response, or the fields of an answer in JSON.
 """
 
 import asyncio
@@ -25,20 +26,17 @@ from pdb_core.errors import (
     PROBLEM_TYPE,
     BoardError,
     InstanceError,
-    MediaTypeError,
-    ParameterError,
     PdbError,
     RequestError,
     RequestTooLargeError,
 )
-from pdb_core.messages import as_typed, did_you_mean, shorten
+from pdb_core.messages import did_you_mean, shorten
 from pdb_core.puzzle import Board, parse_goal
 from pdb_query.board_rows import rows_of_boards
 from pdb_query.instances import instance_sets, read_instances
 from pdb_query.probes import BatchProbe
 from pdb_service.answers import (
     BINARY,
-    EVENTS,
     JSON,
     BatchAnswer,
     DatabasesAnswer,
@@ -64,7 +62,7 @@ from pdb_service.searches import Search, Searches, run_in
 from solver import Checkpoint, Limits, Solution
 from solver.check import SolutionCheck, check_moves
 
-_PLAIN = "text/plain"
+_PLAIN, _EVENTS = "text/plain", "text/event-stream"
 PAGE = Path(__file__).parent / "page"
 CLIENT_GONE = 499  # in the metrics: the client has closed the connection
 # nginx then does not buffer the events.
@@ -77,6 +75,8 @@ _EASY_S = 0.1
 # Seconds between two events.
 _EVENT_S = 0.2
 _log = logging.getLogger("tile_pdb.service")
+
+Fields = Mapping[str, Any]
 
 
 def problem(error: Exception) -> dict[str, Any]:
@@ -92,7 +92,7 @@ def problem(error: Exception) -> dict[str, Any]:
     return {"type": kind, "title": HTTPStatus(status).phrase, "status": status, "detail": detail}
 
 
-async def _body(service: Searches, request: Request) -> bytearray:
+async def read_body(service: Searches, request: Request) -> bytearray:
     """Return the body of a request. Raises `RequestTooLargeError`, and `RequestError` if it is too slow."""
     settings, body = service.settings, bytearray()
     n_bytes = int(request.headers.get("content-length", 0))
@@ -111,38 +111,29 @@ async def _body(service: Searches, request: Request) -> bytearray:
     return body
 
 
-def _json(answer: object) -> Response:
-    return Response(to_json(answer), media_type=JSON)
-
-
 # Lookups
 
 
-async def lookup(service: Searches, _: Request, query: BoardQuery) -> Response:
+async def lookup(service: Searches, _: Request, query: BoardQuery) -> Fields:
     """Look up one board: the lower bound on the length of its solutions, and each pattern's distance."""
     board, served = service.databases.place(query.board, query)
-    service.metrics.boards.inc()
     found = await service.lookups.ask(board, served)
     about = served.about(board, solvable=found is not None)
     if found is None:
-        return _json({**about, "h": None, "sums": ()})
+        return about | {"h": None, "sums": ()}
     sums = [
         {"h": h, "values": [found.values[row][place] for place in places], "patterns": patterns}
         for h, (row, places, patterns) in zip(found.sums, served.sums, strict=True)
     ]
-    return _json({**about, "h": found.h, "sums": sums})
+    return about | {"h": found.h, "sums": sums}
 
 
 async def lookup_batch(service: Searches, request: Request, query: BatchQuery) -> Response:
-    """Look up many boards. The answers have the order and the media type of the boards."""
-    media_type = request.headers.get("content-type", JSON).partition(";")[0].strip().lower()
-    if media_type not in (JSON, BINARY):
-        raise MediaTypeError(
-            f"media type {as_typed(media_type, 40)!r} is not that of a batch; give Content-Type {JSON} or {BINARY}"
-        )
-    look_up = _look_up_json if media_type == JSON else _look_up_bytes
-    content = await run_in(service.batches, look_up, service, await _body(service, request), query)
-    return Response(content, media_type=media_type)
+    """Look up many boards, in JSON or as bytes. The answers have the order and the media type of the boards."""
+    is_binary = request.headers.get("content-type", "").partition(";")[0].strip().lower() == BINARY
+    look_up = _look_up_bytes if is_binary else _look_up_json
+    content = await run_in(service.batches, look_up, service, await read_body(service, request), query)
+    return Response(content, media_type=BINARY if is_binary else JSON)
 
 
 def _look_up_json(service: Searches, body: bytearray, query: BatchQuery) -> bytes:
@@ -183,42 +174,29 @@ def _served(service: Searches, query: BatchQuery) -> Served:
 
 
 def _probe(service: Searches, served: Served, boards: Any) -> BatchProbe:
-    """Look up and count the boards of a batch. Raises `RequestTooLargeError`, and `BoardError` for mixed lists."""
+    """Look up the boards of a batch. Raises `RequestTooLargeError`, and `BoardError` for mixed lists."""
     max_boards = service.settings.max_boards
     if len(boards) > max_boards:
         raise RequestTooLargeError(f"a batch has more than the {max_boards:,} boards allowed; send several")
-    found = served.database.probe_batch(boards, served.goal, strict=False)
-    service.metrics.boards.inc(len(boards))
-    return found
+    return served.database.probe_batch(boards, served.goal, strict=False)
 
 
 # Searches
 
 
-async def moves(service: Searches, request: Request, query: SearchQuery) -> Response:
+async def moves(service: Searches, request: Request, query: SearchQuery) -> Response | Fields:
     """List every legal move, best first: by the exact distance after it if found in time, else first a move of a
     short solution, then by h."""
     board, served = service.databases.place(query.board, query)
     limits = service.limits(query, _HINT_S)
     find = partial(list_moves, board, served, limits, service.solver(served.database))
     if limits.time_limit == 0 or not board.is_solvable(served.goal):
-        return _json(find())
+        return find()
     return await _answer(request, service.begin(find, limits).answer)
 
 
-async def solve(service: Searches, request: Request, query: SearchQuery) -> Response:
+async def solve(service: Searches, request: Request, given: SearchQuery | SolveBody) -> Response | Fields:
     """Find an optimal solution; with `Accept: text/event-stream`, report progress too."""
-    return await _solve(service, request, query)
-
-
-async def solve_from_body(service: Searches, request: Request) -> Response:
-    """Find an optimal solution, as GET with the parameters in JSON."""
-    for name in request.query_params:
-        raise ParameterError(f"{as_typed(name)} stands in the query; POST takes it in the body")
-    return await _solve(service, request, read_json(SolveBody, await _body(service, request)))
-
-
-async def _solve(service: Searches, request: Request, given: SearchQuery | SolveBody) -> Response:
     board, served = service.databases.place(given.board, given)
     limits = service.limits(given)
 
@@ -233,28 +211,27 @@ async def _solve(service: Searches, request: Request, given: SearchQuery | Solve
     def find(report: Report, checkpoint: Checkpoint | None = None) -> dict[str, Any]:
         return answer(service.solve(board, served, limits, report, checkpoint))
 
-    async def search() -> dict[str, Any]:
+    async def search() -> Fields:
         checkpoint = None
         if given.max_nodes is None and (limits.time_limit or 0) >= _EASY_S and not service.is_stopping:
-            found = await service.in_time(service.queue(limits), service.easy_solves.ask(board, served))
+            found = await service.in_time(service.easy_solves.ask(board, served))
             if isinstance(found, Solution):
                 return answer(found)
             checkpoint = found
-        hard: dict[str, Any] = await service.begin(partial(find, checkpoint=checkpoint), limits).answer
+        hard: Fields = await service.begin(partial(find, checkpoint=checkpoint), limits).answer
         return hard
 
-    wants_events = EVENTS in request.headers.get("accept", "")
+    wants_events = _EVENTS in request.headers.get("accept", "")
     if not board.is_solvable(served.goal):
-        return Response(_event("result", answer(None)), media_type=EVENTS) if wants_events else _json(answer(None))
+        return Response(_event("result", answer(None)), media_type=_EVENTS) if wants_events else answer(None)
     if wants_events:
         events = _events(service, service.begin(find, limits))
-        return StreamingResponse(events, media_type=EVENTS, headers=_EVENT_HEADERS)
+        return StreamingResponse(events, media_type=_EVENTS, headers=_EVENT_HEADERS)
     return await _answer(request, asyncio.create_task(search()))
 
 
-async def check(service: Searches, request: Request) -> Response:
+async def check(service: Searches, request: Request, given: CheckBody) -> Response | Fields:
     """Check a solution: are its moves legal, does it reach the goal, and is it optimal."""
-    given = read_json(CheckBody, await _body(service, request))
     board, served = service.databases.place(given.board, given)
     limits = service.limits(given)
 
@@ -269,16 +246,16 @@ async def check(service: Searches, request: Request) -> Response:
     return await _answer(request, service.begin(find, limits).answer)
 
 
-async def _answer(request: Request, answer: asyncio.Task[Any]) -> Response:
+async def _answer(request: Request, answer: asyncio.Task[Fields]) -> Response | Fields:
     """Return the answer of a search; an empty response if the client leaves first, which cancels the search."""
-    tasks = [answer]
+    tasks: list[asyncio.Task[Any]] = [answer]
     try:
         # The answer of an easy board comes before the client can leave.
         if not (await asyncio.wait(tasks, timeout=_EASY_S))[0]:
             # A single task: each new `receive` would let the server read more requests that are sent behind this one.
             tasks.append(asyncio.create_task(_wait_until_left(request)))
             await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-        return _json(answer.result()) if answer.done() else Response(status_code=CLIENT_GONE)
+        return answer.result() if answer.done() else Response(status_code=CLIENT_GONE)
     finally:
         for task in tasks:
             task.cancel()
@@ -315,7 +292,7 @@ def _event(name: str, data: dict[str, Any]) -> bytes:
 # The service itself
 
 
-async def databases(service: Searches, _: Request) -> Response:
+async def databases(service: Searches, *_: object) -> Fields:
     """List the databases, in the order in which the service looks for one that serves a board."""
     goals: dict[str, Board] = {}
     infos = []
@@ -342,18 +319,18 @@ async def databases(service: Searches, _: Request) -> Response:
         "body_bytes_limit": settings.max_body_bytes,
         "batch_boards_limit": settings.max_boards,
     }
-    return _json({"databases": infos, "default_goals": goals, "limits": limits})
+    return {"databases": infos, "default_goals": goals, "limits": limits}
 
 
-async def sets(_service: Searches, _: Request) -> Response:
+async def sets(*_: object) -> Fields:
     """List the instance sets: boards that are used to compare solvers."""
-    return _json({"sets": [{"name": name, "n_boards": len(_instances(name))} for name in instance_sets()]})
+    return {"sets": [{"name": name, "n_boards": len(_instances(name))} for name in instance_sets()]}
 
 
-async def instances(_: Searches, request: Request) -> Response:
+async def instances(_: Searches, request: Request, _given: None) -> Fields:
     """List the boards of an instance set."""
     name = request.path_params["name"]
-    return _json({"name": name, "instances": _instances(name)})
+    return {"name": name, "instances": _instances(name)}
 
 
 @cache
@@ -372,28 +349,23 @@ def _instances(name: str) -> list[dict[str, Any]]:
     ]  # fmt: skip
 
 
-async def healthz(_service: Searches, _: Request) -> Response:
-    """Answer while the process lives."""
-    return PlainTextResponse("ok\n")
-
-
-async def readyz(_service: Searches, _: Request) -> Response:
+async def ready(*_: object) -> Response:
     """Answer when tables and kernels are loaded."""
     return PlainTextResponse("ready\n")
 
 
-async def metrics(service: Searches, _: Request) -> Response:
+async def metrics(service: Searches, *_: object) -> Response:
     """Return the metrics for Prometheus."""
     return Response(generate_latest(service.metrics.registry), media_type="text/plain; version=0.0.4")
 
 
-async def board(_: Searches, _request: Request, query: BoardQuery) -> Response:
+async def board(_: Searches, _request: Request, query: BoardQuery) -> Fields:
     """Read a board that is typed on the page."""
     found = Board(query.board)
-    return _json({"board": found, "size": str(found.size)})
+    return {"board": found, "size": str(found.size)}
 
 
-async def page(_service: Searches, _: Request) -> Response:
+async def page(*_: object) -> Response:
     """Return the page."""
     return FileResponse(PAGE / "index.html")
 
@@ -403,17 +375,17 @@ class Operation(NamedTuple):
 
     endpoint  its docstring is the summary
     answers   the type of the answer in each media type
-    query     the model of the parameters, which the endpoint gets
+    query     the model of the parameters
     bodies    the type of the body in each media type
     """
 
-    endpoint: Callable[..., Coroutine[Any, Any, Response]]
+    endpoint: Callable[..., Coroutine[Any, Any, Response | Fields]]
     answers: Mapping[str, type[Any]] = MappingProxyType({})
     query: type[Names] | None = None
     bodies: Mapping[str, type[Any]] = MappingProxyType({})
 
 
-_SOLVED = {JSON: SolveAnswer, EVENTS: str}
+_SOLVED = {JSON: SolveAnswer, _EVENTS: str}
 ROUTES: Mapping[str, Mapping[str, Operation]] = {
     "/v1/lookup": {
         "GET": Operation(lookup, {JSON: LookupAnswer}, BoardQuery),
@@ -422,14 +394,14 @@ ROUTES: Mapping[str, Mapping[str, Operation]] = {
     "/v1/moves": {"GET": Operation(moves, {JSON: MovesAnswer}, SearchQuery)},
     "/v1/solve": {
         "GET": Operation(solve, _SOLVED, SearchQuery),
-        "POST": Operation(solve_from_body, _SOLVED, bodies={JSON: SolveBody}),
+        "POST": Operation(solve, _SOLVED, bodies={JSON: SolveBody}),
     },
     "/v1/check": {"POST": Operation(check, {JSON: SolutionCheck}, bodies={JSON: CheckBody})},
     "/v1/databases": {"GET": Operation(databases, {JSON: DatabasesAnswer})},
     "/v1/instances": {"GET": Operation(sets, {JSON: InstanceSets})},
     "/v1/instances/{name}": {"GET": Operation(instances, {JSON: Instances})},
-    "/healthz": {"GET": Operation(healthz, {_PLAIN: str})},
-    "/readyz": {"GET": Operation(readyz, {_PLAIN: str})},
+    "/healthz": {"GET": Operation(ready, {_PLAIN: str})},
+    "/readyz": {"GET": Operation(ready, {_PLAIN: str})},
     "/metrics": {"GET": Operation(metrics, {_PLAIN: str})},
     "/": {"GET": Operation(page)},
     "/page/board": {"GET": Operation(board, query=BoardQuery)},

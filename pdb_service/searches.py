@@ -147,7 +147,6 @@ class Searches:
         """Compile kernels and read the tables into memory, so that no request waits for them."""
         announce_compilation(lambda: _log.info("compiling kernels, up to a minute, once after each update"))
         for database in self.databases.by_id.values():
-            _log.info("reading %s for %s", database.path, database.size)
             for index in database.header.tables:
                 np.bitwise_or.reduce(database.table(index)[::_PAGE_BYTES])  # reads every page
             goal = self.databases.default_goal(database)
@@ -173,32 +172,29 @@ class Searches:
         seconds = default_s if given.time_limit is None else given.time_limit
         return Limits(min(self.settings.solve_s, seconds), given.max_nodes)
 
-    def queue(self, limits: Limits) -> str:
-        """Return the queue for a search."""
-        return "short" if (limits.time_limit or 0) <= self.settings.short_s else "long"
-
     def begin(self, find: Find, limits: Limits) -> Search:
         """Return a new search. Raises `BusyError` if its queue is full or the service stops."""
-        search = Search(self.queue(limits))
+        search = Search("short" if (limits.time_limit or 0) <= self.settings.short_s else "long")
         searches = self._queues[search.queue]
         if len(searches) >= self.settings.n_solves + self.settings.n_waiting:
-            message = f"{len(searches)} solves run or wait here, and no more may wait; try again in some seconds"
-            raise self._refusal(search.queue, "full", message)
-        self._check_not_stopping(search.queue)
+            raise BusyError(f"{len(searches)} solves run or wait here, and no more may wait; try again in some seconds")
+        self._check_not_stopping()
         searches.append(search)
         search.answer = asyncio.create_task(self._run(find, search))
         search.answer.add_done_callback(lambda _: searches.remove(search))
         return search
 
-    async def in_time(self, queue: str, waiting: Awaitable[Result]) -> Result:
+    async def in_time(self, waiting: Awaitable[Result]) -> Result:
         """Return what is awaited. Raises `BusyError` after the longest time that a search may wait."""
         wait_s = self.settings.wait_s
         try:
             async with asyncio.timeout(wait_s):
                 return await waiting
         except TimeoutError:
-            message = f"no search ended within {wait_s:g} seconds, the longest that a solve may wait here"
-            raise self._refusal(queue, "waited", f"{message}; try again in some seconds") from None
+            raise BusyError(
+                f"no search ended within {wait_s:g} seconds, the longest that a solve may wait here; try again in some "
+                "seconds"
+            ) from None
 
     def stop(self) -> None:
         """Refuse new searches, and end running ones after the time of grace. Thread-safe."""
@@ -216,23 +212,19 @@ class Searches:
             search.reports[progress.threshold] = progress
 
         slot = self._slots[search.queue]
-        with self.metrics.wait_seconds.labels(search.queue).time(), self.metrics.waiting.track_inprogress():
-            await self.in_time(search.queue, slot.acquire())
+        with self.metrics.waiting.track_inprogress():
+            await self.in_time(slot.acquire())
         try:
-            self._check_not_stopping(search.queue)
+            self._check_not_stopping()
             search.started = time.monotonic()
             with self.metrics.running.track_inprogress():
                 return await run_in(self.searching, find, report)
         finally:
             slot.release()
 
-    def _check_not_stopping(self, queue: str) -> None:
+    def _check_not_stopping(self) -> None:
         if self.is_stopping:
-            raise self._refusal(queue, "stopping", _STOPPING)
-
-    def _refusal(self, queue: str, reason: str, message: str) -> BusyError:
-        self.metrics.refusals.labels(queue, reason).inc()
-        return BusyError(message)
+            raise BusyError(_STOPPING)
 
     # What requests share and threads search
 
@@ -259,15 +251,12 @@ class Searches:
                 checkpoints=lambda _: checkpoint,  # noqa: B023
             )
             solutions = next(found)
-            self.metrics.nodes.inc(sum(solution.generated for solution in solutions))
             answers += solutions if len(solutions) == len(left) else [*solutions, checkpoint]
         return answers
 
     def solve(
         self, board: Board, served: Served, limits: Limits, report: Report, checkpoint: Checkpoint | None = None
     ) -> Solution:
-        """Return the solution of a solvable board, as `solver.Solver.solve`, and count its nodes."""
+        """Return the solution of a solvable board, as `solver.Solver.solve`."""
         solver = self.solver(served.database)
-        solution = solver.solve(board, served.goal, limits=limits, report=report, checkpoint=checkpoint)
-        self.metrics.nodes.inc(solution.generated)
-        return solution
+        return solver.solve(board, served.goal, limits=limits, report=report, checkpoint=checkpoint)

@@ -6,7 +6,6 @@ treats the service as that site, but still sends the site's name in the header H
 
 import ipaddress
 import re
-from collections.abc import Collection
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -14,7 +13,7 @@ from pdb_core.errors import InputError
 from pdb_core.messages import as_typed
 
 LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
-_HOST = re.compile(r"([a-z0-9._-]+|\[[0-9a-f:.]+\])(?::[0-9]+)?", re.ASCII)
+_PORT = re.compile(r":[0-9]+$", re.ASCII)
 _PATTERN = re.compile(r"(\*\.)?[a-z0-9_-]+(\.[a-z0-9_-]+)*", re.ASCII)
 _TOKEN = re.compile(r"[!-~]+")
 _ORIGIN = re.compile(r"[a-z][a-z0-9+.-]*://[^/?#@\s]+", re.ASCII)
@@ -53,24 +52,13 @@ def is_allowed(host: str, allowed_hosts: tuple[str, ...]) -> bool:
 
     `allowed_hosts` are names in lower case, IPv6 addresses in brackets, or patterns such as `*.example.org` and `*`.
     """
-    match = _HOST.fullmatch(host.lower())
-    name = "" if match is None else match[1]
+    name = _PORT.sub("", host.lower())
     return any(known in ("*", name) or (known.startswith("*.") and name.endswith(known[1:])) for known in allowed_hosts)
 
 
 def hosts_of(*addresses: str) -> tuple[str, ...]:
     """Return the hosts that a server at these addresses answers for: loopback names and the addresses themselves."""
     return tuple(dict.fromkeys((*LOOPBACK, *map(read_host, addresses))))
-
-
-def advice(address: str, allowed_hosts: Collection[str]) -> str | None:
-    """Return what to do if a server on all addresses was given no hosts to answer for; else None."""
-    if allowed_hosts or address not in ("0.0.0.0", "::"):
-        return None
-    return (
-        f"only requests for {', '.join(LOOPBACK)} are answered. Name the hosts that clients use with "
-        "--allowed-host NAME; '*' allows all"
-    )
 
 
 def is_token(text: str) -> bool:

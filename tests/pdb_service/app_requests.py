@@ -4,7 +4,7 @@ import asyncio
 import math
 import threading
 import time
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncIterator, Callable, Collection, Coroutine
 from contextlib import asynccontextmanager
 from functools import partial, wraps
 from types import SimpleNamespace
@@ -28,11 +28,6 @@ BOARDS = solvable_boards(S3, 120, 5)
 _PATIENCE_S = 300  # kernels may have to be compiled
 
 
-def answer_for(board: Tiles) -> tuple[int, ...]:
-    """Return the solution that `HeldSolvers` finds for a board. Boards have different ones."""
-    return tuple(map(int, board[:5]))
-
-
 class HeldSolvers:
     """Stand-in for the solvers of a service, whose searches go on until `release` is set or their time is over.
 
@@ -40,8 +35,8 @@ class HeldSolvers:
     begun     the boards of all searches
     seconds   their time limits
 
-    error_of  returns what the search of a board raises when it is over, if anything
-    wait_s    the seconds that searches of a board take, instead of waiting for `release`
+    easy      boards whose searches end at once
+    error     what searches raise when they are over, if anything
     reports   what each search reports at its start; the last is repeated
     """
 
@@ -50,8 +45,8 @@ class HeldSolvers:
     def __init__(self, database: Database) -> None:
         self.database = database
         self.release = threading.Event()
-        self.error_of: Callable[[Tiles], Exception | None] = lambda _: None
-        self.wait_s: Callable[[Tiles], float] | None = None
+        self.easy: Collection[Tiles] = ()
+        self.error: Exception | None = None
         self.begun: list[Tiles] = []
         self.seconds: list[float] = []
 
@@ -65,13 +60,13 @@ class HeldSolvers:
         while True:
             report(self.reports[-1])
             passed = time.monotonic() - started
-            is_over = self.release.is_set() if self.wait_s is None else passed >= self.wait_s(board)
+            is_over = self.release.is_set() or board in self.easy
             if is_over or passed >= limits.time_limit:
                 break
             time.sleep(0.001)
-        if is_over and (error := self.error_of(board)) is not None:
-            raise error
-        tiles = answer_for(board) if is_over else None
+        if self.error is not None:
+            raise self.error
+        tiles = board[:5] if is_over else None
         return SimpleNamespace(
             moves=tiles, length=None if tiles is None else len(tiles), optimal=is_over, h=3, lower_bound=5,
             generated=7, expanded=5, seconds=passed, thresholds=(), directions=lambda _: None,
@@ -95,7 +90,6 @@ class AppRequest:
     address  the path and the query
     headers  Host is localhost if it is not given; a header without a value is left out
     method   by default POST with a body, else GET
-    reading  the client reads no more of the answer until this is set
     """
 
     def __init__(
@@ -105,7 +99,6 @@ class AppRequest:
         *headers: tuple[str, str | None],
         method: str | None = None,
         body: bytes | None = None,
-        reading: asyncio.Event | None = None,
     ) -> None:
         path, _, query = address.partition("?")
         named = headers if "Host" in dict(headers) else (("Host", "localhost"), *headers)
@@ -114,8 +107,7 @@ class AppRequest:
             "query_string": query.encode(),
             "headers": [(name.lower().encode(), value.encode("latin-1")) for name, value in named if value is not None],
         }  # fmt: skip
-        self._body, self._reading = body or b"", reading
-        self._is_read = False
+        self._body, self._is_read = body or b"", False
         self._has_left = asyncio.Event()
         self.sent: list[Any] = []
         self.task = asyncio.ensure_future(app(self._scope, self._receive, self._send))
@@ -130,8 +122,6 @@ class AppRequest:
     async def _send(self, message: Any) -> None:
         await asyncio.sleep(0)
         self.sent.append(message)
-        if self._reading is not None and message.get("body"):
-            await self._reading.wait()
 
     def leave(self) -> None:
         """Close the connection."""
@@ -160,19 +150,12 @@ def ask_search(
     board: Tiles,
     events: bool = False,
     body: bytes | None = None,
-    reads: bool = True,
     **parameters: float,
 ) -> AppRequest:
     """Begin a request for a search."""
     query = urlencode({"board": " ".join(map(str, board)), **parameters})
     path = path if body else f"{path}?{query}"
-    return AppRequest(
-        app,
-        path,
-        ("Accept", "text/event-stream" if events else "*/*"),
-        body=body,
-        reading=None if reads else asyncio.Event(),
-    )
+    return AppRequest(app, path, ("Accept", "text/event-stream" if events else "*/*"), body=body)
 
 
 ask_solve, ask_moves = (partial(ask_search, f"/v1/{name}") for name in ("solve", "moves"))

@@ -12,21 +12,13 @@ from schemathesis.specs.openapi.checks import positive_data_acceptance
 from pdb_core.board_size import BoardSize
 from pdb_query import Database
 from pdb_service.openapi import openapi
-from tests.fuzzing import board_texts, fuzz, mutated
+from tests.fuzzing import board_texts, fuzz
 from tests.pdb_service.app_requests import ask, ready_app
-
-_BOARDS = board_texts(BoardSize(3, 3))
-
-
-def _damaged(valid: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
-    """Return damaged texts that a URL can hold: without lone surrogates."""
-    return mutated(valid).map(lambda text: text.encode("utf-8", "replace").decode())
-
 
 # Texts of the document by their `maxLength`: boards and goals; sizes.
 TEXTS = {
-    400: _BOARDS | _BOARDS | _damaged(_BOARDS) | st.sampled_from(["blank-last", "blank-first", "snail"]),
-    20: st.just("3x3") | _damaged(st.just("3x3")),
+    400: board_texts(BoardSize(3, 3)) | st.sampled_from(["blank-last", "blank-first", "snail"]),
+    20: st.just("3x3"),
 }
 for _length, _texts in TEXTS.items():
     schemathesis.openapi.format(f"text-{_length}", _texts)
@@ -60,7 +52,6 @@ def served(database: Database) -> None:
 
 def test_the_document_served_is_the_one_tested() -> None:
     assert ask(APP, "/openapi.json").body == openapi()
-    assert all(f"text-{length}" in str(SCHEMA.raw_schema) for length in TEXTS)
 
 
 # `SCHEMA.parametrize` gives all operations one node id, and xdist runs one test for each id.

@@ -140,7 +140,7 @@ def serve(tables: ServedTableOptions, network: NetworkOptions, searches: SearchQ
     from pdb_core.puzzle import blank_last
     from pdb_core.resources import available_cores
     from pdb_service.server import notify_systemd, open_socket, serve as run
-    from pdb_service.settings import ServiceSettings, advice, hosts_of, read_host, read_origin
+    from pdb_service.settings import ServiceSettings, hosts_of, read_host, read_origin
     from tilepdb.standard import standard_table
 
     settings = ServiceSettings(
@@ -172,8 +172,6 @@ def serve(tables: ServedTableOptions, network: NetworkOptions, searches: SearchQ
         address, port = listener.getsockname()[:2]
         url = f"http://{f'[{address}]' if ':' in address else address}:{port}/"
         message(f"listening on {url}")
-        if (hint := advice(address, settings.allowed_hosts)) is not None:
-            message(hint)
         settings = replace(settings, allowed_hosts=(*hosts_of(network.host, address), *settings.allowed_hosts))
 
         if sys.platform != "win32":  # which selects only sockets
