@@ -1,8 +1,6 @@
 """Databases, lookups and batches in all forms; without compiled kernels too."""
 
-import gc
 import json
-import weakref
 from typing import Any
 
 import numpy as np
@@ -11,19 +9,18 @@ from starlette.applications import Starlette
 
 from pdb_core.puzzle import blank_last, parse_goal
 from pdb_query import Database
-from pdb_service.answers import BINARY, JSON
+from pdb_service.answers import BINARY
 from tests.pdb_service.app_requests import GOAL, ask, ready_app
 from tests.solving import HARDEST_8, S3, database_for
 
 pytestmark = pytest.mark.tiny
-MAX_BOARDS = 50
 # No symmetry moves its blank to a corner.
 MIDDLE = "1 2 3/4 0 5/6 7 8"
 
 
 @pytest.fixture(scope="module")
 def app(database: Database) -> Starlette:
-    return ready_app(database, max_boards=MAX_BOARDS)
+    return ready_app(database)
 
 
 def answers(app: Starlette, boards: list[Any], address: str = "/v1/lookup") -> Any:
@@ -59,14 +56,7 @@ def test_lists_may_have_rows_and_null_for_the_blank_and_goals_may_be_lists(app: 
         assert ask(app, "/v1/lookup?size=3x3", body=body.replace(b"board", b"boards")).json["goal"] == list(GOAL)
 
 
-@pytest.mark.parametrize(("n_boards", "status"), [(MAX_BOARDS, 200), (MAX_BOARDS + 1, 413)])
-def test_batch_has_at_most_the_boards_of_the_limit(app: Starlette, n_boards: int, status: int) -> None:
-    lists, texts = (json.dumps({"boards": [board] * n_boards}).encode() for board in (GOAL, "1 2 3/4 5 6/7 8 0"))
-    for media_type, body in ((JSON, lists), (JSON, texts), (BINARY, bytes(GOAL) * n_boards)):
-        assert ask(app, "/v1/lookup?size=3x3", ("Content-Type", media_type), body=body).status == status
-
-
-@pytest.mark.parametrize("bad", [[1, 2], "x", [257, *GOAL[1:]], [2**63, *GOAL[1:]]])
+@pytest.mark.parametrize("bad", [[1, 2], "x", [2**63, *GOAL[1:]]])
 def test_invalid_board_has_a_problem_at_its_position(app: Starlette, bad: Any) -> None:
     first, problem, last = answers(app, [GOAL, bad, GOAL], "/v1/lookup?size=3x3")
     assert first["h"] == last["h"] == 0
@@ -84,10 +74,6 @@ def test_lines_are_rows_and_the_first_board_of_a_batch_has_its_size() -> None:
             assert ask(app, f"/v1/lookup?board={text}").json["size"] == size
         found = ask(app, "/v1/lookup", body=b'{"boards": ["1 2/3 4/5 0", "1 1"]}').json
         assert ["error" in one for one in found["answers"]] == [False, True]
-        refused = ask(app, "/v1/lookup", body=b'{"boards": [[1, 2, 3, 4, 5, 0]]}')
-        assert (refused.status, "is not square: it has 6 numbers" in refused.json["detail"]) == (422, True)
-        eight_wide = "0+2+3+4+5+6+7+8%0A1+9+10+11+12+13+14+15"
-        assert "for 8x2 boards" in ask(app, f"/v1/lookup?board={eight_wide}").json["detail"]
 
 
 def test_databases_are_listed_with_ids_and_goals_but_without_paths(database: Database) -> None:
@@ -95,7 +81,6 @@ def test_databases_are_listed_with_ids_and_goals_but_without_paths(database: Dat
         app = ready_app(database, wide, database)
         reply = ask(app, "/v1/databases")
         # A list has no rows, nor has text in one line without slashes.
-        assert answers(app, [[1, 2, 3, 4, 5, 0]], "/v1/lookup?size=3x2") == answers(app, ["1 2 3/4 5 0"])
         assert ask(app, f"/v1/lookup?board=1,2,3,4,5,0&db={wide.path.stem}").json["size"] == "3x2"
     stem = database.path.stem
     assert [(at["id"], at["size"]) for at in reply.json["databases"]] == [
@@ -120,15 +105,6 @@ def test_first_database_that_serves_the_goal_answers(database: Database) -> None
         board = "/v1/lookup?board=8+6+7/2+5+4/3+0+1"
         assert ask(app, board).json["goal"] == list(blank_last(S3))
         assert ask(app, f"{board}&goal={MIDDLE.replace(' ', '+')}").json["db"] == other.path.stem
-
-
-def test_app_that_is_gone_keeps_no_database() -> None:
-    with database_for("1,2,5/3,4,6/7,8", "3x3") as database:
-        assert ask(ready_app(database), "/v1/lookup?board=8+6+7/2+5+4/3+0+1").status == 200
-    left = weakref.ref(database)
-    del database
-    gc.collect()
-    assert left() is None
 
 
 def test_lookup_in_a_catalogue_has_a_sum_for_each_symmetry_and_partition() -> None:
