@@ -11,7 +11,6 @@ sockets, signals, systemd                   server
 """
 
 import hmac
-import logging
 import time
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
@@ -47,8 +46,6 @@ _HEADERS = [
         b"default-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
     ),
 ]
-_LOGGED_CHARACTERS = 400
-_log = logging.getLogger("tile_pdb.service")
 
 
 def create_app(databases: Iterable[Database], settings: ServiceSettings | None = None) -> Starlette:
@@ -87,7 +84,7 @@ def create_app(databases: Iterable[Database], settings: ServiceSettings | None =
 
 
 class _Gate:
-    """Middleware that answers errors as problems, adds headers, and counts and logs requests."""
+    """Middleware that answers errors as problems, adds headers, and counts requests."""
 
     def __init__(self, app: ASGIApp, service: Searches) -> None:
         self.app, self.service = app, service
@@ -122,9 +119,6 @@ class _Gate:
         route = getattr(scope.get("route"), "path", "other")
         method = scope["method"] if scope["method"] in ("GET", "HEAD", "OPTIONS", "POST") else "other"
         self.service.metrics.count_request(route, method, status, seconds)
-        if self.service.settings.access_log:
-            asked = as_typed(f"{scope['method']} {scope['path']}", _LOGGED_CHARACTERS)
-            _log.info("%s %d %.3f s", asked, status, seconds)
 
 
 class _Resource:

@@ -43,7 +43,6 @@ class ServiceSettings:
     token: str | None = None
     cors_origins: tuple[str, ...] = ()
     allowed_hosts: tuple[str, ...] = LOOPBACK
-    access_log: bool = False
 
 
 @lru_cache(maxsize=16)

@@ -52,14 +52,10 @@ class Server(NamedTuple):
         """Return the number of open files and sockets."""
         return psutil.Process(self.process.pid).num_fds()
 
-    def resident_bytes(self) -> int:
-        """Return the resident memory."""
-        return psutil.Process(self.process.pid).memory_info().rss
-
     def reset_peak(self) -> int:
         """Return the resident memory. The peak of memory begins with it."""
         Path(f"/proc/{self.process.pid}/clear_refs").write_text("5")
-        return self.resident_bytes()
+        return psutil.Process(self.process.pid).memory_info().rss
 
     def peak_bytes(self) -> int:
         """Return the most resident memory since `reset_peak`."""
@@ -80,10 +76,10 @@ class Server(NamedTuple):
 
 
 @contextmanager
-def serving(*paths: Path, options: Sequence[str] = (), prelude: str = "", reads_log: bool = True) -> Iterator[Server]:
+def serving(*paths: Path, options: Sequence[str] = (), prelude: str = "") -> Iterator[Server]:
     """Yield a ready `pdb serve` with these tables on a free port; `prelude` is a program that runs first.
 
-    Without `reads_log`, its log is not read until it ends. At the end it is stopped, if it still runs, and must exit
+    At the end it is stopped, if it still runs, and must exit
     with 0.
     """
     databases = [word for path in paths for word in ("--db", str(path))]
@@ -92,7 +88,7 @@ def serving(*paths: Path, options: Sequence[str] = (), prelude: str = "", reads_
     environment = {**os.environ, "PYTHONWARNINGS": "error"}
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment)
     log: list[str] = []
-    reader = threading.Thread(target=_read_log, args=(process, log, reads_log))
+    reader = threading.Thread(target=_read_log, args=(process, log))
     reader.start()
     try:
         wait_until(lambda: process.poll() is not None or any("ready: " in line for line in log), _START_S)
@@ -108,9 +104,7 @@ def serving(*paths: Path, options: Sequence[str] = (), prelude: str = "", reads_
         reader.join()
 
 
-def _read_log(process: subprocess.Popen[str], log: list[str], reads_on: bool) -> None:
+def _read_log(process: subprocess.Popen[str], log: list[str]) -> None:
     with process.stderr:
         for line in process.stderr:
             log.append(line)
-            if not reads_on and "ready: " in line:
-                process.wait()

@@ -128,14 +128,11 @@ def test_all_hosts_and_origins_can_be_allowed(database: Database) -> None:
     )
 
 
-def test_requests_are_logged_and_counted(database: Database, caplog: pytest.LogCaptureFixture) -> None:
-    caplog.set_level("INFO")
-    app = ready_app(database, access_log=True)
-    requests = ["GET /healthz", "HEAD /healthz", "GET /a", "GET /b", "PUT /v1/lookup"]
-    for request in requests:
+def test_requests_are_counted(database: Database) -> None:
+    app = ready_app(database)
+    for request in ("GET /healthz", "HEAD /healthz", "GET /a", "GET /b", "PUT /v1/lookup"):
         method, _, path = request.partition(" ")
         ask(app, path, method=method)
-    assert [" ".join(line.split()[:2]) for line in caplog.messages] == requests
     found = metrics(app)
     # Clients cannot create new series.
     assert {name: value for name, value in found.items() if re.match("tile_pdb_requests_total", name)} == {

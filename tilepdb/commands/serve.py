@@ -1,14 +1,11 @@
 """`pdb serve`: the HTTP service and its page."""
 
 import contextlib
-import io
 import itertools
 import os
-import select
-import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 from typer import Option
 
@@ -22,8 +19,6 @@ if TYPE_CHECKING:
     from pdb_query import Database
 
 _STDERR = 2
-# POSIX: a pipe that `select` calls ready takes so many bytes without a wait.
-_PIPE_BYTES = 512
 # Longer times do not fit the clocks of all systems.
 _MOST_S = 1e6
 
@@ -81,7 +76,6 @@ class NetworkOptions:
             "localhost and --host are always allowed.",
         ),
     ] = None
-    access_log: Annotated[bool, Option("--access-log", help="Log each request to stderr.")] = False
 
 
 @option_group
@@ -106,17 +100,6 @@ class SearchQueueOptions:
         float,
         Option(min=0, max=_MOST_S, help="Time that running searches have when the server stops, in seconds."),
     ] = 5.0
-
-
-class _Log(io.FileIO):
-    """Stderr of a server, which must not wait for a reader: what a full pipe does not take is dropped."""
-
-    def write(self, data: Any) -> int:
-        for start in range(0, len(data), _PIPE_BYTES):
-            if not select.select([], [self], [], 0)[1]:
-                break
-            super().write(data[start : start + _PIPE_BYTES])
-        return len(data)
 
 
 def serve(tables: ServedTableOptions, network: NetworkOptions, searches: SearchQueueOptions) -> None:
@@ -152,7 +135,6 @@ def serve(tables: ServedTableOptions, network: NetworkOptions, searches: SearchQ
         token=None if network.token_file is None else _read_token(network.token_file),
         cors_origins=tuple(map(read_origin, network.cors_origin or ())),
         allowed_hosts=tuple(map(read_host, network.allowed_host or ())),
-        access_log=network.access_log,
     )
     sizes = [*map(parse_size, tables.size or (() if tables.db else ("3x3", "4x4")))]
     for size in sizes:
@@ -173,11 +155,7 @@ def serve(tables: ServedTableOptions, network: NetworkOptions, searches: SearchQ
         url = f"http://{f'[{address}]' if ':' in address else address}:{port}/"
         message(f"listening on {url}")
         settings = replace(settings, allowed_hosts=(*hosts_of(network.host, address), *settings.allowed_hosts))
-
-        if sys.platform != "win32":  # which selects only sockets
-            log = _Log(sys.stderr.fileno(), "w", closefd=False)
-            sys.stderr = io.TextIOWrapper(log, errors="backslashreplace", line_buffering=True)
-        logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
+        logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
         app = create_app(databases, settings)
         app.state.service.load()
         message(f"ready: {url}")
