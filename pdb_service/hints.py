@@ -38,18 +38,14 @@ def list_moves(
             if not distances:  # by h, one hint after another may lead to and fro
                 first = first_tile(board, served, report)
 
-    def merit(tile: int) -> tuple[int, bool, int]:
-        """Return the smaller, the better."""
-        child = children[tile]
-        return distances.get(child, 0), tile != first, h_of.get(child, 0)
-
     moves = [
         {
-            "tile": tile, "cell": board.index(tile), "blank": board.index(BLANK), "board": children[tile],
-            "h": h_of.get(children[tile]), "distance": distances.get(children[tile]),
+            "tile": tile, "cell": board.index(tile), "blank": board.index(BLANK), "board": child,
+            "h": h_of.get(child), "distance": distances.get(child),
         }
-        for tile in sorted(children, key=merit)
+        for tile, child in children.items()
     ]  # fmt: skip
+    moves.sort(key=lambda at: (at["distance"] or 0, at["tile"] != first, at["h"] or 0))
     about = served.about(board, solvable=solvable)
     return about | {"h": h_of.get(board), "distance": distances.get(board), "moves": moves}
 

@@ -144,18 +144,10 @@ def ask(app: Starlette, address: str, *headers: tuple[str, str | None], **named:
     return asyncio.run(work())
 
 
-def ask_search(
-    path: str,
-    app: Starlette,
-    board: Tiles,
-    events: bool = False,
-    body: bytes | None = None,
-    **parameters: float,
-) -> AppRequest:
+def ask_search(path: str, app: Starlette, board: Tiles, events: bool = False, **parameters: float) -> AppRequest:
     """Begin a request for a search."""
     query = urlencode({"board": " ".join(map(str, board)), **parameters})
-    path = path if body else f"{path}?{query}"
-    return AppRequest(app, path, ("Accept", "text/event-stream" if events else "*/*"), body=body)
+    return AppRequest(app, f"{path}?{query}", ("Accept", "text/event-stream" if events else "*/*"))
 
 
 ask_solve, ask_moves = (partial(ask_search, f"/v1/{name}") for name in ("solve", "moves"))

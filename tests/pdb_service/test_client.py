@@ -18,7 +18,7 @@ from pdb_service.client import Client
 from solver.solution import check_replay
 from tests.command_line import python
 from tests.pdb_service.server import Server
-from tests.solving import HARDEST_8, S3, UNSOLVABLE, database_for, hard_board
+from tests.solving import HARDEST_8, S3, UNSOLVABLE, database_for
 from tilepdb import check_solution
 
 UNSERVED = (1, 2, 3, 4, 0, 5, 6, 7, 8)
@@ -69,13 +69,6 @@ def test_client_answers_as_the_database(client: Client, database: Database, boar
     found = client.solve(board, goal)
     check_replay(board, found.moves, found.goal, S3)
     assert (found.length, found.optimal, found.lower_bound) == (expected.h, True, expected.h)
-
-
-def test_search_ends_at_its_limit_with_a_lower_bound(server: Server) -> None:
-    with Client(server.url) as client:
-        limited = client.solve(hard_board(), max_nodes=1000)
-        assert (limited.length, limited.optimal) == (None, False)
-        assert limited.lower_bound >= limited.h
 
 
 def test_client_checks_solutions_as_the_library(client: Client) -> None:

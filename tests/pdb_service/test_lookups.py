@@ -7,15 +7,13 @@ import numpy as np
 import pytest
 from starlette.applications import Starlette
 
-from pdb_core.puzzle import blank_last, parse_goal
+from pdb_core.puzzle import parse_goal
 from pdb_query import Database
 from pdb_service.answers import BINARY
 from tests.pdb_service.app_requests import GOAL, ask, ready_app
 from tests.solving import HARDEST_8, S3, database_for
 
 pytestmark = pytest.mark.tiny
-# No symmetry moves its blank to a corner.
-MIDDLE = "1 2 3/4 0 5/6 7 8"
 
 
 @pytest.fixture(scope="module")
@@ -64,9 +62,6 @@ def test_invalid_board_has_a_problem_at_its_position(app: Starlette, bad: Any) -
     assert "not a 3x3 board" in problem["error"]["detail"]
 
 
-# Databases
-
-
 def test_lines_are_rows_and_the_first_board_of_a_batch_has_its_size() -> None:
     with database_for("1,2/3,4,5", "3x2") as wide, database_for("1,2,3/4,5", "2x3") as high:
         app = ready_app(wide, high)
@@ -76,35 +71,18 @@ def test_lines_are_rows_and_the_first_board_of_a_batch_has_its_size() -> None:
         assert ["error" in one for one in found["answers"]] == [False, True]
 
 
-def test_databases_are_listed_with_ids_and_goals_but_without_paths(database: Database) -> None:
-    with database_for("1,2/3,4,5", "3x2") as wide:
-        app = ready_app(database, wide, database)
+def test_databases_have_ids_of_their_own_and_default_goals_but_no_paths(database: Database) -> None:
+    middle = "1 2 3/4 0 5/6 7 8"  # no symmetry moves its blank to a corner
+    with database_for("1,2/3,4,5", "3x2") as wide, database_for("1,2,3/4,5,6/7,8", "3x3", middle) as other:
+        app = ready_app(database, wide, database, other)
         reply = ask(app, "/v1/databases")
-        # A list has no rows, nor has text in one line without slashes.
-        assert ask(app, f"/v1/lookup?board=1,2,3,4,5,0&db={wide.path.stem}").json["size"] == "3x2"
+        for name, goal in ((f"{database.path.stem}-2", GOAL), (other.path.stem, parse_goal(middle, S3))):
+            found = ask(app, f"/v1/lookup?board=8+6+7/2+5+4/3+0+1&db={name}").json
+            assert (found["db"], found["goal"]) == (name, list(goal))
     stem = database.path.stem
-    assert [(at["id"], at["size"]) for at in reply.json["databases"]] == [
-        (stem, "3x3"), (wide.path.stem, "3x2"), (f"{stem}-2", "3x3"),
-    ]  # fmt: skip
-    assert ask(app, f"/v1/lookup?board=1+2+3/4+5+6/7+8+0&db={stem}-2").json["db"] == f"{stem}-2"
+    assert [at["id"] for at in reply.json["databases"]] == [stem, wide.path.stem, f"{stem}-2", other.path.stem]
     assert reply.json["default_goals"] == {"3x3": list(GOAL), "3x2": [1, 2, 3, 4, 5, 0]}
     assert str(wide.path.parent).encode() not in reply.body
-
-
-@pytest.mark.parametrize(("made_for", "expected"), [("blank-first", "blank-last"), (MIDDLE, MIDDLE)])
-def test_default_goal_is_blank_last_if_served(made_for: str, expected: str) -> None:
-    with database_for("1,2,3/4,5,6/7,8", "3x3", made_for) as database:
-        goal = list(parse_goal(expected, S3))
-        assert answers(ready_app(database), [goal])[0]["h"] == 0
-        assert ask(ready_app(database), "/v1/databases").json["default_goals"] == {"3x3": goal}
-
-
-def test_first_database_that_serves_the_goal_answers(database: Database) -> None:
-    with database_for("1,2,3/4,5,6/7,8", "3x3", MIDDLE) as other:
-        app = ready_app(database, other)
-        board = "/v1/lookup?board=8+6+7/2+5+4/3+0+1"
-        assert ask(app, board).json["goal"] == list(blank_last(S3))
-        assert ask(app, f"{board}&goal={MIDDLE.replace(' ', '+')}").json["db"] == other.path.stem
 
 
 def test_lookup_in_a_catalogue_has_a_sum_for_each_symmetry_and_partition() -> None:
