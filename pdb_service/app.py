@@ -122,23 +122,25 @@ class _Gate:
 
 
 class _Resource:
-    """The endpoint of a path, which checks host and token. HEAD is answered as GET; the server leaves out the body."""
+    """The endpoint of a path. HEAD is answered as GET; the server leaves out the body.
+
+    It checks host and token of requests for data. The page has none, nor have answers to load balancers and probes of
+    containers, which name the address of the machine.
+    """
 
     def __init__(self, path: str, service: Searches) -> None:
         self.service, self.operations = service, ROUTES[path]
-        # Load balancers and container probes name the address of the machine; these answers hold no data.
-        self.is_for_all_hosts = path in ("/healthz", "/readyz")
-        self.needs_token = service.settings.token is not None and (path.startswith("/v1/") or path == "/metrics")
+        self.has_data = path.startswith("/v1/") or path == "/metrics"
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         request, settings = Request(scope, receive), self.service.settings
         host = request.headers.get("host", "")
-        if not self.is_for_all_hosts and not is_allowed(host, settings.allowed_hosts):
+        if self.has_data and not is_allowed(host, settings.allowed_hosts):
             raise RequestError(
                 f"this server does not answer for host {as_typed(host)!r}; name its hosts with --allowed-host"
             )
         token = settings.token
-        if token is not None and self.needs_token:
+        if self.has_data and token is not None:
             scheme, _, sent = request.headers.get("authorization", "").partition(" ")
             if scheme.lower() != "bearer" or not hmac.compare_digest(sent.strip().encode(), token.encode()):
                 raise TokenError("this server requires a token; send the right one as Authorization: Bearer TOKEN")

@@ -2,17 +2,14 @@
 
 import json
 import re
-import threading
 from collections.abc import Callable
 from functools import partial
 from itertools import product
 
 import pytest
 
-from pdb_core.puzzle import Board
 from pdb_query import Database
-from pdb_service.databases import Served
-from solver import Checkpoint, Iteration
+from solver import Iteration
 from tests import text_of
 from tests.pdb_service.app_requests import (
     BOARDS,
@@ -69,28 +66,11 @@ async def test_wait_of_a_solve_is_bounded(solvers: HeldSolvers, events: bool, ca
 
 
 @in_event_loop
-async def test_wait_for_searches_of_easy_boards_is_bounded_and_ends_when_the_client_leaves(
-    solvers: HeldSolvers,
-) -> None:
-    begun: list[list[Board]] = []
-    release = threading.Event()
-
-    def solve_easy(_: Served, boards: list[Board]) -> list[Checkpoint]:
-        begun.append(boards)
-        release.wait()
-        return [Checkpoint()] * len(boards)
-
-    async with running_app(solvers, n_solves=1, wait_s=0.5) as app:
-        app.state.service.solve_easy = solve_easy
-        searched = ask_solve(app, BOARDS[0])
-        await until(lambda: bool(begun))
-        left, waiting = ask_solve(app, BOARDS[1]), ask_solve(app, BOARDS[2])
-        left.leave()
-        await left.task
-        assert not waiting.task.done()
-        assert [(await request.reply()).status for request in (searched, waiting)] == [503, 503]
-        release.set()
-    assert [list(map(tuple, boards)) for boards in begun] == [[BOARDS[0]]]
+async def test_wait_for_searches_of_easy_boards_is_bounded(solvers: HeldSolvers) -> None:
+    async with running_app(solvers, n_solves=1, wait_s=0.2) as app:
+        app.state.service.solve_easy = lambda *_: solvers.release.wait()
+        assert [(await ask_solve(app, board).reply()).status for board in BOARDS[:2]] == [503, 503]
+        solvers.release.set()
 
 
 @in_event_loop

@@ -13,32 +13,28 @@ from solver import Checkpoint, Limits, Solution
 from tests.pdb_service.app_requests import BOARDS, GOAL
 from tests.solving import database_for
 
-HARD, WRONG = Board(BOARDS[31]), Board(BOARDS[99])
-
 
 def test_each_board_gets_its_own_result_or_the_error_of_its_call(database: Database) -> None:
     calls: list[list[Board]] = []
 
-    async def answer(_: Served, boards: list[Board]) -> list[int | None]:
+    async def answer(_: Served, boards: list[Board]) -> list[Board]:
         calls.append(boards)
         await asyncio.sleep(0)
-        if WRONG in boards:
+        if Board(BOARDS[99]) in boards:
             raise PdbError("wrong")
-        return [None if board == HARD else board[0] for board in boards]
+        return boards
 
     async def work() -> list[Any]:
         together, served = Together(answer, 2), Served("a", database, Board(GOAL))
         asked = [asyncio.create_task(together.ask(Board(board), served)) for board in BOARDS[:100]]
         await asyncio.sleep(0)
         asked[0].cancel()
-        found = await asyncio.gather(*asked, return_exceptions=True)
-        return [*found, [await together.ask(Board(BOARDS[50]), served) for _ in range(3)]]
+        return [*await asyncio.gather(*asked, return_exceptions=True), await together.ask(Board(GOAL), served)]
 
-    left, *found, again = asyncio.run(work())
-    assert (type(left), again) == (asyncio.CancelledError, [BOARDS[50][0]] * 3)
-    assert found[:64] == [None if board == HARD else board[0] for board in BOARDS[1:65]]
-    assert list(map(str, found[64:])) == ["wrong"] * 35
-    assert [len(call) for call in calls] == [64, 35, 1, 1, 1]
+    left, *found = asyncio.run(work())
+    assert type(left) is asyncio.CancelledError
+    assert list(map(str, found)) == [*map(str, map(Board, BOARDS[1:65])), *["wrong"] * 35, str(Board(GOAL))]
+    assert [len(call) for call in calls] == [64, 35, 1]
 
 
 def test_hard_board_continues_after_the_thresholds_of_its_easy_search() -> None:
