@@ -13,8 +13,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import psutil
-
 from tests import wait_until
 from tests.command_line import PROGRAM
 
@@ -50,17 +48,7 @@ class Server(NamedTuple):
 
     def n_files(self) -> int:
         """Return the number of open files and sockets."""
-        return psutil.Process(self.process.pid).num_fds()
-
-    def reset_peak(self) -> int:
-        """Return the resident memory. The peak of memory begins with it."""
-        Path(f"/proc/{self.process.pid}/clear_refs").write_text("5")
-        return psutil.Process(self.process.pid).memory_info().rss
-
-    def peak_bytes(self) -> int:
-        """Return the most resident memory since `reset_peak`."""
-        status = Path(f"/proc/{self.process.pid}/status").read_text()
-        return int(status.partition("VmHWM:")[2].split()[0]) * 1024
+        return sum(1 for _ in Path(f"/proc/{self.process.pid}/fd").iterdir())
 
     def ask(self, path: str, body: bytes | None = None, *, timeout: float = 60, **headers: str) -> Reply:
         """Send GET, or POST with a body, and return the answer. Names of headers have underscores for hyphens."""

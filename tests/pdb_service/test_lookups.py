@@ -45,13 +45,11 @@ def test_all_forms_equal_the_database(database: Database, app: Starlette) -> Non
 
 
 def test_lists_may_have_rows_and_null_for_the_blank_and_goals_may_be_lists(app: Starlette) -> None:
-    board, goal = [[1, 2, 3], [4, None, 6], [7, 5, 8]], [1, 2, 3, 4, 5, 6, 7, 8, None]
-    spelled = [board, [1, 2, 3, 4, None, 6, 7, 5, 8], "1234_6758", "1 2 3;4 x 6;7 5 8"]
-    assert answers(app, spelled) == [{"h": 2, "sums": [2, 2]}] * 4
-    for given in (goal, [goal[:3], goal[3:6], goal[6:]], GOAL):
-        body = json.dumps({"board": board, "goal": given}).encode()
-        assert ask(app, "/v1/solve", body=body).json["moves"] == [5, 8]
-        assert ask(app, "/v1/lookup?size=3x3", body=body.replace(b"board", b"boards")).json["goal"] == list(GOAL)
+    board, goal = [[1, 2, 3], [4, None, 6], [7, 5, 8]], [[1, 2, 3], [4, 5, 6], [7, 8, None]]
+    assert answers(app, [board, [1, 2, 3, 4, None, 6, 7, 5, 8], "1234_6758"]) == [{"h": 2, "sums": [2, 2]}] * 3
+    body = json.dumps({"board": board, "goal": goal}).encode()
+    assert ask(app, "/v1/solve", body=body).json["moves"] == [5, 8]
+    assert ask(app, "/v1/lookup?size=3x3", body=body.replace(b"board", b"boards")).json["goal"] == list(GOAL)
 
 
 @pytest.mark.parametrize("bad", [[1, 2], "x", [2**63, *GOAL[1:]]])
