@@ -98,7 +98,7 @@ Model = TypeVar("Model", bound=Names)
 
 def read_query(model: type[Model], query: Mapping[str, str]) -> Model:
     """Return the query of a URL. Raises `ParameterError` if a parameter is missing, unknown or invalid."""
-    return _validated(model, query, strict=False)
+    return _validated(model, dict(query), strict=False)
 
 
 def read_json(model: type[Model], body: bytes | bytearray) -> Model:
