@@ -43,7 +43,7 @@ class AnswerWriter:
         self._columns = (*_COLUMNS, *(_ALL_COLUMNS if method.all_solutions else ()))
         self._word: Callable[[int], str] = str if names is None else names.word
         self._start = clock()
-        self._n_boards = self._n_solved = self._generated = self._n_published = self._n_longer = 0
+        self._n_boards = self._n_solved = self._generated = 0
         self._errors: dict[type[PdbError], PdbError] = {}  # the first one of each kind
 
     def record(self, answer: "Answer") -> dict[str, Any]:
@@ -68,15 +68,6 @@ class AnswerWriter:
             )
         self._generated += solution.generated
         self._n_solved += solution.length is not None
-        published = request.published_length
-        if published is not None and solution.length is not None:
-            self._n_published += 1
-            if published > solution.length:
-                self._n_longer += 1
-                message(
-                    f"board {request.id}: the published solution is longer, {published} moves instead of "
-                    f"{solution.length}"
-                )
         if error := contradiction(answer):
             message(str(error))
             self._remember(error)
@@ -148,8 +139,6 @@ class AnswerWriter:
             nodes = f", {self._generated:,} nodes generated" if self._generated else ""
             shown_rate = f", {rate:.1f} million/s" if rate >= _LEAST_RATE else ""
             message(f"{plural(self._n_boards, 'board')}, {self._n_solved:,} solved, {seconds:.2f} s{nodes}{shown_rate}")
-        if self._n_published:
-            message(f"{self._n_longer:,} of {self._n_published:,} published solutions are longer")
         for kind in (WrongAnswerError, LimitReachedError, UnsolvableError):
             if kind in self._errors:
                 raise self._errors[kind]

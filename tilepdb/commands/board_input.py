@@ -53,7 +53,7 @@ def boards_to_solve(options: SolveBoardOptions, databases: OpenDatabases) -> Boa
         names = TileNames(goal)
         goal = names.goal
     if not options.boards and options.instances is None:
-        options = replace(options, instances=_default_instances(databases))
+        options = replace(options, instances=_default_instances())
     instances = read_boards(options, databases, names)
     if options.shard is not None:
         number, n_shards = parse_shard(options.shard)
@@ -159,15 +159,10 @@ def _with_from_and_to(options: SolveBoardOptions) -> SolveBoardOptions:
     return replace(options, boards=[start], goal=end)
 
 
-def _default_instances(databases: OpenDatabases) -> str:
+def _default_instances() -> str:
     """Return the instances of a command without boards: standard input, or on a terminal the hardest boards."""
     if sys.stdin is None or not sys.stdin.isatty():
         return STDIN
-    if databases.size is not None and str(databases.size) != "4x4":
-        path = databases.given[0].path
-        raise InputError(
-            f"give a board: the hardest boards are known for 4x4, the tables in {path} are for {databases.size}"
-        )
     message(
         "no board given: solving the 17 boards of the 15-puzzle that take 80 moves, the maximum; to solve your own, "
         'give a file, or a board such as "1 2 3 4/5 6 7 8/9 10 11 0/13 14 15 12"'

@@ -104,8 +104,7 @@ def build(
     from pdb_build.report import check_replaced
     from tilepdb.named_build import TABLE_FOLDER, build_plan, named_plan
 
-    make_plans = [partial(named_plan, name, **vars(file), n_threads=run.threads) for name in partitions]
-    plans = [make_plan() for make_plan in make_plans]
+    plans = [named_plan(name, **vars(file), n_threads=run.threads) for name in partitions]
     if run.dry_run:
         records = map(_plan_record, plans)
         write_records(records, output, _plan_text, (*_COLUMNS, "memory_bytes", "disk_bytes"))
@@ -128,9 +127,8 @@ def build(
             check(plan)
         if run.dry_run:
             return
-        # Each build has a new plan, with the memory and the disk that the builds before have left.
         builder = partial(builder, fresh=run.fresh, force=run.force)
-        results = (build_plan(make_plan(), builder, log=message) for make_plan in make_plans)
+        results = (build_plan(plan, builder, log=message) for plan in plans)
         columns = (*_COLUMNS, "seconds", "peak_memory_bytes", "report")
         write_records(map(_result_record, results), output, _result_text, columns)
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from typer import Option
 
 from pdb_core.errors import BoardError, GoalError, InputError, UnsolvableError
-from pdb_core.messages import as_typed, shorten
+from pdb_core.messages import as_typed
 from tilepdb.commands.board_input import parse_shard, read_all_boards
 from tilepdb.commands.opened_tables import OpenDatabases
 from tilepdb.commands.options import (
@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from pdb_study.labels import BoardSource
 
 _MOST_LENGTHS = 100_000
-# Of the names of files in a description.
-_MOST_CHARACTERS = 300
 
 
 @option_group
@@ -179,7 +177,4 @@ def _given_boards(options: LabelBoardOptions, databases: OpenDatabases) -> "Boar
             raise GoalError(
                 f"board {instance.id} has another goal than the boards before it; label each goal separately"
             )
-    boards = [instance.board for instance in instances]
-    names = [path.name for path in options.boards or () if isinstance(path, Path)]
-    name = " ".join([*names, *filter(None, [options.instances])])
-    return GivenBoards(size, goal, boards, shorten(name, _MOST_CHARACTERS) or "command line")
+    return GivenBoards(size, goal, [instance.board for instance in instances], "command line")

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Argument, Context, Option
 
-from pdb_core.errors import InputError, WrongAnswerError
+from pdb_core.errors import WrongAnswerError
 from tilepdb.commands import completion
 from tilepdb.commands.opened_tables import open_file
-from tilepdb.commands.options import EncodingOption, FormatOption, LoadOption, SeedOption
+from tilepdb.commands.options import FormatOption
 from tilepdb.commands.output import Record, message, write_records
 
 if TYPE_CHECKING:
@@ -24,7 +24,9 @@ if TYPE_CHECKING:
 
 _HUGE_PAGES = Path("/sys/kernel/mm/transparent_hugepage/enabled")
 _HARDEST_8_PUZZLE = (8, 6, 7, 2, 5, 4, 3, 0, 1)
+# Sets of boards that are solved with tables of their size.
 _SETS = ("hardest80", "worst-for-78", "korf100")
+_N_BUILDS = 3
 
 
 def doctor(
@@ -88,18 +90,16 @@ def _checks(program: Any) -> Iterator[tuple[str, Any]]:
         from tilepdb.commands.warm_up import warm_up
 
         start = time.perf_counter()
-        for shown, seconds in warm_up(program):
-            yield "warm-up", f"{seconds:6.2f} s  {shown}"
+        warm_up(program)
         yield "warm-up", f"passed: kernels compiled in {time.perf_counter() - start:.2f} s"
 
 
 def _huge_pages() -> str:
+    """Return the setting of the system, in brackets among the possible ones."""
     try:
-        text = _HUGE_PAGES.read_text(encoding="ascii").strip()
+        return _HUGE_PAGES.read_text(encoding="ascii").strip()
     except OSError:
         return "unknown"
-    chosen = text.partition("[")[2].partition("]")[0]
-    return "never: copied tables are looked up more slowly" if chosen == "never" else chosen
 
 
 def _self_test() -> str:
@@ -132,55 +132,47 @@ def bench(
         list[str] | None,
         Argument(
             metavar="PARTITION",
-            help="Partitions of the 4x4 board, as for pdb build.",
+            help="Partitions, as for pdb build.",
             show_default="663 78",
             autocompletion=completion.partitions,
         ),
     ] = None,
-    repeats: Annotated[int, Option(min=1, max=100, help="Number of builds of each partition.")] = 3,
     boards: Annotated[int, Option(min=1, help="Number of random boards to solve.")] = 1000,
-    seed: SeedOption = 0,
-    sets: Annotated[
-        list[str] | None,
-        Option(
-            "--set",
-            metavar="SET",
-            help="Set of boards to solve. Repeat the option for several.",
-            show_default=", ".join(_SETS),
-            autocompletion=completion.instance_sets,
-        ),
-    ] = None,
-    encoding: EncodingOption = "bits",
-    load: LoadOption = "huge",
     output: FormatOption = "text",
 ) -> None:
     """Measure builds and searches on this machine.
 
-    Build each partition as a whole process, then solve random boards and sets of boards on one thread. Print the median
-    time of the builds, and the nodes and nodes/s of the searches.
+    Build each partition three times as a whole process. Then solve random boards on one thread, and with tables of the
+    15-puzzle also the boards of the sets hardest80, worst-for-78 and korf100. Print the median time of the builds, and
+    the nodes and nodes/s of the searches.
 
     Examples:
-      pdb bench 663 --boards 100 --set hardest80
+      pdb bench 663 --boards 100
     """
     import tempfile
 
+    from pdb_core.pattern import parse_partition
     from pdb_core.puzzle import random_boards
+    from pdb_query import read_instances
     from solver import Solver
 
-    # All sets before the first build.
-    chosen = [(partition, _sets(partition, sets)) for partition in partitions or ["663", "78"]]
+    chosen = partitions or ["663", "78"]
+    # All partitions are checked before the first build.
+    sizes = [parse_partition(partition, None).size for partition in chosen]
 
-    def measure(path: Path) -> Iterator[dict[str, Any]]:
-        for partition, of_size in chosen:
-            name = f"{partition} {encoding}"
-            yield _measure_build(partition, encoding, path, repeats)
-            with open_file(path, load, verify=False) as database:
-                solver, plain = Solver(database), Solver(database, plain=True)
-                random = [(board, None) for board in random_boards(database.size, database.goal, boards, seed)]
-                yield _measure_searches(f"{name}: {boards} random boards, --plain", plain, random)
-                yield _measure_searches(f"{name}: {boards} random boards", solver, random)
-                for set_name, instances in of_size.items():
-                    yield _measure_searches(f"{name}: {set_name}", solver, instances)
+    def measure(path: Path) -> Iterator[Record]:
+        for partition, size in zip(chosen, sizes, strict=True):
+            yield _measure_build(partition, path)
+            with open_file(path, "huge", verify=False) as database:
+                solver = Solver(database)
+                random: Boards = [(board, None) for board in random_boards(size, database.goal, boards, 0)]
+                name = f"{partition}: {boards} random boards"
+                yield _measure_searches(f"{name}, --plain", Solver(database, plain=True), random)
+                yield _measure_searches(name, solver, random)
+                for set_name in _SETS:
+                    of_size = [(at.board, at.goal) for at in read_instances(set_name, None) if at.size == size]
+                    if of_size:
+                        yield _measure_searches(f"{partition}: {set_name}", solver, of_size)
 
     columns = (
         "measurement", "boards", "seconds", "mean_ms", "mean_h", "mean_generated", "nodes_per_second",
@@ -190,70 +182,40 @@ def bench(
         write_records(measure(Path(folder) / "table.h5"), output, columns=columns, text=_bench_text)
 
 
-def _sets(partition: str, names: list[str] | None) -> "dict[str, Boards]":
-    """Return the boards and goals of each set that are of the size of a partition.
-
-    Raises `InputError` if a given set has none, and for what is not a partition or a set.
-    """
-    from pdb_core.pattern import parse_partition
-    from pdb_query import read_instances
-
-    size = parse_partition(partition, None).size
-    sets: dict[str, Boards] = {}
-    for name in names or _SETS:
-        instances = [at for at in read_instances(name, None) if at.size == size]
-        if names and not instances:
-            raise InputError(f"{name} has no {size} boards, which {partition} is for; give another --set")
-        if instances:
-            sets[name] = [(at.board, at.goal) for at in instances]
-    return sets
-
-
-def _measure_build(partition: str, encoding: str, path: Path, repeats: int) -> dict[str, Any]:
-    """Build in a new process, to include start, imports, writing and digests."""
+def _measure_build(partition: str, path: Path) -> Record:
+    """Build in new processes, to include start, imports, writing and digests."""
     import statistics
     import subprocess
 
-    build = [sys.executable, "-m", "tilepdb", "build", partition, "--encoding", encoding, "--out", str(path)]
-    seconds, peaks = [], []
-    for repeat in range(repeats + 1):
+    seconds = []
+    for _ in range(1 + _N_BUILDS):
         path.unlink(missing_ok=True)
         start = time.perf_counter()
-        code = subprocess.run(build, check=False, stdout=subprocess.DEVNULL).returncode
-        if code != 0:
+        build = [sys.executable, "-m", "tilepdb", "build", partition, "--out", str(path)]
+        if code := subprocess.run(build, check=False, stdout=subprocess.DEVNULL).returncode:
             raise SystemExit(code)  # the build has said why
-        elapsed = time.perf_counter() - start
-        if repeat == 0:
-            message(f"{partition}: first build, which may compile kernels: {elapsed:.2f} s, not counted")
-            continue
-        seconds.append(elapsed)
-        peaks.append(
-            json.loads(path.with_name(f"{path.name}.build.json").read_text(encoding="utf-8"))["peak_memory_bytes"]
-        )
+        seconds.append(time.perf_counter() - start)
+    message(f"{partition}: first build, which may compile kernels: {seconds.pop(0):.2f} s, not counted")
+    report = json.loads(path.with_name(f"{path.name}.build.json").read_text(encoding="utf-8"))
     return {
-        "measurement": f"{partition} {encoding}: build, whole process",
+        "measurement": f"{partition}: build, whole process",
         "seconds": statistics.median(seconds),
         "all_seconds": seconds,
-        "peak_memory_bytes": max(peaks),
+        "peak_memory_bytes": report["peak_memory_bytes"],
     }
 
 
-def _measure_searches(name: str, solver: "Solver", boards: "Boards") -> dict[str, Any]:
+def _measure_searches(name: str, solver: "Solver", boards: "Boards") -> Record:
     found = [solver.solve(board, goal) for board, goal in boards]
-    names = ("seconds", "h", "length", "generated", "expanded")
-    seconds, h, length, generated, expanded = (sum(getattr(at, name) for at in found) for name in names)
+    seconds, h, generated = (sum(getattr(at, of) for at in found) for of in ("seconds", "h", "generated"))
     return {
         "measurement": name,
         "boards": len(found),
         "seconds": seconds,
         "mean_ms": 1000 * seconds / len(found),
         "mean_h": h / len(found),
-        "mean_length": length / len(found),
         "mean_generated": generated / len(found),
-        "generated": generated,
-        "expanded": expanded,
         "nodes_per_second": generated / seconds,
-        "slowest_ms": 1000 * max(at.seconds for at in found),
     }
 
 
@@ -265,4 +227,4 @@ def _bench_text(record: Record) -> Iterator[str]:
             f"{round(record['mean_generated']):,} nodes, {record['nodes_per_second'] / 1e6:.1f} million/s"
         )
     else:
-        yield f"{start} (median of {len(record['all_seconds'])}), {record['peak_memory_bytes'] / 1e6:.0f} MB"
+        yield f"{start} (median of {_N_BUILDS}), {record['peak_memory_bytes'] / 1e6:.0f} MB"

@@ -1,8 +1,6 @@
 """Tables for the boards of a command: those of --db, or the standard table of each board size."""
 
-from collections.abc import Iterator
 from contextlib import ExitStack
-from copy import copy
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -45,13 +43,6 @@ class OpenDatabases(ExitStack):
     def size(self) -> BoardSize | None:
         """Return the board size of --db, None without --db."""
         return self.given[0].size if self.given else None
-
-    def each(self) -> "Iterator[OpenDatabases]":
-        """Yield the databases of --db one by one, each as the only one."""
-        for database in self.given:
-            one = copy(self)
-            one.given = (database,)
-            yield one
 
     def goal_of(self, size: BoardSize, *given: str | None) -> "Tiles":
         """Return the given goal, that of a file of boards or that of --goal, for boards of a size.

@@ -73,7 +73,7 @@ SeedOption = Annotated[int, Option(min=0, help="Seed of the random boards.")]
 RandomSeedOption = Annotated[int | None, Option(min=0, help="Seed of the random boards. The default is 0.")]
 ThreadsOption = Annotated[
     int | None,
-    Option(min=1, max=1024, help="Number of threads; all cores by default."),
+    Option(min=1, max=1024, help="Number of threads. The default is all cores, for study compare one."),
 ]
 EncodingOption = Annotated[
     Literal["bits", "bytes"],
@@ -195,7 +195,8 @@ class TableOptions:
         list[Path] | None,
         Option(
             metavar="FILE",
-            help="Table file, made by pdb build. Repeat the option to use the maximum of several databases.",
+            help="Table file, made by pdb build. Repeat the option for several: searches use their maximum, and pdb "
+            "serve serves each.",
         ),
     ] = None
     load: LoadOption = "map"

@@ -27,13 +27,6 @@ _MOST_S = 1e6
 class ServedTableOptions(TableOptions):
     """Tables."""
 
-    db: Annotated[
-        list[Path] | None,
-        Option(
-            help="Table file, made by pdb build. Repeat the option for several. The first of a size is the default of "
-            "that size.",
-        ),
-    ] = None
     size: Annotated[
         list[str] | None,
         Option(
@@ -105,8 +98,8 @@ class SearchQueueOptions:
 def serve(tables: ServedTableOptions, network: NetworkOptions, searches: SearchQueueOptions) -> None:
     """Look up and solve boards over HTTP, with a page at /.
 
-    docs/http.md describes the requests. The standard tables of a size are built at the first use. Requests wait until
-    all tables are loaded.
+    docs/http.md describes the requests. Of several --db, the first of a size is the default of that size. The standard
+    tables of a size are built at the first use. Requests wait until all tables are loaded.
 
     Examples:
       pdb serve
@@ -155,7 +148,10 @@ def serve(tables: ServedTableOptions, network: NetworkOptions, searches: SearchQ
         url = f"http://{f'[{address}]' if ':' in address else address}:{port}/"
         message(f"listening on {url}")
         settings = replace(settings, allowed_hosts=(*hosts_of(network.host, address), *settings.allowed_hosts))
-        logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
+
+        log = _Log(sys.stderr.fileno(), "w", closefd=False)
+        sys.stderr = io.TextIOWrapper(log, errors="backslashreplace", line_buffering=True)
+        logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
         app = create_app(databases, settings)
         app.state.service.load()
         message(f"ready: {url}")

@@ -19,13 +19,12 @@ from tilepdb.commands.options import (
     SizeArgument,
     TableOptions,
     ThreadsOption,
+    option_group,
 )
 from tilepdb.commands.output import Record, bar_chart, message, plural, table, write_plot, write_records, write_study
 from tilepdb.progress import ProgressLine
 
 if TYPE_CHECKING:
-    from pdb_core.board_size import BoardSize
-    from pdb_core.puzzle import Tiles
     from pdb_study.heuristics import HeuristicStudy
     from pdb_study.strength import StrengthStudy
 
@@ -34,28 +33,33 @@ _ABREAST = 4
 # With fewer, single chains decide, and the error of eta is underestimated.
 _FEW_EFFECTIVE = 20
 
-HeuristicsOption = Annotated[
-    list[str] | None,
-    Option(
-        metavar="NAME",
-        help="Heuristic to study, as for pdb search. Repeat the option for several.",
-        show_default="all that the size has",
-        autocompletion=completion.heuristics,
-    ),
-]
+
+@option_group
+class StudyOptions:
+    """Study."""
+
+    size: SizeArgument = "3x3"
+    heuristic: Annotated[
+        list[str] | None,
+        Option(
+            metavar="NAME",
+            help="Heuristic to study, as for pdb search. Repeat the option for several.",
+            show_default="all that the size has",
+            autocompletion=completion.heuristics,
+        ),
+    ] = None
+    goal: GoalOption = "blank-last"
+    seed: SeedOption = 0
+    threads: ThreadsOption = None
 
 
 def heuristics(
+    studied: StudyOptions,
     tables: TableOptions,
-    size: SizeArgument = "3x3",
-    heuristic: HeuristicsOption = None,
-    goal: GoalOption = "blank-last",
     boards: Annotated[
         int,
         Option(min=2, max=1_000_000, help="Number of random boards, for sizes of more than 10 cells."),
     ] = 1000,
-    seed: SeedOption = 0,
-    threads: ThreadsOption = None,
     plot: PlotOption = None,
     output: FormatOption = "text",
 ) -> None:
@@ -71,33 +75,26 @@ def heuristics(
     """
     from pdb_study.heuristics import study_heuristics
 
-    board_size, wanted, names = _studied(size, goal, heuristic, tables)
+    common = _common_arguments(studied, tables)
     with OpenDatabases(tables) as opened, ProgressLine(message) as line:
         study = study_heuristics(
-            board_size,
-            names,
-            opened.given,
-            goal=wanted,
+            **common,
+            databases=opened.given,
             n_boards=boards,
-            seed=seed,
-            solves_with=lambda: opened.databases_for(board_size, wanted),
-            n_threads=threads,
+            solves_with=lambda: opened.databases_for(common["size"], common["goal"]),
             progress=lambda done, total: line.show(
                 f"solving boards to know their distances: {done:,} of {total:,}", done / total
             ),
         )
-    columns = ("distance", "boards", "heuristic", "mean", "standard_deviation", "minimum", "maximum", "standard_error")
-    write_study(_heuristic_records(study), output, lambda _: _heuristic_text(study), columns)
+    write_study(_heuristic_records(study), output, lambda _: _heuristic_text(study))
     if study.rows:
         write_plot(plot, study.draw)
     elif plot is not None:
         message("nothing to draw: the distances of these boards are not known")
 
 
-def _studied(
-    size: str, goal: str, heuristic: list[str] | None, tables: TableOptions, *, all_with_tables: bool = True
-) -> "tuple[BoardSize, Tiles, list[str]]":
-    """Return the size, the goal, and the heuristics of a study without `db`: each table is studied anyway.
+def _common_arguments(options: StudyOptions, tables: TableOptions, *, all_with_tables: bool = True) -> dict[str, Any]:
+    """Return arguments that both studies take. The heuristics are without `db`: each table is studied anyway.
 
     By default these are all heuristics of the size, but none beside tables without `all_with_tables`.
     """
@@ -105,17 +102,17 @@ def _studied(
     from pdb_core.puzzle import parse_goal
     from pdb_study.heuristics import fitting_heuristics
 
-    names = [name for name in heuristic or () if name != DATABASES]
+    names = [name for name in options.heuristic or () if name != DATABASES]
     for name in names:
         if DATABASES in re.split(r"[(),\s]+", name):
             raise InputError(f"{as_typed(name)}: tables are studied by themselves; give --heuristic {DATABASES}, too")
-    if heuristic and not names and not tables.db:
+    if options.heuristic and not names and not tables.db:
         raise InputError(f"--heuristic {DATABASES} needs a table file; give one with --db")
-    board_size = parse_size(size)
-    wanted = parse_goal(goal, board_size)
-    if not heuristic and (all_with_tables or not tables.db):
-        names = fitting_heuristics(board_size, wanted)
-    return board_size, wanted, names
+    size = parse_size(options.size)
+    goal = parse_goal(options.goal, size)
+    if not options.heuristic and (all_with_tables or not tables.db):
+        names = fitting_heuristics(size, goal)
+    return {"size": size, "heuristics": names, "goal": goal, "seed": options.seed, "n_threads": options.threads}
 
 
 def _heuristic_records(study: "HeuristicStudy") -> Iterator[Record]:
@@ -160,16 +157,12 @@ def _heuristic_text(study: "HeuristicStudy") -> Iterator[str]:
 
 
 def strength(
+    studied: StudyOptions,
     tables: TableOptions,
-    size: SizeArgument = "3x3",
-    heuristic: HeuristicsOption = None,
-    goal: GoalOption = "blank-last",
     chains: Annotated[
         int, Option(min=2, max=1_000_000, help="Chains of boards, for sizes of more than 10 cells.")
     ] = 1000,
     steps: Annotated[int, Option(min=1, max=10_000_000, help="Steps of each chain.")] = 1000,
-    seed: SeedOption = 0,
-    threads: ThreadsOption = None,
     output: FormatOption = "text",
 ) -> None:
     """Estimate how much heuristics shrink the search tree: eta.
@@ -185,17 +178,13 @@ def strength(
     """
     from pdb_study.strength import study_strength
 
-    board_size, wanted, names = _studied(size, goal, heuristic, tables, all_with_tables=False)
+    common = _common_arguments(studied, tables, all_with_tables=False)
     with OpenDatabases(tables) as opened, ProgressLine(message) as line:
         study = study_strength(
-            board_size,
-            names,
-            opened.given,
-            goal=wanted,
+            **common,
+            databases=opened.given,
             n_chains=chains,
             n_steps=steps,
-            seed=seed,
-            n_threads=threads,
             progress=lambda done, total: line.show(f"{done:,} of {total:,} chains", done / total),
         )
     write_study(_strength_records(study), output, lambda _: _strength_text(study))
@@ -225,14 +214,14 @@ def _strength_text(study: "StrengthStudy") -> Iterator[str]:
 def space(
     size: SizeArgument,
     goal: GoalOption = "blank-last",
-    antipodes: Annotated[int, Option(min=0, max=1_000_000, help="Number of boards at the maximum depth to list.")] = 20,
     threads: ThreadsOption = None,
     plot: PlotOption = None,
     output: FormatOption = "text",
 ) -> None:
     """Count the boards at each distance from the goal.
 
-    Boards have up to 12 cells. With --format csv, each distance is a line.
+    Boards have up to 12 cells. Up to 20 boards at the maximum depth are listed. With --format csv, each distance is a
+    line.
 
     Examples:
       pdb study space 3x3
@@ -246,7 +235,6 @@ def space(
             size,
             goal,
             n_threads=threads,
-            max_antipodes=antipodes,
             progress=lambda depth, n_reached: line.show(f"depth {depth}: {n_reached:,} boards"),
         )
     record: Record = vars(found) | {
@@ -268,7 +256,7 @@ def _space_text(record: Record) -> Iterator[str]:
     yield from bar_chart(record["counts"], len(f"{max(record['counts']):,}"))
     yield f"maximum depth {record['max_depth']}, mean {record['mean']:.3f}, {record['seconds']:.2f} s"
     n_farthest, n_listed = record["counts"][-1], len(record["antipodes"])
-    listed = "" if n_listed == n_farthest else f", {n_listed:,} of them" if n_listed else ", not listed"
+    listed = "" if n_listed == n_farthest else f", {n_listed:,} of them"
     yield f"{plural(n_farthest, 'board')} at distance {record['max_depth']}{listed}"
     for board in record["antipodes"]:
         yield f"  {board}"

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict
-from itertools import chain, repeat, starmap
+from itertools import chain
 from operator import itemgetter
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -94,18 +94,11 @@ class MethodOptions:
     plain: PlainOption = False
 
 
-@option_group
-class SampleLimitOptions(LimitOptions):
-    """Limits."""
-
-    threads: Annotated[int, Option(min=1, max=1024, help="Number of threads.")] = 1
-
-
 def compare(
     sample: SampleOptions,
     compared: MethodOptions,
     tables: TableOptions,
-    limits: SampleLimitOptions,
+    limits: LimitOptions,
     by_length: Annotated[
         bool,
         Option("--by-length", help="Print nodes and effective branching factor by the length of the solution."),
@@ -116,8 +109,7 @@ def compare(
     """Compare heuristics and algorithms on the same boards.
 
     Print mean h, nodes, seconds and length. If no boards are given, random ones are solved, of the size of --db or 3x3.
-    Means are over the boards that a row solved, without those that it gave up at a limit. With several --db, the
-    heuristic db is a row for each, and one for their maximum.
+    Means are over the boards that a row solved, without those that it gave up at a limit.
 
     Examples:
       pdb study compare --size 3x3 --boards 100 --heuristic manhattan --heuristic db
@@ -133,25 +125,25 @@ def compare(
         for size in {instance.size for instance in instances} if databases.given else ():
             databases.given[0].check_size(size)
 
-        def results(method: Method, tables_of: OpenDatabases) -> "Iterator[Result]":
+        def results(method: Method) -> "Iterator[Result]":
             search_limits = Limits(limits.time_limit, limits.max_nodes)
-            source = search_source(method, tables_of, search_limits, n_threads=limits.threads)
+            source = search_source(method, databases, search_limits, n_threads=limits.threads or 1)
             for answer in source.answers(databases.request(instance, sample.goal) for instance in instances):
                 if error := contradiction(answer):
                     raise error
                 yield answer.result
 
-        def compared_row(method: Method, heuristic: str | None, tables_of: OpenDatabases) -> ComparisonRow:
+        def compared_row(method: Method) -> ComparisonRow:
             def show(n_done: int) -> None:
-                what = f"{heuristic or 'no heuristic'}, {method.algorithm}"
+                what = f"{method.heuristic or 'no heuristic'}, {method.algorithm}"
                 line.show(f"{what}: {n_done:,} of {len(instances):,} boards", n_done / len(instances))
 
             algorithm = method.algorithm + (" (plain)" if method.plain else "")
-            rows.append(comparison_row(heuristic, algorithm, results(method, tables_of), show))
+            rows.append(comparison_row(method.heuristic, algorithm, results(method), show))
             line.clear()
             return rows[-1]
 
-        found = starmap(compared_row, _rows(methods, databases))
+        found = map(compared_row, methods)
         if by_length:
             write_study(chain.from_iterable(map(_length_records, found)), output, _length_text)
         else:
@@ -206,17 +198,6 @@ def _boards(sample: SampleOptions, databases: OpenDatabases) -> "list[Instance]"
     goal, n_boards = databases.goal_of(size, sample.goal), sample.n_boards or _DEFAULT_BOARDS
     rows = random_boards(size, goal, n_boards, sample.seed or 0)
     return [Instance(str(i), Board(row, size)) for i, row in enumerate(rows, start=1)]
-
-
-def _rows(methods: list[Method], databases: OpenDatabases) -> Iterator[tuple[Method, str | None, OpenDatabases]]:
-    """Yield the method, the heuristic and the tables of each row."""
-    paths = [str(database.path) for database in databases.given]
-    for method in methods:
-        if method.heuristic != DATABASES or len(paths) < 2:
-            yield method, method.heuristic, databases
-            continue
-        yield from zip(repeat(method), paths, databases.each(), strict=False)
-        yield method, f"max({','.join(paths)})", databases
 
 
 def _record(row: "ComparisonRow | LengthMeans") -> Record:

@@ -10,7 +10,7 @@ from typer import Argument, Option
 
 from pdb_core.errors import TableFileError
 from tilepdb.commands.opened_tables import open_file
-from tilepdb.commands.options import FormatOption, LoadOption, PlotOption, SeedOption, ThreadsOption, VerifyOption
+from tilepdb.commands.options import FormatOption, PlotOption, SeedOption, ThreadsOption
 from tilepdb.commands.output import Record, bar_chart, joined, message, write_plot, write_records
 from tilepdb.progress import ProgressLine
 
@@ -19,9 +19,6 @@ if TYPE_CHECKING:
     from pdb_core.schema import Header, PatternHeader
     from pdb_core.table_spec import DatabaseSpec
     from pdb_query import Database
-
-# Needed memory from which a proof is announced.
-_LONG_PROOF_BYTES = 500_000_000
 
 FilesArgument = Annotated[list[Path], Argument(metavar="FILE", help="Table files, made by pdb build.")]
 
@@ -155,8 +152,6 @@ def stats(
     file: Annotated[Path, Argument(metavar="FILE", help="Table file, made by pdb build.")],
     boards: Annotated[int, Option(min=2, max=100_000_000, help="Number of random boards.")] = 100_000,
     seed: SeedOption = 0,
-    load: LoadOption = "map",
-    verify: VerifyOption = False,
     plot: PlotOption = None,
     output: FormatOption = "text",
 ) -> None:
@@ -171,7 +166,7 @@ def stats(
     from pdb_query import random_board_statistics
     from pdb_study.histograms import Histograms
 
-    with open_file(file, load, verify=verify) as database:
+    with open_file(file, "map", verify=False) as database:
         sample = random_board_statistics(database, n_boards=boards, seed=seed)
         record = header_record(file, database.header)
     for entry, pattern in zip(record["patterns"], database.header.patterns, strict=True):
@@ -266,8 +261,6 @@ def _prove(database: "Database", index: int, threads: int | None, line: Progress
             f"proving the table of pattern {pattern} needs {format_bytes(needed)} of memory, "
             f"{format_bytes(available)} are available; verify it on a larger machine, or without --deep"
         )
-    if needed > _LONG_PROOF_BYTES:
-        message(f"proving the table of pattern {pattern}, this takes about 30 s per billion states ...")
     proof = prove_table(
         specs[index],
         database.table(index),

@@ -3,8 +3,6 @@
 import contextlib
 import io
 import tempfile
-import time
-from collections.abc import Iterator
 from typing import Any
 
 from solver.algorithms import ALGORITHMS, IDA_STAR
@@ -41,8 +39,8 @@ _BOARDS = {
 }
 
 
-def warm_up(program: Any) -> Iterator[tuple[str, float]]:
-    """Run the commands of `program` that compile kernels. Yield the line of each and its seconds.
+def warm_up(program: Any) -> None:
+    """Run the commands of `program` that compile kernels.
 
     The standard tables of 3x3 and 4x4 are built in the cache folder too. Raises the errors of the commands.
     """
@@ -52,9 +50,7 @@ def warm_up(program: Any) -> Iterator[tuple[str, float]]:
         for n_done, line in enumerate(lines):
             shown = " ".join(_BOARDS.get(word, word) for word in line.replace("FOLDER/", "").split())
             progress.show(f"warm-up, command {n_done + 1:,} of {len(lines)}: pdb {shown}", n_done / len(lines))
-            start = time.perf_counter()
             _run(program, [_BOARDS.get(word, word.replace("FOLDER", folder)) for word in line.split()])
-            yield f"pdb {shown}", time.perf_counter() - start
 
 
 def _run(program: Any, arguments: list[str]) -> None:

@@ -126,17 +126,6 @@ def test_log_continues_a_count_that_a_limit_ended(tmp_path: Path) -> None:
     assert (answer["solutions"], answer["all_solutions"]) == (40, True)
 
 
-def test_published_solutions_that_are_longer_are_named(small_table: str) -> None:
-    for lengths, code, told in (
-        ((33, 1), 0, "board 1: the published solution is longer, 33 moves instead of 31"),
-        ((31, 0), 1, "board 2: the optimal solution has 1 moves, the instance file says 0"),
-    ):
-        file = f"board,published_length\n{BOARD},{lengths[0]}\n{NEAR},{lengths[1]}\n"
-        result = pdb("solve", "--db", small_table, code=code, stdin=file)
-        assert told in result.stderr
-        assert f"{1 - code} of 2 published solutions are longer" in result.stderr
-
-
 def test_boards_of_a_shard_and_the_first_boards(small_table: str) -> None:
     # The sixth line is no board.
     boards = "".join(f"1 2 3 4 5 6 {tiles}\n" for tiles in ("7 0 8", "0 7 8", "7 8 0", "7 0 8", "0 7 8", "7"))
