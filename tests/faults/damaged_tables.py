@@ -3,10 +3,10 @@
     python -m tests.faults.damaged_tables --tried 2000 --seed 1
     NUMBA_BOUNDSCHECK=1 python -m tests.faults.damaged_tables --tried 2000 --seed 1
 
-Each reader must end: with an error, at a limit, or with an answer. A solution must lead to the goal. Every other
-outcome is *lost*: another exception, a crash, a hang, an access outside an array. With the second command, kernels
-check the indices of arrays; it compiles them once more. Kernels that read tables by address do not check, so the pages
-before or after the tables are not accessible. Each file is read in a child process.
+Each reader must end: with an error, at a limit, or with an answer. A solution must lead to the goal, and may be too
+long. Every other outcome is *lost*: another exception, a crash, a hang, an access outside an array. With the second
+command, kernels check the indices of arrays; it compiles them once more. Kernels that read tables by address do not
+check, so the pages before or after the tables are not accessible. Each file is read in a child process.
 """
 
 import argparse
@@ -14,11 +14,12 @@ import ctypes
 import mmap
 import random
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -26,7 +27,7 @@ from pdb_core.errors import LimitReachedError, TableFileDamagedError
 from pdb_core.puzzle import Tiles, random_boards
 from pdb_core.schema import PAGE_BYTES
 from pdb_core.types import Bytes
-from pdb_query import Database, open_database
+from pdb_query import open_database
 from pdb_query.lookup import lookup_tables
 from pdb_query.table_file import LOAD_MODES
 from solver import Checkpoint, GraphSolver, Iteration, Limits, Solver, WorkerPool, replay
@@ -60,66 +61,15 @@ SAMPLES = rows("""
 78 | 4x4 | bits | additive
 """)
 KINDS = (VECTOR, ROWS, WIDE, CATALOGUE, SCALAR)
-_PATIENCE_S = 60.0
-_MEMORY_BYTES = 4_000_000_000
+# Thresholds and slices are small, so that few nodes reach all of the engine.
+_TUNED = {"slice_nodes": 1000, "long_nodes": 5}
 # The seconds are far more than a search up to the limit of nodes takes.
 _LIMITS = Limits(max_nodes=10_000, time_limit=20)
-_GRAPH_LIMITS = Limits(max_nodes=20_000, time_limit=20)
 _GRAPH_BYTES = 64_000_000
-# Outcomes of a reader.
-ERROR, LIMIT, ANSWER, LONGER, EXACT = ("error", "limit", "answer", "longer", "exact")
 
 
 class _LostError(Exception):
     """Answer that no damage excuses."""
-
-
-class Subject(NamedTuple):
-    """Sound file, a copy of its tables to damage, and the engines that search in this copy.
-
-    content   uint8, writable: the tables of the database
-    sound     uint8: the bytes of the sound file at `path`
-    boards    solvable boards, and their optimal lengths
-    """
-
-    path: Path
-    database: Database
-    content: Bytes
-    sound: Bytes
-    boards: tuple[Tiles, ...]
-    lengths: dict[Tiles, int]
-    engines: dict[Round, DatabaseEngine]
-
-
-# Thresholds and slices are small, so that few nodes reach all of the engine.
-TUNED = {"slice_nodes": 1000, "long_nodes": 5}
-
-
-class Trial(NamedTuple):
-    """Subject with damaged tables, a file with these tables, and a board to solve."""
-
-    subject: Subject
-    damaged: Path
-    board: Tiles
-    rng: random.Random
-
-    @property
-    def engine(self) -> DatabaseEngine:
-        """Engine of a random kind of rounds."""
-        return self.subject.engines[self.rng.choice(list(self.subject.engines))]
-
-    def checked(self, board: Tiles, tiles: tuple[int, ...] | None) -> str:
-        """Replay a solution, if there is one, and return the outcome."""
-        if tiles is None:
-            return LIMIT
-        replay(board, tiles, self.subject.database.goal, self.subject.database.size)
-        least = self.subject.lengths[board]
-        if len(tiles) < least:
-            raise _LostError(f"{len(tiles)} moves for a board of {least}")
-        return EXACT if len(tiles) == least else LONGER
-
-
-# --- Subjects -------------------------------------------------------------------------------------------------------
 
 
 def _guarded(n_bytes: int, *, at_end: bool) -> Bytes:
@@ -138,42 +88,53 @@ def _guarded(n_bytes: int, *, at_end: bool) -> Bytes:
     return room[start : start + n_bytes]
 
 
-def subject_of(sample: list[str], *, at_end: bool) -> Subject:
-    """Build a sound file, solve some boards with it, and prepare its memory for damage."""
-    partition, size, encoding, cost = sample
-    path = table_file(partition, size, encoding=encoding, cost=cost)
-    database = open_database(path)
-    sound = np.frombuffer(path.read_bytes(), dtype=np.uint8)
-    solved = Solver(database)
-    generator = np.random.default_rng(1)
-    boards = tuple(
-        walked(database.goal, database.size, n, generator) for n in (1, 2, 5, 8, 11, 14, 17, 20, 23, 25, 40, 60)
-    )
-    lengths = {board: solved.solve(board).length or 0 for board in boards}
-    # The tables only, so that they lie next to the pages that are not accessible.
-    extent = _extent(database)
-    content = _guarded(extent.stop - extent.start, at_end=at_end)
-    content[:] = database.lookup_tables.memory[extent]
-    read_only = content.view()
-    read_only.flags.writeable = False
-    header = database.header
-    starts = [entry.offset - extent.start for entry in header.patterns]
-    database._tables = lookup_tables(header.spec, header.uses, read_only, starts)
-    return Subject(path, database, content, sound, boards, lengths, dict(_engines(database)))
+class Subject:
+    """Sound file, a copy of its tables to damage, and the engines that search in this copy.
+
+    sound     uint8: the bytes of the sound file at `path`
+    tables    the part of the file from its first table to its last
+    content   uint8, writable: the tables of the database, next to pages that are not accessible
+    lengths   of solvable boards, their optimal lengths
+    """
+
+    def __init__(self, sample: list[str], *, at_end: bool) -> None:
+        """Build the file, solve some boards with it, and prepare its memory for damage."""
+        partition, size, encoding, cost = sample
+        self.path = table_file(partition, size, encoding=encoding, cost=cost)
+        self.database = database = open_database(self.path)
+        self.sound = np.frombuffer(self.path.read_bytes(), dtype=np.uint8)
+        solved, generator = Solver(database), np.random.default_rng(1)
+        boards = [walked(database.goal, database.size, n, generator) for n in (1, 2, 5, 8, 11, 14, 17, 20, 25, 40, 60)]
+        self.lengths = {board: solved.solve(board).length or 0 for board in boards}
+        header = database.header
+        extents = [(entry.offset, entry.offset + entry.n_bytes) for entry in header.tables.values()]
+        self.tables = slice(min(extents)[0], max(extents)[1])
+        self.content = _guarded(self.tables.stop - self.tables.start, at_end=at_end)
+        self.content[:] = database.lookup_tables.memory[self.tables]
+        read_only = self.content.view()
+        read_only.flags.writeable = False
+        starts = [entry.offset - self.tables.start for entry in header.patterns]
+        database._tables = lookup_tables(header.spec, header.uses, read_only, starts)
+        made = (engine_for([database], 8, source=str(self.path), rounds=(kind, SCALAR), **_TUNED) for kind in KINDS)
+        engines = (each.engine for each in made)
+        # The kinds of rounds that suit the tables.
+        self.engines = {each.kind: each for each in engines if isinstance(each, DatabaseEngine)}
 
 
-def _extent(database: Database) -> slice:
-    """Return the part of the file from its first table to its last."""
-    tables = database.header.tables.values()
-    return slice(min(entry.offset for entry in tables), max(entry.offset + entry.n_bytes for entry in tables))
+class Trial(NamedTuple):
+    """Subject with damaged tables, a file with these tables, and a board to solve."""
 
+    subject: Subject
+    damaged: Path
+    board: Tiles
+    rng: random.Random
 
-def _engines(database: Database) -> Iterator[tuple[Round, DatabaseEngine]]:
-    """Yield an engine for each kind of rounds that suits the tables."""
-    for kind in KINDS:
-        engine = engine_for([database], 8, source=str(database.path), rounds=(kind, SCALAR), **TUNED).engine
-        if isinstance(engine, DatabaseEngine) and engine.kind == kind:
-            yield kind, engine
+    def check(self, board: Tiles, tiles: tuple[int, ...] | None) -> None:
+        """Replay a solution, if there is one."""
+        if tiles is not None:
+            replay(board, tiles, self.subject.database.goal, self.subject.database.size)
+            if len(tiles) < self.subject.lengths[board]:
+                raise _LostError(f"{len(tiles)} moves for a board of {self.subject.lengths[board]}")
 
 
 # --- Damage to the bytes of all tables ------------------------------------------------------------------------------
@@ -195,76 +156,63 @@ def _randomized(content: Bytes, rng: random.Random) -> None:
     piece[:] = np.frombuffer(rng.randbytes(len(piece)), dtype=np.uint8)
 
 
-def _swapped(content: Bytes, rng: random.Random) -> None:
-    page = rng.choice([size for size in (1, 8, 64, 512, PAGE_BYTES) if 2 * size <= len(content)])
-    a, b = (page * rng.randrange(len(content) // page) for _ in range(2))
-    content[a : a + page], content[b : b + page] = content[b : b + page].copy(), content[a : a + page].copy()
+DAMAGES = (_flipped, _filled, _randomized)
 
 
-DAMAGES = (_flipped, _flipped, _filled, _filled, _randomized, _swapped, _swapped)
+# --- Readers -------------------------------------------------------------------------------------------------------
 
 
-# --- Readers: each returns an outcome ------------------------------------------------------------------------------
-
-
-def _looked_up(trial: Trial) -> str:
+def _looked_up(trial: Trial) -> None:
     database = trial.subject.database
     boards = random_boards(database.size, database.goal, 100, trial.rng.randrange(1 << 30))
-    database.probe_batch(np.concatenate([boards, boards[:, ::-1], np.array(trial.subject.boards)]), strict=False)
-    return ANSWER
+    database.probe_batch(np.concatenate([boards, boards[:, ::-1], np.array([*trial.subject.lengths])]), strict=False)
 
 
-def _searched(trial: Trial, kind: Round | None = None, *, checkpoint: Checkpoint | None = None) -> str:
-    engine = trial.engine if kind is None else trial.subject.engines.get(kind)
-    if engine is None:
-        return ""
-    return trial.checked(trial.board, IdaStar(engine).search(trial.board, _LIMITS, checkpoint=checkpoint).moves)
+def _searched(trial: Trial, kind: Round | None = None, **options: Any) -> None:
+    """Search with rounds of a kind, by default a random one."""
+    engines = trial.subject.engines
+    engine = engines.get(trial.rng.choice(list(engines)) if kind is None else kind)
+    if engine is not None:
+        trial.check(trial.board, IdaStar(engine).search(trial.board, _LIMITS, **options).moves)
 
 
-def _searched_by_workers(trial: Trial) -> str:
+def _searched_by_workers(trial: Trial) -> None:
     with WorkerPool(2) as pool:
-        return trial.checked(trial.board, IdaStar(trial.engine).search(trial.board, _LIMITS, pool=pool).moves)
+        _searched(trial, pool=pool)
 
 
-def _all_found(trial: Trial) -> str:
+def _all_found(trial: Trial) -> None:
     found: list[tuple[int, ...]] = []
-    result = IdaStar(trial.engine).search(trial.board, _LIMITS, wanted=Wanted(finds_all=True, listed=found.append))
+    _searched(trial, wanted=Wanted(finds_all=True, listed=found.append))
     for tiles in found:
-        trial.checked(trial.board, tiles)
-    return trial.checked(trial.board, result.moves)
+        trial.check(trial.board, tiles)
 
 
-def _batch_solved(trial: Trial) -> str:
+def _batch_solved(trial: Trial) -> None:
     """The boards of a batch, by the solver, with the file itself."""
 
     def stop(_index: int, _iteration: Iteration) -> None:
         raise LimitReachedError("enough")
 
     with open_database(trial.damaged, load=trial.rng.choice(LOAD_MODES)) as database:
-        boards = trial.subject.boards
-        found: list[str] = []
-        for answers in Solver(database, plain=True, tuning=Tuning(**TUNED)).solve_batch(boards, report=stop):
+        boards = iter(trial.subject.lengths)
+        solver = Solver(database, plain=True, tuning=Tuning(**_TUNED))
+        for answers in solver.solve_batch([*trial.subject.lengths], report=stop):
             for answer in answers:
-                found.append(trial.checked(boards[len(found)], getattr(answer, "moves", None)))
-        return LONGER if LONGER in found else EXACT
+                trial.check(next(boards), getattr(answer, "moves", None))
 
 
-def _graph_searched(search: str, trial: Trial) -> str:
+def _graph_searched(search: str, trial: Trial) -> None:
     with open_database(trial.damaged, load=trial.rng.choice(LOAD_MODES)) as database:
-        graph_solver = GraphSolver(
-            database.size, database.goal, algorithm=search, databases=[database],
-            memory_limit_bytes=_GRAPH_BYTES,
-        )  # fmt: skip
-        solution = graph_solver.solve(trial.board, limits=_GRAPH_LIMITS)
-        found = trial.checked(trial.board, solution.moves)
+        options: Any = {"databases": [database], "memory_limit_bytes": _GRAPH_BYTES}
+        solver = GraphSolver(database.size, database.goal, algorithm=search, **options)
+        solution = solver.solve(trial.board, limits=_LIMITS)
+        trial.check(trial.board, solution.moves)
         if solution.optimal and solution.lower_bound != solution.length:
             raise _LostError("an optimal solution is not as long as the lower bound")
-        if search == A_STAR and solution.length is not None and solution.length < solution.h:
-            raise _LostError("a solution is shorter than h at its root")
-        return found
 
 
-READERS: dict[str, Callable[[Trial], str]] = {
+READERS: dict[str, Callable[[Trial], None]] = {
     "lookup of many boards": _looked_up,
     **{f"IDA*, {kind.name} rounds": partial(_searched, kind=kind) for kind in KINDS},
     # Thresholds are divided into subtrees, as those of long runs are.
@@ -276,55 +224,52 @@ READERS: dict[str, Callable[[Trial], str]] = {
 }
 
 
-def _outcome(reader: Callable[[Trial], str], trial: Trial) -> str:
-    """Return an outcome, or "lost: " and why; empty if the reader has nothing to do with these tables."""
+def _loss(reader: Callable[[Trial], None], trial: Trial) -> str | None:
+    """Return what is lost if a reader reads damaged tables, None for nothing."""
     try:
-        return reader(trial)
+        reader(trial)
     except TableFileDamagedError as error:
-        return ERROR if "damaged" in str(error) or "rebuild it" in str(error) else f"lost: message {error}"
+        return None if "damaged" in str(error) or "rebuild it" in str(error) else f"message {error}"
     except LimitReachedError:
-        return LIMIT
+        return None
     except Exception as error:
-        return f"lost: {type(error).__name__}: {error}"
+        return f"{type(error).__name__}: {error}"
+    return None
 
 
 # --- Trials ----------------------------------------------------------------------------------------------------------
 
 
-def _sound_subject(number: int, seed: int) -> Subject:
-    """Return a subject that all readers find sound. This loads or compiles their kernels, too."""
-    subject = subject_of(SAMPLES[number], at_end=(number + seed) % 2 == 0)
-    trial = Trial(subject, subject.path, subject.boards[-1], random.Random(seed))
-    found = {name: _outcome(reader, trial) for name, reader in READERS.items()}
-    if not set(found.values()) <= {"", LIMIT, ANSWER, LONGER, EXACT}:
-        raise RuntimeError(f"sound tables of {SAMPLES[number]} are not read as sound: {found}")
-    return subject
-
-
-def _outcomes(subject: Subject, damaged: Path, rng: random.Random) -> dict[str, str]:
-    """Damage the tables of a subject, and return the outcome of each reader."""
+def _losses(subject: Subject, damaged: Path, rng: random.Random) -> dict[str, str | None]:
+    """Damage the tables of a subject, and return what each reader loses."""
     content = subject.sound.copy()
-    tables = content[_extent(subject.database)]
+    tables = content[subject.tables]
     rng.choice(DAMAGES)(tables, rng)
     damaged.unlink(missing_ok=True)
     damaged.write_bytes(content.tobytes())
     subject.content[:] = tables
-    trial = Trial(subject, damaged, rng.choice(subject.boards), rng)
-    return {name: found for name, reader in READERS.items() if (found := _outcome(reader, trial))}
+    trial = Trial(subject, damaged, rng.choice([*subject.lengths]), rng)
+    return {name: _loss(reader, trial) for name, reader in READERS.items()}
 
 
 def attack(tally: Tally, options: argparse.Namespace) -> None:
-    """Damage files of the first `options.samples` kinds of tables, and count the outcomes of each reader."""
+    """Damage files of the first `options.samples` kinds of tables, and count what each reader loses."""
     warnings.simplefilter("error")
-    subjects = [_sound_subject(number, options.seed) for number in range(options.samples)]
+    subjects = [
+        Subject(sample, at_end=(number + options.seed) % 2 == 0)
+        for number, sample in enumerate(SAMPLES[: options.samples])
+    ]
+    for subject in subjects:  # sound tables, for which all kernels are loaded or compiled before the first fork
+        trial = Trial(subject, subject.path, [*subject.lengths][-1], random.Random(options.seed))
+        for reader in READERS.values():
+            with suppress(LimitReachedError):
+                reader(trial)
     with TemporaryDirectory(prefix="tile-pdb-faults-") as folder:
         for number in range(options.tried):
             rng = random.Random(f"{options.seed} {number}")
-            work = partial(_outcomes, subjects[number % len(subjects)], Path(folder, "damaged.h5"), rng)
-            found = in_child(work, patience_s=_PATIENCE_S, memory_bytes=_MEMORY_BYTES)
-            for reader, outcome in ({"case": found} if isinstance(found, str) else found).items():
-                is_lost = outcome.startswith("lost")
-                tally.count(reader, f"{number}: {outcome}" if is_lost else None, outcome=None if is_lost else outcome)
+            found = in_child(partial(_losses, subjects[number % len(subjects)], Path(folder, "damaged.h5"), rng))
+            for reader, loss in ({"case": found} if isinstance(found, str) else found).items():
+                tally.count(reader, None if loss is None else f"{number}: {loss}")
 
 
 if __name__ == "__main__":

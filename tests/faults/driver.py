@@ -1,4 +1,4 @@
-"""Shared by the programs that attack: counts of trials, the command line, commands that may be killed, and forks.
+"""Shared by the programs that attack: counts of trials, the command line, and forks.
 
 A program defines `attack(tally, options)` and ends with `main(attack, tried=60, seed=1)`; then
 `python -m tests.faults.PROGRAM --tried 60 --seed 1` prints a JSON record for each fault and exits with 1 if a trial is
@@ -11,22 +11,12 @@ import multiprocessing
 import os
 import resource
 import signal
-import subprocess
 import sys
-import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from contextlib import suppress
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import psutil
-
-from tests import ROOT
-from tests.command_line import PROGRAM
-
-# See docs/files.md.
-_EXIT_CODES = (0, 1, 2, 3, 4, 5, -signal.SIGINT)
-_PRINTABLE_CONTROLS = "\n\t"
 
 
 class Tally:
@@ -60,23 +50,23 @@ def main(attack: Callable[[Tally, argparse.Namespace], None], **defaults: int) -
     sys.exit(1 if any(record["lost"] for record in tally.records.values()) else 0)
 
 
-def _limit(memory_bytes: int | None = None) -> None:
-    """Let this process write no core, and limit its address space."""
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    if memory_bytes is not None:
-        resource.setrlimit(resource.RLIMIT_AS, (memory_bytes, memory_bytes))
+# A child hangs if it takes longer. It may use so much memory beyond what it has when it starts.
+_PATIENCE_S = 60.0
+_MEMORY_BYTES = 4_000_000_000
 
 
-def in_child(work: Callable[[], Any], *, patience_s: float = 60, memory_bytes: int | None = None) -> Any:
+def in_child(work: Callable[[], Any]) -> Any:
     """Return the result of `work` in a fork of this process: what it returns, or "lost: " and an error, crash or hang.
 
-    A child that takes longer than `patience_s` hangs. It may use `memory_bytes` beyond what it has when it starts.
+    It writes no core.
     """
     context = multiprocessing.get_context("fork")
     reading, writing = context.Pipe(duplex=False)
 
     def run() -> None:
-        _limit(memory_bytes and psutil.Process().memory_info().vms + memory_bytes)
+        most = psutil.Process().memory_info().vms + _MEMORY_BYTES
+        for limit, n_bytes in ((resource.RLIMIT_CORE, 0), (resource.RLIMIT_AS, most)):
+            resource.setrlimit(limit, (n_bytes, n_bytes))
         os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
         try:
             writing.send(work())
@@ -89,7 +79,7 @@ def in_child(work: Callable[[], Any], *, patience_s: float = 60, memory_bytes: i
     child.start()
     writing.close()
     try:
-        if not reading.poll(patience_s):
+        if not reading.poll(_PATIENCE_S):
             child.kill()
             return "lost: hang"
         with suppress(EOFError):  # without a result, the pipe ends
@@ -98,53 +88,3 @@ def in_child(work: Callable[[], Any], *, patience_s: float = 60, memory_bytes: i
         child.join()
     code = child.exitcode
     return f"lost: crash: {signal.Signals(-code).name if code < 0 else 'no result'}"
-
-
-class Ended(NamedTuple):
-    """End of a command: exit code (negative for a signal, None if it was killed), both streams, seconds."""
-
-    code: int | None
-    stdout: str
-    stderr: str
-    seconds: float
-
-    def problem(self) -> str | None:
-        """Return the reason why no command may end in this way, or None."""
-        if self.code is None:
-            return "hang"
-        if "Traceback" in self.stderr:
-            return f"traceback: {self.stderr.splitlines()[-1]}"
-        if self.code not in _EXIT_CODES:
-            return f"exit code {self.code}: {self.stderr[-200:]}"
-        for name, text in (("stdout", self.stdout), ("stderr", self.stderr)):
-            raw = [char for char in text if not char.isprintable() and char not in _PRINTABLE_CONTROLS]
-            if raw:
-                return f"raw {raw[0]!r} on {name}"
-        return None
-
-
-def run(
-    arguments: Sequence[str],
-    *,
-    cwd: Path | None = None,
-    environment: Mapping[str, str] | None = None,
-    program: Sequence[str] = PROGRAM,
-    patience_s: float = 120,
-) -> Ended:
-    """Run `program` with `arguments` as a process. It is killed (SIGKILL) after `patience_s` seconds."""
-    start = time.monotonic()
-    try:
-        done = subprocess.run(
-            [*program, *arguments],
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            cwd=cwd,
-            env={**os.environ, "PYTHONPATH": str(ROOT), **(environment or {})},
-            preexec_fn=_limit,
-            timeout=patience_s,
-            check=False,
-        )
-    except subprocess.TimeoutExpired:
-        return Ended(None, "", "", patience_s)
-    streams = (stream.decode("utf-8", "replace") for stream in (done.stdout, done.stderr))
-    return Ended(done.returncode, *streams, time.monotonic() - start)

@@ -3,8 +3,8 @@
     python -m tests.faults.failing_builds [--every 1]
 
 A small build with several tables is repeated. In each run one call that uses the disk fails: the first
-call in the first run, then the second, and so on. A disk fails in two ways: only that call fails, or all later ones
-too. A kill (SIGKILL) ends the builder before the call. The same is done with a build that continues from a checkpoint.
+call in the first run, then the second, and so on. A full disk stays full, and a disk error comes once. A kill (SIGKILL)
+ends the builder before the call. The same is done with a build that continues from a checkpoint.
 
 If the machine loses power, a disk keeps what was synced: the bytes of a file at its last sync, and the names in a
 folder at the folder's last sync. Later changes may be lost. Two disks are simulated at each moment. One loses all that
@@ -37,15 +37,12 @@ from tests.faults.driver import Tally, in_child, main
 from tests.tables import small_plan, stopped
 
 _KILL = 0
-# The number of the error, and whether later calls fail, too.
-_FAULTS = {
-    "builder killed before a call": (_KILL, False),
-    "disk full, at one call": (errno.ENOSPC, False),
-    "disk full, from a call on": (errno.ENOSPC, True),
-    "disk error, at one call": (errno.EIO, False),
-    "disk error, from a call on": (errno.EIO, True),
+# The number of the error, and the exceptions by which the build may end.
+_FAULTS: dict[str, tuple[int, Any]] = {
+    "builder killed before a call": (_KILL, ()),
+    "disk full, from a call on": (errno.ENOSPC, DiskFullError),
+    "disk error, at one call": (errno.EIO, OutputError),
 }
-_EXPECTED: dict[int, Any] = {_KILL: (), errno.ENOSPC: DiskFullError, errno.EIO: OutputError}
 # Calls that fail on a full disk. All calls may fail on a broken one.
 _TAKES_ROOM = ("write", "pwrite", "posix_fallocate", "fsync", "mkdir", "rename", "replace", "create")
 _CALLS = (
@@ -61,12 +58,6 @@ def plan_in(folder: Path) -> BuildPlan:
     plan = small_plan(folder / "a.h5", "1,2/3,4/5", "2x3")
     *others, last = plan.patterns
     return replace(plan, patterns=(*others, replace(last, spilled_bytes=last.memory_bytes)))
-
-
-def expected_file() -> bytes:
-    """Return the file of a build without a fault."""
-    with TemporaryDirectory() as folder:
-        return build_database(plan_in(Path(folder))).path.read_bytes()
 
 
 def has_checkpoint(folder: Path) -> bool:
@@ -97,21 +88,21 @@ def build_again(folder: Path, expected: bytes) -> str | None:
 class Disk:
     """Layer between the builder and the system, for files below `folder`.
 
-    Call `fails_at` fails with `number`, and later ones if it `stays_broken`. With `_KILL` it ends the process.
+    Call `fails_at` fails with `number`, and later ones if the disk is full. With `_KILL` it ends the process.
     """
 
     folder: Path
     number: int
     fails_at: int
-    stays_broken: bool = False
     n_calls: int = 0
 
     def check(self, call: str) -> None:
         """Count a call, and fail if it is time."""
-        if self.number == errno.ENOSPC and call not in _TAKES_ROOM:
+        is_full = self.number == errno.ENOSPC
+        if is_full and call not in _TAKES_ROOM:
             return
         self.n_calls += 1
-        if self.n_calls == self.fails_at or (self.stays_broken and self.n_calls > self.fails_at):
+        if self.n_calls == self.fails_at or (is_full and self.n_calls > self.fails_at):
             if self.number == _KILL:
                 os.kill(os.getpid(), signal.SIGKILL)
             raise OSError(self.number, os.strerror(self.number))
@@ -176,46 +167,47 @@ class _File:
 
 def attack(tally: Tally, options: argparse.Namespace) -> None:
     """Let every `options.every`-th call fail in each way, and lose power at every `options.every`-th moment."""
-    expected = expected_file()
     with TemporaryDirectory(prefix="tile-pdb-faults-") as name:
         folder = Path(name).resolve()
+        (folder / "sound").mkdir()
+        expected = build_database(plan_in(folder / "sound")).path.read_bytes()
         half = stopped(plan_in(folder)).rename(folder / "half")
         for start, what in ((None, "a build"), (half, "a build that continues")):
-            for fault, (number, stays_broken) in _FAULTS.items():
+            for fault, (number, errors) in _FAULTS.items():
                 for call in itertools.count(1, options.every):
-                    disk = Disk(folder / "trial", number, call, stays_broken)
-                    has_failed, loss = _try(disk, start, expected)
+                    disk = Disk(folder / "trial", number, call)
+                    has_failed, loss = _try(disk, errors, start, expected)
                     if not has_failed:
                         break
                     tally.count(f"{fault} of {what}", None if loss is None else f"call {call}: {loss}")
         _lose_power(tally, folder, options.every, expected)
 
 
-def _try(disk: Disk, start: Path | None, expected: bytes) -> tuple[bool, str | None]:
+def _try(disk: Disk, errors: Any, start: Path | None, expected: bytes) -> tuple[bool, str | None]:
     """Build on the disk, then on a sound one. Return whether a call failed, and what was lost, if anything."""
     shutil.rmtree(disk.folder, ignore_errors=True)
     disk.folder.mkdir()
     if start is not None:
         shutil.copytree(start, disk.folder / "a.h5.partial")
     if disk.number == _KILL:
-        loss = in_child(lambda: _build_on(disk))
+        loss = in_child(lambda: _build_on(disk, errors))
         if has_failed := loss == "lost: crash: SIGKILL":
             loss = None
     else:
-        loss = _build_on(disk)
+        loss = _build_on(disk, errors)
         has_failed = disk.n_calls >= disk.fails_at
     if start is not None and not has_checkpoint(disk.folder) and not (disk.folder / "a.h5").exists():
         loss = loss or "the checkpoint is gone"
     return has_failed, loss or build_again(disk.folder, expected)
 
 
-def _build_on(disk: Disk) -> str | None:
+def _build_on(disk: Disk, errors: Any) -> str | None:
     """Build on the disk. Return what is wrong, if anything."""
     plan = plan_in(disk.folder)
     try:
         with disk.mounted():
             build_database(plan)
-    except _EXPECTED[disk.number]:
+    except errors:
         return None
     except Exception as error:
         return f"ended with {type(error).__name__}: {error}"

@@ -10,15 +10,15 @@ from tests import ROOT, marked_rows
 
 # Program and its options | the fewest trials.
 PROGRAMS = """
-failing_builds --every 23 | 45 |
-failing_search --tried 16 --interrupts 8 --offers 20 | 44 |
+failing_builds --every 23 | 42 |
+failing_search --tried 16 --interrupts 8 | 24 |
 damaged_tables --tried 8 --samples 4 | 80 |
-failing_builds | 2500 | slow
-failing_search --tried 2000 --interrupts 1000 --offers 1000 --seed 2 | 4000 | slow
+failing_builds | 400 | slow
+failing_search --tried 2000 --interrupts 1000 --seed 2 | 3000 | slow
 damaged_tables --tried 2000 --seed 2 | 20000 | slow
 NUMBA_BOUNDSCHECK=1 damaged_tables --tried 2000 --seed 2 | 20000 | slow
-killed_commands --tried 5 --signals 5 | 25 | slow
-few_threads | 28 | slow
+hostile_clients | 5 | slow
+killed_commands --tried 5 | 15 | slow
 """
 
 
