@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from pdb_build import BuildPlan, BuildProgress
 
 
+_LOG_EVERY_S = 60.0
+
+
 def note(text: str) -> None:
     """Print a sentence of the library on stderr."""
     if sys.stderr is not None:
@@ -26,9 +29,9 @@ def note(text: str) -> None:
 class ProgressLine:
     """Line of progress. Thread-safe; a context manager that removes the line."""
 
-    def __init__(self, log: Callable[[str], None] | None = None, *, log_every_s: float = 60.0) -> None:
+    def __init__(self, log: Callable[[str], None] | None = None) -> None:
         """Without a terminal, `log` gets the text from time to time."""
-        self._log, self._log_every_s = log, log_every_s
+        self._log = log
         # A console of rich would follow FORCE_COLOR, and write control codes into a log.
         self._is_terminal = sys.stderr is not None and sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
         self._bar: Progress | None = None
@@ -50,9 +53,9 @@ class ProgressLine:
                     self._draw(text, share)
             elif self._log_at is None:
                 # From the first line on: before, kernels may have been compiled.
-                self._log_at = now + self._log_every_s
+                self._log_at = now + _LOG_EVERY_S
             elif self._log is not None and now >= self._log_at:
-                self._log_at = now + self._log_every_s
+                self._log_at = now + _LOG_EVERY_S
                 self._log(text)
 
     def clear(self) -> None:

@@ -10,7 +10,6 @@ import pytest
 from pdb_study.compare import compare
 from solver import HeuristicSolver
 from tests.command_line import BOARD, UNSOLVABLE, pdb, records, refused
-from tests.tables import table_file
 
 MANHATTAN = ("study", "compare", "--heuristic", "manhattan")
 
@@ -55,17 +54,6 @@ def test_lengths_are_compared_with_those_of_the_instance_file(tmp_path: Path) ->
     path = tmp_path / "a.csv"
     path.write_text("id,optimal_length,board\na,3,1 2 3 4 5 6 7 0 8\n")
     refused(pdb(*MANHATTAN, "--instances", str(path)), 1, "the instance file says 3")
-
-
-def test_several_databases_have_a_row_each_and_one_for_their_maximum() -> None:
-    paths = [str(table_file(partition, "3x2")) for partition in ("1,2,3/4,5", "1,2/3,4,5")]
-    tables = ("--size", "3x2", "--db", paths[0], "--db", paths[1])
-    rows = records("study", "compare", "--heuristic", "db", *tables)
-    assert [row["heuristic"] for row in rows] == [*paths, f"max({paths[0]},{paths[1]})"]
-    *means, maximum = [row["mean_h"] for row in rows]
-    assert max(means) <= maximum
-    alone = records("study", "compare", "--heuristic", "db", *tables[:4])
-    assert (alone[0]["heuristic"], alone[0]["mean_h"]) == ("db", means[0])
 
 
 def test_means_by_length_are_those_of_the_boards() -> None:

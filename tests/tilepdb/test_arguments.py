@@ -1,7 +1,6 @@
 """Arguments of every public function and constructor are converted, or refused with one printable line."""
 
 import inspect
-import re
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -12,7 +11,6 @@ import numpy as np
 import pytest
 
 import tilepdb
-from tests import ROOT
 from tests.pdb_service.app_requests import ask, ready_app
 
 BOARD = "1 2 3/4 5 6/0 7 8"
@@ -147,11 +145,3 @@ def test_arguments_are_converted(small_table: str) -> None:
             assert solver.solve(BOARD, limits=5).length == 2
     for make in (tilepdb.HeuristicSolver, partial(tilepdb.GraphSolver, databases=small_table)):
         assert make("3x3", "blank-last", heuristics="manhattan").solve(BOARD, limits=1.5).length == 2
-
-
-def test_messages_of_the_library_name_no_options() -> None:
-    packages = ("pdb_core", "pdb_build", "pdb_query", "solver", "pdb_study", "pdb_cluster")
-    files = [path for package in packages for path in (ROOT / package).rglob("*.py")]
-    for path in [*files, *(ROOT / "tilepdb").glob("*.py")]:
-        lines = [line for line in path.read_text().splitlines() if not line.strip().startswith("#")]
-        assert not [line for line in lines if re.search(r"[\s(\"'`]--[a-z]", line)], path

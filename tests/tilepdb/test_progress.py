@@ -2,7 +2,6 @@
 
 import io
 import re
-import time
 from contextlib import redirect_stderr, suppress
 
 import pytest
@@ -52,15 +51,13 @@ def test_bar_is_only_on_a_terminal_fits_on_a_line_and_is_removed(
     assert shown.rfind("\x1b[?25l") < shown.rfind("\x1b[?25h") < shown.rfind("\x1b[2K")
 
 
-def test_text_is_logged_from_time_to_time() -> None:
+def test_text_is_logged_from_time_to_time(monkeypatch: pytest.MonkeyPatch) -> None:
     logged: list[str] = []
-    line = ProgressLine(logged.append, log_every_s=0.2)
-    for text in "first", "early":
-        line.show(text)
-    time.sleep(0.3)
-    for text in "late", "early again":
-        line.show(text)
-    assert logged == ["late"]
+    line = ProgressLine(logged.append)
+    for second in (1, 2, 60, 61, 62, 120, 122):
+        monkeypatch.setattr("tilepdb.progress.time.monotonic", lambda second=second: second)
+        line.show(f"at {second}")
+    assert logged == ["at 61", "at 122"]
 
 
 def test_search_shows_the_finished_share(monkeypatch: pytest.MonkeyPatch) -> None:

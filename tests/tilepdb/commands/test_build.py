@@ -6,20 +6,9 @@ from pathlib import Path
 
 from pdb_core.pattern import NAMED_PARTITIONS
 from pdb_query import read_table_header
-from tests.command_line import pdb, records, refused, start
+from tests.command_line import pdb, refused, start
 from tests.tables import SMALL, small_plan, stopped
 from tilepdb.named_build import named_plan
-
-
-def test_build_takes_several_partitions_and_options(tmp_path: Path) -> None:
-    options = ("--size", "3x3", "--goal", "blank-first", "--encoding", "bytes")
-    built = records("build", "8", "1,2,3,4/5,6,7,8", *options, cwd=tmp_path)
-    assert [record["file"] for record in built] == [
-        "data/8-blank-first-bytes.h5", "data/1-2-3-4_5-6-7-8-blank-first-bytes.h5"
-    ]  # fmt: skip
-    for record in built:
-        spec = read_table_header(tmp_path / record["file"]).spec
-        assert (record["encoding"], spec.encoding, spec.goal) == ("bytes", "bytes", tuple(range(9)))
 
 
 def test_different_tables_have_different_default_files() -> None:
@@ -49,12 +38,6 @@ def test_help_names_every_partition() -> None:
     assert words >= {*NAMED_PARTITIONS, "auto"}
 
 
-def test_dry_run_builds_nothing(tmp_path: Path) -> None:
-    shown = pdb("build", "78", "--dry-run", "--encoding", "bytes", cwd=tmp_path).stdout
-    assert "518,918,400 entries, 1,425,191,040 states" in shown
-    assert not list(tmp_path.iterdir())
-
-
 def test_fresh_removes_a_checkpoint_and_starts_over(tmp_path: Path) -> None:
     """Without it, a checkpoint of the same options is continued, and one of others refused."""
     path = tmp_path / "a.h5"
@@ -75,11 +58,8 @@ def test_signal_keeps_the_tables_that_are_finished(tmp_path: Path) -> None:
         while not (tmp_path / "a.h5.partial" / "checkpoint").exists():
             assert process.poll() is None
             time.sleep(0.01)
-        began = time.perf_counter()
         process.terminate()
-        _out, err = process.communicate(timeout=20)
-    # 1 s is promised; on a busy machine all takes longer.
-    assert time.perf_counter() - began < 5.0
+        _out, err = process.communicate()
     assert process.returncode == -signal.SIGTERM
     assert "a.h5: 1 of 3 tables are finished and kept in a.h5.partial" in err
     assert err.splitlines()[-1] == "pdb: terminated"

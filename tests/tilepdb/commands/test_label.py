@@ -9,7 +9,7 @@ import pytest
 
 from pdb_core.errors import InputError
 from pdb_study.labels import RandomBoards, RandomWalks, write_labels
-from tests.command_line import BOARD, UNSOLVABLE, pdb, records, refused
+from tests.command_line import pdb, records, refused
 from tilepdb.commands.label import parse_lengths
 
 
@@ -42,20 +42,6 @@ def test_dataset_in_csv_is_read_for_its_goal(tmp_path: Path, small_table: str) -
     found = records("search", out)
     assert [record["length"] for record in found] == [int(row[1]) for row in rows]
     assert found[0]["goal"] == list(range(9))
-
-
-def test_given_boards_of_a_command(tmp_path: Path, small_table: str) -> None:
-    (tmp_path / "a.txt").write_text("1 2 3/4 5 6/7 0 8\n")
-    (tmp_path / "a.csv").write_text("board,optimal_length\n1 2 3/4 5 6/0 7 8,2\n")
-    out = tmp_path / "out.npz"
-    result = pdb(
-        "label", "--db", small_table, str(tmp_path / "a.txt"), BOARD, UNSOLVABLE, "--instances",
-        str(tmp_path / "a.csv"), "--out", str(out), code=3,
-    )  # fmt: skip
-    assert "1 board cannot be solved; the distance in the file is -1" in result.stderr
-    arrays = loaded(out)
-    assert arrays["distance"].tolist() == [1, 31, -1, 2]
-    assert json.loads(arrays["description"].item())["boards"]["name"] == f"a.txt {tmp_path / 'a.csv'}"
 
 
 @pytest.mark.tiny

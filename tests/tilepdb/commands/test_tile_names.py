@@ -7,7 +7,6 @@ import pytest
 from pdb_core.errors import BoardError
 from pdb_core.puzzle import format_board
 from pdb_query import read_instances
-from tests.command_line import pdb, records
 from tilepdb.commands.board_input import read_boards
 from tilepdb.commands.opened_tables import OpenDatabases
 from tilepdb.commands.options import BoardOptions, TableOptions
@@ -59,22 +58,3 @@ def test_lines_of_an_argument_are_its_rows() -> None:
         assert str(found.size) == "8x2"
     with pytest.raises(BoardError, match="is 8x2 by its rows, and a 4x4 board is expected"):
         list(read_boards(BoardOptions([numbers], size="4x4"), OpenDatabases(TableOptions())))
-
-
-def test_command_answers_in_letters(tmp_path: Path) -> None:
-    arguments = ["solve", "--tiles", "letters", "--goal", LETTERS, "a b c/d e f/_ g h"]
-    assert pdb(*arguments).stdout.splitlines()[1] == "  g h"
-    unsolvable = pdb(*arguments[:-1], "b a c/d e f/g h _", code=3)
-    assert "board b a c d e f g h _ cannot be solved: to reach the goal a b c d e f g h _," in unsolvable.stderr
-    assert "snail" not in unsolvable.stderr
-    odd = pdb(*arguments[:-1], "a b c/d e f/7 g h", code=2)
-    assert "'7' is no tile of the goal" in odd.stderr
-    for output in ("csv", "ndjson"):  # answers are files of boards
-        (tmp_path / output).write_text(pdb(*arguments, "--format", output).stdout)
-        assert pdb(*arguments[:-1], output, cwd=tmp_path).stdout.splitlines()[1] == "  g h"
-    (record,) = records(*arguments, "--out", "out.ans", cwd=tmp_path)
-    assert record["moves"] == ["g", "h"]
-    assert record["goal"] == [*"abcdefgh", "_"]
-    assert (tmp_path / "out.ans").read_text() == (
-        "2\na b c\nd e f\n_ g h\n\na b c\nd e f\ng _ h\n\na b c\nd e f\ng h _\n"
-    )
