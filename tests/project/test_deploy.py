@@ -1,6 +1,5 @@
 """deploy/ names existing commands and files, and the service reports that it is ready."""
 
-import configparser
 import json
 import os
 import platform
@@ -13,27 +12,10 @@ import pytest
 import typer.main
 
 from tests import PACKAGES, ROOT, text_of
-from tests.command_line import pdb, python, refused
+from tests.command_line import python, refused, start
 from tests.pdb_service.server import serving
 from tests.tables import table_file
 from tilepdb.commands.main import app
-
-
-def parsed_unit(text: str) -> configparser.ConfigParser:
-    parser = configparser.ConfigParser(interpolation=None, delimiters=("=",), strict=False)
-    parser.read_string(text)
-    return parser
-
-
-def unit(name: str) -> configparser.ConfigParser:
-    return parsed_unit(text_of(f"deploy/{name}"))
-
-
-def container_lines(word: str) -> list[str]:
-    return re.findall(rf"^{word} (.*)$", text_of("deploy/Containerfile"), re.MULTILINE)
-
-
-COMMANDS = typer.main.get_command(app).commands  # type: ignore[attr-defined]
 
 
 def check_command(words: list[str]) -> None:
@@ -44,54 +26,35 @@ def check_command(words: list[str]) -> None:
     assert {word for word in rest if word.startswith("--")} <= options, words
 
 
+COMMANDS = typer.main.get_command(app).commands  # type: ignore[attr-defined]
+CONTAINERFILE = text_of("deploy/Containerfile")
+
+
 @pytest.mark.tiny
-def test_service_unit_runs_commands_that_exist() -> None:
-    service = unit("tile-pdb.service")["Service"]
-    words = shlex.split(service["ExecStart"])
-    check_command(words)
-    # A variable of the file of options would replace one of the same name in the unit.
-    (variable,) = re.findall(r'Environment="(\w+)=--token-file', text_of("deploy/README.md"))
-    assert f"${variable}" in words
-    assert variable not in re.findall(r"`(\w+)=--solves", text_of("deploy/README.md")) == ["OPTIONS"]
+def test_units_and_container_run_commands_that_exist() -> None:
+    unit = text_of("deploy/tile-pdb.service")
+    started = re.findall(r"^ExecStart=(.*)$", unit + text_of("docs/how-to/long-runs.md"), re.MULTILINE)
+    in_container = re.findall(r"\bpdb \w+[^&;\n]*", "".join(re.findall(r"^RUN .*$", CONTAINERFILE, re.MULTILINE)))
+    assert len(started) == 2
+    for line in [*started, *in_container]:
+        check_command(shlex.split(line))
+    (entry,) = re.findall(r"^ENTRYPOINT (.*)$", CONTAINERFILE, re.MULTILINE)
+    check_command(json.loads(entry))
     # The server waits for 5 seconds more than the searches.
-    assert float(words[words.index("--grace") + 1]) + 5 < float(service["TimeoutStopSec"])
-    # Five starts within 10 s reach the default limit of systemd.
-    assert 5 * int(service["RestartSec"]) > 10
-    assert service["Environment"].startswith("TILE_PDB_CACHE=%C/" + service["CacheDirectory"])
-
-
-@pytest.mark.tiny
-def test_unit_of_a_build_runs_a_command_that_exists() -> None:
-    page = text_of("docs/how-to/long-runs.md")
-    (text,) = re.findall(r"```ini\n(.*?)```", page, re.DOTALL)
-    shown = parsed_unit(text)
-    words = shlex.split(shown["Service"]["ExecStart"])
-    check_command(words)
-    assert shown["Unit"]["ConditionPathExists"] == "!" + words[words.index("--out") + 1]
-
-
-@pytest.mark.tiny
-def test_containerfile_names_existing_files_and_options() -> None:
-    copied = [line.split() for line in container_lines("COPY") if not line.startswith("--from")]
+    grace, stop = (re.findall(pattern, unit)[0] for pattern in (r"--grace (\d+)", r"TimeoutStopSec=(\d+)"))
+    assert float(grace) + 5 < float(stop)
+    copied = [line.split() for line in re.findall(r"^COPY ([^-].*)$", CONTAINERFILE, re.MULTILINE)]
     sources = {source for *names, _target in copied for source in names}
     assert all((ROOT / source).exists() for source in sources)
     assert {*PACKAGES, "pyproject.toml", "README.md", "data/instances"} <= sources
-    (entry,) = container_lines("ENTRYPOINT")
-    check_command(json.loads(entry))
-    for line in container_lines("RUN"):
-        for command in re.findall(r"\bpdb \w+[^&;]*", line):
-            check_command(command.split())
-    (port,) = container_lines("EXPOSE")
-    assert f":{port}/readyz" in text_of("deploy/is_ready.py")
 
 
 def test_container_keeps_its_kernels_on_another_processor() -> None:
     """The key of a compiled kernel is the level in the Containerfile, without the features of this machine."""
-    (level,), lanes = [line.removeprefix("CPU=") for line in container_lines("ARG")], "8"
+    (level,), lanes = re.findall("^ARG CPU=(.*)$", CONTAINERFILE, re.MULTILINE), "8"
     if platform.machine() != "x86_64":  # deploy/README.md names the argument
         level, lanes = "generic", "4"
-    settings = dict(word.split("=", 1) for line in container_lines("ENV") for word in line.split())
-    numba = {name: value.replace("$CPU", level) for name, value in settings.items() if name.startswith("NUMBA_")}
+    numba = {name: value.replace("$CPU", level) for name, value in re.findall(r"\b(NUMBA_\w+)=(\S*)", CONTAINERFILE)}
     program = (
         "from numba.core.registry import cpu_target; from solver.vectors.llvm_vectors import LANES; "
         "_, name, features = cpu_target.target_context.codegen().magic_tuple(); print(name, repr(features), LANES)"
@@ -99,17 +62,7 @@ def test_container_keeps_its_kernels_on_another_processor() -> None:
     assert python(program, env=os.environ | numba).stdout.split() == [level, "''", lanes]
 
 
-@pytest.mark.tiny
-def test_sample_proxies_hide_metrics() -> None:
-    text = text_of("deploy/README.md")
-    nginx, caddy = (re.findall(rf"```{name}\n(.*?)```", text, re.DOTALL)[0] for name in ("nginx", "caddy"))
-    assert re.search(r"location = /metrics \{\s+return 404;", nginx)
-    assert re.search(r"respond /metrics 404\n.*reverse_proxy", caddy)
-
-
-def test_server_reports_to_systemd_and_to_probes_that_it_is_ready(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_is_ready_exits_with_0_when_the_service_is_ready() -> None:
     program = text_of("deploy/is_ready.py")
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as notified:
         notified.bind(str(tmp_path / "notify"))
@@ -117,12 +70,16 @@ def test_server_reports_to_systemd_and_to_probes_that_it_is_ready(
         monkeypatch.setenv("NOTIFY_SOCKET", str(tmp_path / "notify"))
         with serving(table_file("8", "3x3")) as server:
             assert notified.recv(100) == b"READY=1"
-            program = program.replace("http://127.0.0.1:8015", server.url)
-            assert python(program).returncode == 0
-    result = python(program)
-    assert (result.returncode, result.stderr) == (1, "")
+            client = Client(f"http://127.0.0.1:{listener.getsockname()[1]}")
+        with client, started() as second:
+            assert client.probe(client.goal).h == 0
+            assert notified.recv(100) == b"READY=1"
+            second.send_signal(signal.SIGTERM)
+            assert second.wait(30) == 0
 
 
-def test_used_port_is_refused() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        refused(pdb("serve", "--port", str(listener.getsockname()[1])), 2, "choose another with --host and --port")
+def test_wrong_sockets_of_systemd_are_refused() -> None:
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
+        number, environment = listener.fileno(), os.environ | {"LISTEN_FDS": "1"}
+        result = python(_HANDED, str(number), "serve", "--db", "none.h5", pass_fds=[number], env=environment)
+    refused(result, 2, "keep one ListenStream")
