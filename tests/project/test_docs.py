@@ -7,17 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import typer.main
 
 from pdb_core import errors
-from pdb_core.pattern import NAMED_PARTITIONS
 from pdb_core.puzzle import random_boards
-from pdb_query import instance_sets, open_database
-from solver.algorithms import ALGORITHMS, HEURISTICS
+from pdb_query import open_database
 from tests import PACKAGES, ROOT, source_files, text_of
 from tests.pdb_query.test_table_file import SAMPLES
 from tests.tables import table_file
-from tilepdb.commands.main import app
 
 
 def test_page_lists_every_exit_code_and_exception() -> None:
@@ -27,23 +23,6 @@ def test_page_lists_every_exit_code_and_exception() -> None:
     assert set(listed) == {*of_errors.values(), 0, 129, 130, 143}
     rows = re.findall(r"^\| (\d) \| (`.*`) \|$", exceptions, re.MULTILINE)
     assert {name: int(code) for code, names in rows for name in re.findall(r"\w+", names)} == of_errors
-
-
-def test_page_lists_every_algorithm_and_heuristic() -> None:
-    text = text_of("docs/searches.md")
-    algorithms = dict(re.findall(r"^\| `([a-z-]+)` \| ([^|]+) \| (?:yes|no) \|", text, re.MULTILINE))
-    assert algorithms == {name: algorithm.finds for name, algorithm in ALGORITHMS.items()}
-    heuristics = re.findall(r"^\| `([a-z-]+)` \| [^|]+ \| [0-9.]+ \|", text, re.MULTILINE)
-    assert set(heuristics) == {*HEURISTICS, "db"}
-
-
-def test_pages_list_every_command_partition_and_set_of_boards() -> None:
-    text = text_of("README.md")
-    commands = typer.main.get_command(app).commands  # type: ignore[attr-defined]
-    assert {name for name in commands if f"pdb {name}" not in text} == set()
-    partitions = re.findall(r"^\| `(\S+)` \| \dx\d \|", text_of("docs/partitions.md"), re.MULTILINE)
-    assert partitions == [*NAMED_PARTITIONS]
-    assert {name for name in instance_sets() if f"`{name}`" not in text_of("data/README.md")} == set()
 
 
 @pytest.mark.parametrize("sample", SAMPLES)

@@ -1,4 +1,4 @@
-"""The notebooks run from start to end in an empty folder, with the outputs that they keep, and end in a picture."""
+"""The notebooks run from start to end in an empty folder, with the outputs that they keep."""
 
 import re
 from pathlib import Path
@@ -9,9 +9,6 @@ import pytest
 
 from scripts.notebooks import NOTEBOOKS, run_notebook
 from tests import ROOT
-
-# Kinds of output that a notebook shows, and how many of each at least.
-PICTURES = {"course": 4, "dataset": 1, "research": 3}
 
 
 def outputs(notebook: Any) -> list[tuple[str, str]]:
@@ -27,10 +24,6 @@ def outputs(notebook: Any) -> list[tuple[str, str]]:
     return found
 
 
-def test_every_notebook_is_listed() -> None:
-    assert {path.stem for path in NOTEBOOKS} == PICTURES.keys()
-
-
 # The longest one runs with --slow.
 @pytest.mark.parametrize(
     "path",
@@ -39,7 +32,4 @@ def test_every_notebook_is_listed() -> None:
 def test_notebook_has_the_outputs_that_it_keeps(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """To write them, run `python -m scripts.notebooks`."""
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
-    made = outputs(run_notebook(path, tmp_path))
-    assert outputs(nbformat.read(path, as_version=4)) == made
-    assert sum(kind in ("image/svg+xml", "text/html") for kind, _ in made) >= PICTURES[path.stem]
-    assert ("image/png", "") in made[-2:]
+    assert outputs(nbformat.read(path, as_version=4)) == outputs(run_notebook(path, tmp_path))

@@ -4,11 +4,9 @@ import json
 from pathlib import Path
 
 import pytest
-import yaml
 
 from pdb_core.version import version_text
 from scripts import measure
-from tests import ROOT
 from tests.tables import table_file
 
 
@@ -30,11 +28,3 @@ def test_measured_rows_are_stored_and_printed(
     assert "| few | mean_h | nodes |" in capsys.readouterr().out
     with pytest.raises(SystemExit, match="'none'; choose from 8"):
         measure.main("few", "none")
-
-
-def test_workflow_runs_only_commands_of_the_readme_and_test_arm() -> None:
-    """These run elsewhere, because the workflow has never run."""
-    jobs = yaml.safe_load((ROOT / ".github" / "workflows" / "tests.yml").read_text())["jobs"]
-    lines = {line for job in jobs.values() for step in job["steps"] for line in step.get("run", "").splitlines()}
-    readme = (ROOT / "README.md").read_text()
-    assert [line for line in lines if line not in readme] == ["scripts/test-arm --native"]
