@@ -10,7 +10,6 @@ from typer import Argument, Option
 
 from pdb_core.errors import InputError, OutputError
 from pdb_core.messages import format_bytes
-from tilepdb.commands import completion
 from tilepdb.commands.options import (
     ClusterOptions,
     EncodingOption,
@@ -38,7 +37,6 @@ PartitionsArgument = Annotated[
         help="Partitions of the tiles, each for one table file: 663, 78, 78d, 78v, 96, 555, 8, 6666, 7773, 55554, "
         "fringe, auto (for any --size), or the patterns written out: 1,2,5/3,4,6/7,8. Partitions joined by + make one "
         "file, a catalogue: 78+78d. 24-small and 24-large are catalogues of seven partitions of the 24-puzzle.",
-        autocompletion=completion.partitions,
     ),
 ]
 

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 from typer import Argument, Context, Option
 
 from pdb_core.errors import WrongAnswerError
-from tilepdb.commands import completion
 from tilepdb.commands.opened_tables import open_file
 from tilepdb.commands.options import FormatOption
 from tilepdb.commands.output import Record, message, write_records
@@ -134,7 +133,6 @@ def bench(
             metavar="PARTITION",
             help="Partitions, as for pdb build.",
             show_default="663 78",
-            autocompletion=completion.partitions,
         ),
     ] = None,
     boards: Annotated[int, Option(min=1, help="Number of random boards to solve.")] = 1000,

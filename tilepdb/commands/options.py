@@ -14,7 +14,6 @@ from typer import Argument, Option
 from pdb_core.errors import InputError
 from pdb_core.messages import how_to_install
 from solver.algorithms import ALGORITHMS, HEURISTICS, IDA_STAR
-from tilepdb.commands import completion
 from tilepdb.commands.output import message, plural
 
 if TYPE_CHECKING:
@@ -46,7 +45,6 @@ GoalOption = Annotated[
     Option(
         metavar="GOAL",
         help="Goal: blank-last, blank-first, snail, or a board.",
-        autocompletion=completion.goals,
     ),
 ]
 # Of commands that read boards.
@@ -56,7 +54,6 @@ BoardGoalOption = Annotated[
         metavar="GOAL",
         help="Goal of boards that have none in their file: blank-last, blank-first, snail, or a board. The default is "
         "the goal of --db, else blank-last.",
-        autocompletion=completion.goals,
     ),
 ]
 SizeArgument = Annotated[str, Argument(metavar="WxH", help="Board size, such as 3x4: 3 wide, 4 high.")]
@@ -94,7 +91,6 @@ InstancesOption = Annotated[
     Option(
         metavar="SET|FILE|-",
         help="Boards of a named set, of a file, or of standard input (-).",
-        autocompletion=completion.instance_sets,
     ),
 ]
 LoadOption = Annotated[
@@ -234,9 +230,7 @@ class AlgorithmOptions:
 
     algorithm: Annotated[
         str,
-        Option(
-            metavar="NAME", help=f"Search algorithm: {', '.join(ALGORITHMS)}.", autocompletion=completion.algorithms
-        ),
+        Option(metavar="NAME", help=f"Search algorithm: {', '.join(ALGORITHMS)}."),
     ] = IDA_STAR
     heuristic: Annotated[
         str | None,
@@ -244,7 +238,6 @@ class AlgorithmOptions:
             metavar="NAME",
             help=f"Heuristic: {', '.join(HEURISTICS)}, db (the tables of --db), or the maximum of several, "
             "such as max(linear-conflict,last-move). The default is db with --db, else manhattan.",
-            autocompletion=completion.heuristics,
         ),
     ] = None
     weight: WeightOption = None

@@ -8,7 +8,6 @@ from typer import Option
 
 from pdb_core.errors import InputError
 from pdb_core.messages import as_typed
-from tilepdb.commands import completion
 from tilepdb.commands.method import DATABASES
 from tilepdb.commands.opened_tables import OpenDatabases
 from tilepdb.commands.options import (
@@ -45,7 +44,6 @@ class StudyOptions:
             metavar="NAME",
             help="Heuristic to study, as for pdb search. Repeat the option for several.",
             show_default="all that the size has",
-            autocompletion=completion.heuristics,
         ),
     ] = None
     goal: GoalOption = "blank-last"

@@ -10,7 +10,6 @@ from typer import Option
 
 from pdb_core.errors import InputError, LimitReachedError, UnsolvableError
 from solver.algorithms import IDA_STAR
-from tilepdb.commands import completion
 from tilepdb.commands.answers import contradiction
 from tilepdb.commands.board_input import read_all_boards
 from tilepdb.commands.method import DATABASES, Method, parse_method, unused_options
@@ -77,7 +76,6 @@ class MethodOptions:
             metavar="NAME",
             help="Heuristic to compare, as for pdb search. Repeat the option for several.",
             show_default=", ".join(_DEFAULT_HEURISTICS),
-            autocompletion=completion.heuristics,
         ),
     ] = None
     algorithm: Annotated[
@@ -86,7 +84,6 @@ class MethodOptions:
             metavar="NAME",
             help="Algorithm to compare, as for pdb search. Repeat the option for several.",
             show_default=IDA_STAR,
-            autocompletion=completion.algorithms,
         ),
     ] = None
     weight: WeightOption = None
