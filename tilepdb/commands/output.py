@@ -86,14 +86,14 @@ def table(columns: Sequence[tuple[str, str]], rows: Iterable[Sequence[Any]]) -> 
     `columns` has the name and the format of each column, which begins with its width, such as `8.3f`, or `<20` for text
     at the left. Cells are numbers, text, or None for nothing.
     """
-    sides = [(form[0], int(re.findall(r"\d+", form)[0])) for _, form in columns]
+    # Numbers are on the right, text where its format says.
+    widths = [re.sub(r"^(?=\d)", ">", re.findall(r"<?\d+", form)[0]) for _, form in columns]
 
     def line(cells: Sequence[Any]) -> str:
         shown = (
-            format(cell, form) if isinstance(cell, int | float)
-            else str(cell or "").ljust(width) if side == "<" else str(cell or "").rjust(width)
-            for cell, (_, form), (side, width) in zip(cells, columns, sides, strict=False)
-        )  # fmt: skip
+            format(cell, form) if isinstance(cell, int | float) else format(cell or "", width)
+            for cell, (_, form), width in zip(cells, columns, widths, strict=False)
+        )
         return " ".join(shown).rstrip()
 
     yield line([name for name, _ in columns])

@@ -76,7 +76,7 @@ def info(files: FilesArgument, output: FormatOption = "text") -> None:
       pdb info data/663.h5
       pdb info data/8.h5 data/663.h5 --format json
     """
-    columns = ("file", "size", "goal", "partition", "encoding", "bytes", "sha256")
+    columns = ("file", "ok", "size", "goal", "partition", "encoding", "bytes", "sha256")
     _write_each(files, _info_record, output, _info_text, columns)
 
 
@@ -86,24 +86,23 @@ def _write_each(
     output: str,
     text: Callable[[Record], Iterator[str]],
     columns: tuple[str, ...],
-    failed: Callable[[Path, TableFileError], list[Record]] = lambda *_: [],
 ) -> None:
-    """Write the record of each file.
+    """Write the record of each file, with `ok`.
 
-    A file that cannot be used is reported on stderr, with the records of `failed`. The first error sets the exit code.
+    A file that cannot be used is reported on stderr, too. The first error sets the exit code.
     """
     exit_codes = []
 
     def records() -> Iterator[Record]:
         for path in files:
             try:
-                yield record_of(path)
+                yield {**record_of(path), "ok": True}
             except TableFileError as error:
                 message(str(error))
                 exit_codes.append(error.exit_code)
-                yield from failed(path, error)
+                yield {"file": str(path), "ok": False, "error": str(error)}
 
-    write_records(records(), output, text, columns)
+    write_records(records(), output, lambda record: text(record) if record["ok"] else (), columns)
     if exit_codes:
         raise SystemExit(exit_codes[0])
 
@@ -231,17 +230,11 @@ def verify(
             n_patterns = len(database.header.patterns) if deep else 0
             return header_record(path, database.header) | {
                 "deep": deep,
-                "ok": True,
                 "proofs": [_prove(database, index, threads, line) for index in range(n_patterns)],
                 "seconds": round(time.perf_counter() - start, 3),
             }
 
-    def failed(path: Path, error: TableFileError) -> list[Record]:
-        found = {"file": str(path), "deep": deep, "ok": False, "error": str(error)}
-        return [{**found, "sha256": None, "proofs": [], "seconds": None}]
-
-    columns = ("file", "deep", "ok", "sha256", "seconds")
-    _write_each(files, record_of, output, _verify_text, columns, failed)
+    _write_each(files, record_of, output, _verify_text, ("file", "ok", "deep", "sha256", "seconds"))
 
 
 def _prove(database: "Database", index: int, threads: int | None, line: ProgressLine) -> dict[str, Any]:
@@ -273,8 +266,6 @@ def _prove(database: "Database", index: int, threads: int | None, line: Progress
 
 
 def _verify_text(record: Record) -> Iterator[str]:
-    if not record["ok"]:
-        return
     entries = [entry["entries"] for entry in record["patterns"] if entry["same_as"] is None]
     yield (
         f"{record['file']}: sound: header, HDF5 objects, {len(entries)} digests and histograms over "
