@@ -137,26 +137,12 @@ class Trial(NamedTuple):
                 raise _LostError(f"{len(tiles)} moves for a board of {self.subject.lengths[board]}")
 
 
-# --- Damage to the bytes of all tables ------------------------------------------------------------------------------
-
-
-def _flipped(content: Bytes, rng: random.Random) -> None:
-    for _ in range(rng.choice((1, 1, 10, 1000))):
-        content[rng.randrange(len(content))] ^= 1 << rng.randrange(8)
-
-
-def _filled(content: Bytes, rng: random.Random) -> None:
-    start, length = rng.randrange(len(content)), rng.choice((1, 16, 512, PAGE_BYTES, len(content)))
-    content[start : start + length] = rng.choice((0, 0, 255, 1, 254))
-
-
-def _randomized(content: Bytes, rng: random.Random) -> None:
-    start, length = rng.choice((0, rng.randrange(len(content)))), rng.choice((16, 512, PAGE_BYTES, len(content)))
-    piece = content[start : start + length]
-    piece[:] = np.frombuffer(rng.randbytes(len(piece)), dtype=np.uint8)
-
-
-DAMAGES = (_flipped, _filled, _randomized)
+def _damage(content: Bytes, rng: random.Random) -> None:
+    """Overwrite a piece of the tables, from a byte to all of them."""
+    start = rng.choice((0, rng.randrange(len(content))))
+    piece = content[start : start + rng.choice((1, 1, 16, 512, PAGE_BYTES, len(content)))]
+    random_bytes = np.frombuffer(rng.randbytes(len(piece)), dtype=np.uint8)
+    piece[:] = rng.choice((random_bytes, random_bytes, piece ^ 1, 0, 255, 254))
 
 
 # --- Readers -------------------------------------------------------------------------------------------------------
@@ -244,7 +230,7 @@ def _losses(subject: Subject, damaged: Path, rng: random.Random) -> dict[str, st
     """Damage the tables of a subject, and return what each reader loses."""
     content = subject.sound.copy()
     tables = content[subject.tables]
-    rng.choice(DAMAGES)(tables, rng)
+    _damage(tables, rng)
     damaged.unlink(missing_ok=True)
     damaged.write_bytes(content.tobytes())
     subject.content[:] = tables

@@ -8,6 +8,7 @@ solver, worker pool and checkpoint then find that answer.
 
 import argparse
 import faulthandler
+import itertools
 import random
 import signal
 import threading
@@ -104,6 +105,8 @@ class Faults:
 Outcome = tuple[Any, BaseException | None]
 
 
+# Runs a search and lets it fail.
+Fail = Callable[[Callable[[], Any]], Outcome]
 # A search, to be called with a worker pool and a checkpoint.
 Search = Callable[[WorkerPool | None, Checkpoint], Any]
 
@@ -142,7 +145,7 @@ class Searches:
             self.seconds[name] = time.perf_counter() - start
             self.calls[name] = dict(self._faults.calls)
 
-    def loss_of(self, name: str, fail: Callable[[Callable[[], Any]], Outcome]) -> str | None:
+    def loss_of(self, name: str, fail: Fail) -> str | None:
         """Run a search, which `fail` lets fail, and then once more. Return what was lost; None for nothing.
 
         If a search hangs, the program ends with the stacks of all threads.
@@ -203,40 +206,37 @@ def wait_for_workers() -> str | None:
     return None
 
 
-def try_errors(searches: Searches, faults: Faults, n_tried: int, rng: random.Random, tally: Tally) -> None:
-    """Let calls fail: each search as often, and at each of its points as often."""
-    names = list(searches.searches)
-    for i in range(n_tried):
-        name = names[i % len(names)]
-        point, n_calls = rng.choice(sorted(searches.calls[name].items()))
-        error = rng.choice(ERRORS)("injected")
-        number = rng.randint(1, n_calls)
+def failing_call(searches: Searches, faults: Faults, name: str, rng: random.Random) -> tuple[str, Fail]:
+    """Return a fault: one call of a search raises an error."""
+    point, n_calls = rng.choice(sorted(searches.calls[name].items()))
+    number, error = rng.randint(1, n_calls), rng.choice(ERRORS)("injected")
 
-        def fail(run: Callable[[], Any], target: tuple[Any, ...] = (point, number, error)) -> Outcome:
-            faults.arm(*target)
-            answer, raised = outcome_of(run)
-            faults.arm()
-            # Also if it is the cause of another one.
-            if raised is not None and f"{type(target[2]).__name__}: injected" not in "".join(format_exception(raised)):
-                raised = AssertionError(f"another error: {raised!r}")
-            return answer, raised
+    def fail(run: Callable[[], Any]) -> Outcome:
+        faults.arm(point, number, error)
+        answer, raised = outcome_of(run)
+        faults.arm()
+        # Also if it is the cause of another one.
+        if raised is not None and f"{type(error).__name__}: injected" not in "".join(format_exception(raised)):
+            raised = AssertionError(f"another error: {raised!r}")
+        return answer, raised
 
-        loss = searches.loss_of(name, fail) or wait_for_workers()
-        tally.count("a call fails", None if loss is None else f"{point} {number} {error!r}: {loss}")
+    return f"{point} {number} {error!r}", fail
 
 
-def try_interrupts(searches: Searches, n_tried: int, rng: random.Random, tally: Tally) -> None:
-    """Interrupt the main thread, which owns the searches, at random moments."""
+def interrupt(searches: Searches, name: str, rng: random.Random) -> tuple[str, Fail]:
+    """Return a fault: Ctrl-C in the main thread, which owns the search, at a random moment."""
+    after_s = rng.uniform(1e-5, searches.seconds[name])
     is_armed = False
 
-    def interrupt(_signal: int, _frame: Any) -> None:
+    def on_alarm(_signal: int, _frame: Any) -> None:
         nonlocal is_armed
         if is_armed:
             is_armed = False
             raise KeyboardInterrupt
 
-    def fail(run: Callable[[], Any], after_s: float) -> Outcome:
+    def fail(run: Callable[[], Any]) -> Outcome:
         nonlocal is_armed
+        signal.signal(signal.SIGALRM, on_alarm)
         try:
             is_armed = True
             signal.setitimer(signal.ITIMER_REAL, after_s)
@@ -247,26 +247,27 @@ def try_interrupts(searches: Searches, n_tried: int, rng: random.Random, tally: 
             return None, error
         return answer, None
 
-    signal.signal(signal.SIGALRM, interrupt)
-    names = list(searches.searches)
-    for i in range(n_tried):
-        name = names[i % len(names)]
-        after_s = rng.uniform(1e-5, searches.seconds[name])
-        # Not that workers end: an interrupt may come just before a pool is closed, and they then wait for work.
-        loss = searches.loss_of(name, partial(fail, after_s=after_s))
-        tally.count("interrupt", None if loss is None else f"after {after_s:.6f} s: {loss}")
-    signal.setitimer(signal.ITIMER_REAL, 0)
+    return f"Ctrl-C after {after_s:.6f} s", fail
 
 
 def attack(tally: Tally, options: argparse.Namespace) -> None:
-    """Try all kinds of faults, in the main thread, which gets the interrupts."""
-    faults = Faults()
+    """Try both kinds of faults in each search in turn."""
+    faults, rng = Faults(), random.Random(options.seed)
     with ExitStack() as stack:
         searches = Searches(faults, stack)
         stack.enter_context(faults.installed())
         searches.measure()
-        try_errors(searches, faults, options.tried, random.Random(options.seed), tally)
-        try_interrupts(searches, options.interrupts, random.Random(options.seed), tally)
+        names = itertools.cycle(searches.searches)
+        for name, _ in zip(names, range(options.tried), strict=False):
+            fault, fail = failing_call(searches, faults, name, rng)
+            loss = searches.loss_of(name, fail) or wait_for_workers()
+            tally.count("a call fails", loss and f"{fault}: {loss}")
+        for name, _ in zip(names, range(options.interrupts), strict=False):
+            fault, fail = interrupt(searches, name, rng)
+            # Not that workers end: an interrupt may come just before a pool is closed, and they then wait for work.
+            loss = searches.loss_of(name, fail)
+            tally.count("interrupt", loss and f"{fault}: {loss}")
+        signal.setitimer(signal.ITIMER_REAL, 0)
 
 
 if __name__ == "__main__":
