@@ -11,32 +11,27 @@ from tilepdb.progress import ProgressLine
 
 # The patterns are small, but their tables have the types of large ones.
 _COMMANDS = """
-solve 4X4
-solve 3X3
-solve --time-limit 60 --log FOLDER/a.log 4X4
-solve --all 4X4
+solve 1,2,3,4/5,6,7,8/9,10,11,12/0,13,14,15
+solve 1,2,3/4,5,6/0,7,8
+solve --time-limit 60 --log FOLDER/a.log 1,2,3,4/5,6,7,8/9,10,11,12/0,13,14,15
+solve --all 1,2,3,4/5,6,7,8/9,10,11,12/0,13,14,15
 label --random 10 --out FOLDER/labels.npz
 build 1,2,3/4,5,6/7,8,9/10,11,12/13,14,15 --out FOLDER/bits.h5
 build 1,2,3/4,5,6/7,8,9/10,11,12/13,14,15 --encoding bytes --out FOLDER/bytes.h5
 build 8 --encoding bytes --out FOLDER/8.h5
 build 1,2,3/4,5,6/7,8,9/10,11,12/13,14,15/16,17,18/19,20,21/22,23,24 --size 5x5 --out FOLDER/wide.h5
 build 1,2,3/4,5,6/7,8,9/10,11,12/13,14,15+1,2,5/3,4,6/7,8,9/10,11,12/13,14,15 --out FOLDER/catalogue.h5
-query --db FOLDER/bits.h5 --db FOLDER/bytes.h5 4X4
-solve --db FOLDER/bits.h5 --load huge 4X4
-solve --db FOLDER/bytes.h5 4X4
-solve --db FOLDER/wide.h5 5X5
-solve --db FOLDER/catalogue.h5 4X4
-search --heuristic manhattan 4X4
-search --heuristic max(korf-taylor,walking-distance,pairs) 3X3
-search --algorithm a-star --db FOLDER/bits.h5 4X4
-approximate --time-limit 0.1 5X5
+query --db FOLDER/bits.h5 --db FOLDER/bytes.h5 1,2,3,4/5,6,7,8/9,10,11,12/0,13,14,15
+solve --db FOLDER/bits.h5 --load huge 1,2,3,4/5,6,7,8/9,10,11,12/0,13,14,15
+solve --db FOLDER/bytes.h5 1,2,3,4/5,6,7,8/9,10,11,12/0,13,14,15
+solve --db FOLDER/wide.h5 1,2,3,4,5/6,7,8,9,10/11,12,13,14,15/16,17,18,19,20/0,21,22,23,24
+solve --db FOLDER/catalogue.h5 1,2,3,4/5,6,7,8/9,10,11,12/0,13,14,15
+search --heuristic manhattan 1,2,3,4/5,6,7,8/9,10,11,12/0,13,14,15
+search --heuristic max(korf-taylor,walking-distance,pairs) 1,2,3/4,5,6/0,7,8
+search --algorithm a-star --db FOLDER/bits.h5 1,2,3,4/5,6,7,8/9,10,11,12/0,13,14,15
+approximate --time-limit 0.1 1,2,3,4,5/6,7,8,9,10/11,12,13,14,15/16,17,18,19,20/0,21,22,23,24
 study space 3x3
 """
-_BOARDS = {
-    "3X3": "1,2,3/4,5,6/0,7,8",
-    "4X4": "1,2,3,4/5,6,7,8/9,10,11,12/0,13,14,15",
-    "5X5": "1,2,3,4,5/6,7,8,9,10/11,12,13,14,15/16,17,18,19,20/0,21,22,23,24",
-}
 
 
 def warm_up(program: Any) -> None:
@@ -45,12 +40,13 @@ def warm_up(program: Any) -> None:
     The standard tables of 3x3 and 4x4 are built in the cache folder too. Raises the errors of the commands.
     """
     lines = _COMMANDS.strip().splitlines()
-    lines += [f"search --algorithm {name} 4X4" for name in ALGORITHMS if name != IDA_STAR]
+    lines += [
+        f"search --algorithm {name} 1,2,3,4/5,6,7,8/9,10,11,12/0,13,14,15" for name in ALGORITHMS if name != IDA_STAR
+    ]
     with tempfile.TemporaryDirectory() as folder, ProgressLine(message) as progress:
         for n_done, line in enumerate(lines):
-            shown = " ".join(_BOARDS.get(word, word) for word in line.replace("FOLDER/", "").split())
-            progress.show(f"warm-up, command {n_done + 1:,} of {len(lines)}: pdb {shown}", n_done / len(lines))
-            _run(program, [_BOARDS.get(word, word.replace("FOLDER", folder)) for word in line.split()])
+            progress.show(f"warm-up, command {n_done + 1:,} of {len(lines)}: pdb {line}", n_done / len(lines))
+            _run(program, [word.replace("FOLDER", folder) for word in line.split()])
 
 
 def _run(program: Any, arguments: list[str]) -> None:
