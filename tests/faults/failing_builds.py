@@ -4,7 +4,7 @@
 
 A small build with several tables is repeated. In each run one call that uses the disk fails: the first
 call in the first run, then the second, and so on. A full disk stays full, and a disk error comes once. A kill (SIGKILL)
-ends the builder before the call. The same is done with a build that continues from a checkpoint.
+ends the builder before the call.
 
 If the machine loses power, a disk keeps what was synced: the bytes of a file at its last sync, and the names in a
 folder at the folder's last sync. Later changes may be lost. Two disks are simulated at each moment. One loses all that
@@ -20,7 +20,6 @@ import errno
 import io
 import itertools
 import os
-import shutil
 import signal
 import stat
 from collections.abc import Callable, Iterator
@@ -34,7 +33,7 @@ from unittest.mock import patch
 from pdb_build import BuildPlan, build_database
 from pdb_core.errors import DiskFullError, OutputError
 from tests.faults.driver import Tally, in_child, main
-from tests.tables import small_plan, stopped
+from tests.tables import small_plan
 
 _KILL = 0
 # The number of the error, and the exceptions by which the build may end.
@@ -60,17 +59,13 @@ def plan_in(folder: Path) -> BuildPlan:
     return replace(plan, patterns=(*others, replace(last, spilled_bytes=last.memory_bytes)))
 
 
-def has_checkpoint(folder: Path) -> bool:
-    return (folder / "a.h5.partial" / "checkpoint").exists()
-
-
 def build_again(folder: Path, expected: bytes) -> str | None:
     """Build after a fault, from a checkpoint if there is one. Return what was lost, if anything."""
     plan = plan_in(folder)
     was_there = plan.out.exists()
     if was_there and plan.out.read_bytes() != expected:
         return "a wrong file under the final name"
-    continues = has_checkpoint(folder)
+    continues = (folder / "a.h5.partial" / "checkpoint").exists()
     said: list[str] = []
     try:
         build_database(plan, say=said.append)
@@ -171,34 +166,22 @@ def attack(tally: Tally, options: argparse.Namespace) -> None:
         folder = Path(name).resolve()
         (folder / "sound").mkdir()
         expected = build_database(plan_in(folder / "sound")).path.read_bytes()
-        half = stopped(plan_in(folder)).rename(folder / "half")
-        for start, what in ((None, "a build"), (half, "a build that continues")):
-            for fault, (number, errors) in _FAULTS.items():
-                for call in itertools.count(1, options.every):
-                    disk = Disk(folder / "trial", number, call)
-                    has_failed, loss = _try(disk, errors, start, expected)
-                    if not has_failed:
-                        break
-                    tally.count(f"{fault} of {what}", None if loss is None else f"call {call}: {loss}")
+        for fault, (number, errors) in _FAULTS.items():
+            for call in itertools.count(1, options.every):
+                disk = Disk(folder / f"{number} {call}", number, call)
+                disk.folder.mkdir()
+                if number == _KILL:
+                    loss = in_child(lambda disk=disk, errors=errors: _build_on(disk, errors))
+                    has_failed = loss == "lost: crash: SIGKILL"
+                    loss = None if has_failed else loss
+                else:
+                    loss = _build_on(disk, errors)
+                    has_failed = disk.n_calls >= call
+                loss = loss or build_again(disk.folder, expected)
+                if not has_failed:
+                    break
+                tally.count(fault, None if loss is None else f"call {call}: {loss}")
         _lose_power(tally, folder, options.every, expected)
-
-
-def _try(disk: Disk, errors: Any, start: Path | None, expected: bytes) -> tuple[bool, str | None]:
-    """Build on the disk, then on a sound one. Return whether a call failed, and what was lost, if anything."""
-    shutil.rmtree(disk.folder, ignore_errors=True)
-    disk.folder.mkdir()
-    if start is not None:
-        shutil.copytree(start, disk.folder / "a.h5.partial")
-    if disk.number == _KILL:
-        loss = in_child(lambda: _build_on(disk, errors))
-        if has_failed := loss == "lost: crash: SIGKILL":
-            loss = None
-    else:
-        loss = _build_on(disk, errors)
-        has_failed = disk.n_calls >= disk.fails_at
-    if start is not None and not has_checkpoint(disk.folder) and not (disk.folder / "a.h5").exists():
-        loss = loss or "the checkpoint is gone"
-    return has_failed, loss or build_again(disk.folder, expected)
 
 
 def _build_on(disk: Disk, errors: Any) -> str | None:

@@ -10,10 +10,10 @@ from tests import ROOT, marked_rows
 
 # Program and its options | the fewest trials.
 PROGRAMS = """
-failing_builds --every 23 | 42 |
+failing_builds --every 23 | 32 |
 failing_search --tried 16 --interrupts 8 | 24 |
 damaged_tables --tried 8 --samples 4 | 80 |
-failing_builds | 400 | slow
+failing_builds | 250 | slow
 failing_search --tried 2000 --interrupts 1000 --seed 2 | 3000 | slow
 damaged_tables --tried 2000 --seed 2 | 20000 | slow
 NUMBA_BOUNDSCHECK=1 damaged_tables --tried 2000 --seed 2 | 20000 | slow
