@@ -15,7 +15,7 @@ from hypothesis import given, strategies as st
 from pdb_core.board_size import parse_size
 from pdb_core.errors import PdbError
 from pdb_core.pattern import NAMED_PARTITIONS, Partition, parse_partition
-from pdb_core.puzzle import NAMED_GOALS, Board, format_board, goal_name, parse_goal
+from pdb_core.puzzle import NAMED_GOALS, Board, format_board
 from pdb_query import Instance, read_instances
 from solver.heuristics import HEURISTICS, parse_heuristic
 from tests.fuzzing import SIZES, board_texts, boards, encoded, fuzz, little_memory, outcome, texts
@@ -33,10 +33,6 @@ def partition_texts(draw: st.DrawFn) -> str:
 
 def is_board(board: Board) -> bool:
     return Board(format_board(board, board.size)) == Board(format_board(board), board.size) == board
-
-
-def is_goal(goal: Board) -> bool:
-    return parse_goal(goal_name(goal, S3), S3) == Board(goal, S3) == goal
 
 
 def is_partition(found: Partition) -> bool:
@@ -95,7 +91,6 @@ LISTS = st.lists(st.integers() | st.floats() | st.text(max_size=3) | st.booleans
 PARSERS: dict[str, tuple[st.SearchStrategy[Any], Callable[[Any], Any], Callable[[Any], bool]]] = {
     "board": (texts(board_texts()), Board, is_board),
     "board of a size": (texts(board_texts(S3)) | LISTS, partial(Board, size=S3), is_board),
-    "goal": (texts(board_texts(S3) | st.sampled_from([*NAMED_GOALS])), partial(parse_goal, size=S3), is_goal),
     "size": (texts(st.builds(str, SIZES)), parse_size, lambda size: parse_size(str(size)) == size),
     "partition": (texts(PARTITIONS), partial(parse_partition, size=None), is_partition),
     "heuristic": (texts(NAMES | MAXIMA), partial(parse_heuristic, also=("db",)), is_heuristic),
