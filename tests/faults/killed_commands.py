@@ -53,14 +53,14 @@ def _finished_boards(folder: Path) -> str:
 def _finished_labels(folder: Path) -> str:
     rows = folder / "l.npz.partial" / "rows"
     n_boards = int.from_bytes(rows.read_bytes()[:8], "little") if rows.exists() else 0
-    return f"l.npz continues after {n_boards} boards" if n_boards else ""
+    return f"l.npz continues after {n_boards:,} boards" if n_boards else ""
 
 
 _SOLVE = "solve --db TABLE --instances random1000 --shard 1/4 --threads 1 --out answers --log log"
 _COMMANDS = (
     Command("build 78 --out t.h5", "t.h5", ("t.h5.build.json",), _finished_build),
     Command(_SOLVE, "answers", ("log",), _finished_boards),
-    Command("label --db TABLE --random 150 --chunk 10 --out l.npz", "l.npz", (), _finished_labels),
+    Command("label --db TABLE --random 4000 --out l.npz", "l.npz", (), _finished_labels),
 )
 
 

@@ -67,15 +67,6 @@ class DatasetOptions:
             "--distances-only", help="Write only distances, without optimal first moves and distances after each move."
         ),
     ] = False
-    chunk: Annotated[
-        int | None,
-        Option(
-            min=1,
-            max=1_000_000,
-            help="Number of boards between two checkpoints, from which the same command continues. The default is "
-            "1000. For boards of more than 16 cells it is a hundredth of them, at most 16.",
-        ),
-    ] = None
     fresh: FreshOption = False
 
 
@@ -111,7 +102,6 @@ def label(
             source,
             databases,
             content=content,
-            chunk=dataset.chunk,
             n_threads=threads,
             command=shlex.join(["pdb", *sys.argv[1:]]),
             fresh=dataset.fresh,

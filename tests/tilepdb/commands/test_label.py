@@ -55,7 +55,7 @@ def test_lengths_of_walks() -> None:
 
 def test_command_continues_after_ctrl_c_or_starts_over(tmp_path: Path, small_table: str) -> None:
     out = tmp_path / "a.npz"
-    command = ["label", "--db", small_table, "--random", "400", "--chunk", "20", "--out", str(out)]
+    command = ["label", "--db", small_table, "--random", "400", "--out", str(out)]
 
     def interrupt(n_done: int) -> None:
         if n_done >= 40:
