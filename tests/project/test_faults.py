@@ -17,7 +17,6 @@ failing_builds | 250 | slow
 failing_search --tried 2000 --interrupts 1000 --seed 2 | 3000 | slow
 damaged_tables --tried 2000 --seed 2 | 20000 | slow
 NUMBA_BOUNDSCHECK=1 damaged_tables --tried 2000 --seed 2 | 20000 | slow
-hostile_clients | 5 | slow
 killed_commands --tried 5 | 15 | slow
 """
 

@@ -148,11 +148,7 @@ def serve(tables: ServedTableOptions, network: NetworkOptions, searches: SearchQ
         url = f"http://{f'[{address}]' if ':' in address else address}:{port}/"
         message(f"listening on {url}")
         settings = replace(settings, allowed_hosts=(*hosts_of(network.host, address), *settings.allowed_hosts))
-
-        if sys.platform != "win32":  # which selects only sockets
-            log = _Log(sys.stderr.fileno(), "w", closefd=False)
-            sys.stderr = io.TextIOWrapper(log, errors="backslashreplace", line_buffering=True)
-        logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
+        logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
         app = create_app(databases, settings)
         app.state.service.load()
         message(f"ready: {url}")
