@@ -29,8 +29,6 @@ SIZES = [BoardSize(width, height) for width in range(2, 7) for height in range(2
 HARDEST_8: Tiles = (8, 6, 7, 2, 5, 4, 3, 0, 1)
 UNSOLVABLE: Tiles = (2, 1, 3, 4, 5, 6, 7, 8, 0)
 CENTRE: Tiles = (1, 2, 3, 8, 0, 4, 7, 6, 5)
-# Thresholds that grow eightfold.
-FINISHED = tuple(Iteration(40 + 2 * i, 10 * 8**i, 5 * 8**i, 0.5 * i) for i in range(10))
 Item = TypeVar("Item")
 
 

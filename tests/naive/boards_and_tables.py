@@ -53,15 +53,6 @@ def naive_moves(board: Tiles, size: BoardSize) -> list[tuple[int, Tiles]]:
     return result
 
 
-def naive_children(boards: Iterable[Tiles], blank: int, size: BoardSize) -> set[Tiles]:
-    """Return the boards one move away from some boards of pieces, whose blank is a piece, too."""
-    children = set()
-    for board in boards:
-        for _, after in naive_moves(tuple((piece - blank) % size.n_cells for piece in board), size):
-            children.add(tuple((tile + blank) % size.n_cells for tile in after))
-    return children
-
-
 @lru_cache(maxsize=8)
 def naive_distances(size: BoardSize, goal: Tiles) -> Mapping[Tiles, int]:
     """Return the distance of every solvable board, the nearest first."""
@@ -255,26 +246,3 @@ def naive_letter(before: Tiles, after: Tiles) -> str:
     """Return the move of the blank between two boards."""
     change = after.index(0) - before.index(0)
     return {-1: "L", 1: "R"}[change] if abs(change) == 1 else "U" if change < 0 else "D"
-
-
-def naive_division(
-    board: Tiles, size: BoardSize, h: Callable[[Tiles], int], duplicates: Iterable[str], f: int, threshold: int
-) -> tuple[list[str], int]:
-    """Expand nodes whose f is at most `f` breadth first, and keep those within the threshold.
-
-    Returns the paths to nodes that were not expanded, the least h first, and the nodes generated.
-    """
-    nodes, unexpanded = [("", board)], []
-    generated = 0
-    for path, at in nodes:
-        if len(path) + h(at) > f:
-            unexpanded.append((h(at), len(unexpanded), path))
-            continue
-        for _tile, near in naive_moves(at, size):
-            longer = path + naive_letter(at, near)
-            if longer.endswith(tuple(duplicates)):
-                continue
-            generated += 1
-            if len(longer) + h(near) <= threshold:
-                nodes.append((longer, near))
-    return [path for _h, _i, path in sorted(unexpanded)], generated

@@ -1,7 +1,5 @@
 """The log of solved boards, by itself and in the command."""
 
-import gzip
-import json
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -15,10 +13,8 @@ from solver.answers.journal import Journal
 from solver.answers.log import AnswerLog
 from solver.answers.requests import Answer, Request
 from solver.engine.checkpoint import Subtrees
-from tests import ROOT
-from tests.command_line import BOARD, pdb, refused
 from tests.solver.test_frontier import DIVIDED, PARTITION, UNDIVIDED
-from tests.solving import FINISHED, HARDEST_8, S3, node_counts, solver_for
+from tests.solving import HARDEST_8, S3, node_counts, solver_for
 
 # Log of version 0.2.0.
 STOPPED = b"""\
@@ -28,48 +24,34 @@ STOPPED = b"""\
 "generated":171,"expanded":106,"seconds":0.019255506000035894,"check":"c45afcc4"}
 """
 METHOD: dict[str, Any] = {"algorithm": "ida-star", "tables": ["ab" * 32]}
+FINISHED = tuple(Iteration(40 + 2 * i, 10 * 8**i, 5 * 8**i, 0.5 * i) for i in range(10))
 SUBTREES = Subtrees(60, "abc", {0, 1, 2, 7}, 100, 50, 1.5)
 REQUEST = Request("1", Board(HARDEST_8, S3), blank_last(S3))
 
 
-def journal_of(path: Path, method: dict[str, Any] = METHOD) -> Journal:
-    return Journal(path, method)
-
-
-def write(path: Path, **limits: int) -> bytes:
-    """Write a log with the answer to REQUEST."""
-    found = HeuristicSolver("3x3").solve(REQUEST.board, limits=Limits(**limits))
-    with AnswerLog(path, METHOD) as log:
-        log.finish(Answer(REQUEST, found))
-    return path.read_bytes()
-
-
-def test_boards_that_were_given_up_are_not_logged(tmp_path: Path) -> None:
-    assert [len(write(tmp_path / f"log{nodes}", max_nodes=nodes).splitlines()) for nodes in (10**9, 1)] == [2, 1]
-
-
-def test_answers_of_boards_that_are_not_square_are_logged(tmp_path: Path) -> None:
+def test_only_solutions_are_logged(tmp_path: Path) -> None:
+    """Also of boards that are not square. Boards that were given up are not."""
     board = Board("1 2 3/0 4 5")
     request = Request("1", board, blank_last(board.size))
-    found = HeuristicSolver(board.size).solve(board)
-    with AnswerLog(tmp_path / "log", METHOD) as log:
-        log.finish(Answer(request, found))
+    for n_lines, nodes in ((1, 1), (2, None)):
+        found = HeuristicSolver(board.size).solve(board, limits=Limits(max_nodes=nodes))
+        with AnswerLog(tmp_path / "log", METHOD) as log:
+            log.finish(Answer(request, found))
+        assert len((tmp_path / "log").read_bytes().splitlines()) == n_lines
     with AnswerLog(tmp_path / "log", METHOD) as log:
         assert log.known(request) == found
 
 
 def test_records_that_are_no_answers_and_wrong_solutions_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "log"
-    write(path)
-    with journal_of(path) as journal:
-        ((_, fields),) = journal.records()
+    fields = {"width": 3} | asdict(HeuristicSolver("3x3").solve(REQUEST.board))
     for moves in (fields["moves"][1:], [9], [-1]):
-        with journal_of(path) as journal:
+        with Journal(path, METHOD) as journal:
             list(journal.records())
             journal.append(fields | {"moves": moves})
         with AnswerLog(path, METHOD) as log, pytest.raises(InputError, match=r"the log .* is damaged: move 1 of the s"):
             log.known(REQUEST)
-    with journal_of(path) as journal:
+    with Journal(path, METHOD) as journal:
         journal.append({"board": [], "goal": []})
     with pytest.raises(InputError, match=r"the log .* is damaged"):
         AnswerLog(path, METHOD)
@@ -79,16 +61,10 @@ def test_incomplete_counts_of_earlier_versions_are_not_answers(tmp_path: Path) -
     path, method = tmp_path / "log", METHOD | {"all": True}
     found = HeuristicSolver("3x3").solve_all(REQUEST.board)
     for is_complete in (False, True):
-        with journal_of(path, method) as journal:
+        with Journal(path, method) as journal:
             journal.append({"width": 3} | asdict(replace(found, is_complete=is_complete)))
         with AnswerLog(path, method) as log:
             assert (log.n_solved, log.known(REQUEST) is not None) == (is_complete, is_complete)
-
-
-def test_log_of_another_search_is_refused(small_table: str, tmp_path: Path) -> None:
-    log = tmp_path / "log"
-    pdb("solve", "--db", small_table, BOARD, "--log", str(log), code=0)
-    refused(pdb("search", "--db", small_table, BOARD, "--plain", "--log", str(log)), 2, "plain false, not true")
 
 
 def test_log_keeps_thresholds_by_their_time(tmp_path: Path) -> None:
@@ -133,23 +109,6 @@ def test_log_returns_its_checkpoints(tmp_path: Path) -> None:
     path.write_bytes(b"".join([*lines, lines[-1]]))
     with pytest.raises(InputError, match=r"the log .* is damaged: subtrees that are in an earlier line"):
         AnswerLog(path, METHOD)
-
-
-def test_log_of_weeks_of_searches_is_continued(tmp_path: Path) -> None:
-    path = tmp_path / "log"
-    with gzip.open(ROOT / "data" / "random400.log.gz") as file:
-        lines = [next(file) for _ in range(20)]
-    path.write_bytes(b"".join(lines))
-    method, *records = map(json.loads, lines)
-    del method["journal"]
-    for n_solved in (19, 20):
-        with AnswerLog(path, method) as log:
-            assert log.n_solved == n_solved
-            for record in records:
-                solution = log.known(Request("1", Board(record["board"]), tuple(record["goal"])))
-                assert list(solution.moves) == record["moves"]
-            log.finish(Answer(REQUEST, HeuristicSolver("3x3").solve(REQUEST.board)))
-    assert path.read_bytes().startswith(b"".join(lines))
 
 
 def test_log_of_version_0_2_that_stopped_inside_a_threshold_is_continued(tmp_path: Path) -> None:
