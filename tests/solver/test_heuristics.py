@@ -13,6 +13,7 @@ from pdb_core.board_size import BoardSize, parse_size
 from pdb_core.errors import InputError
 from pdb_core.puzzle import Tiles, blank_first, blank_last, parse_goal, random_boards, snail
 from pdb_core.types import Bytes, Int64s
+from solver import HeuristicSolver
 from solver.heuristics import HEURISTICS, heuristic, heuristic_tables, parse_heuristic
 from solver.heuristics.evaluate_kernels import evaluate
 from solver.heuristics.walking_distance import walking_table
@@ -65,11 +66,11 @@ def assert_equals_naive_twin(name: str, size: BoardSize, goal: Tiles, boards: By
 @pytest.mark.parametrize("name", HEURISTICS)
 def test_heuristic_of_larger_boards_is_that_of_its_naive_twin(name: str) -> None:
     inside: Tiles = (1, 2, 3, 4, 5, 0, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15)
-    cases = [(S4, goal, 100) for goal in (blank_last(S4), blank_first(S4), snail(S4), inside)]
-    if name == "pairs":  # the twin takes long for the distances of the pairs
-        cases = [(S4, snail(S4), 100)]
-    elif name != "walking-distance":
-        cases += [(BoardSize(*sides), snail(BoardSize(*sides)), 50) for sides in ((3, 5), (6, 2), (5, 5), (6, 6))]
+    cases = [(S4, snail(S4), 100)]
+    if name != "pairs":  # the twin takes long for the distances of the pairs
+        cases += [(S4, goal, 50) for goal in (blank_last(S4), blank_first(S4), inside)]
+    if name not in ("pairs", "walking-distance"):
+        cases += [(BoardSize(*sides), snail(BoardSize(*sides)), 50) for sides in ((3, 5), (6, 2), (6, 6))]
     if name == "linear-conflict":  # every order of tiles in a line of 4 cells
         cases.append((BoardSize(2, 4), blank_last(BoardSize(2, 4)), 20_000))
     for size, goal, n in cases:
@@ -117,17 +118,9 @@ def test_several_heuristics_give_the_largest() -> None:
 
 
 @pytest.mark.tiny
-@pytest.mark.parametrize("text", ["", "euclid", "max(manhattan", "max()", "max(manhattan,)", "x" * 1000])
-def test_unknown_heuristic_is_rejected(text: str) -> None:
-    with pytest.raises(InputError, match="is not known; give one of misplaced, "):
-        parse_heuristic(text)
-
-
-@pytest.mark.tiny
 def test_sizes_with_too_large_tables_are_rejected() -> None:
-    size = BoardSize(4, 6)
     with pytest.raises(InputError, match="not for 4x6"):
-        heuristic_tables("walking-distance", size, blank_last(size))
+        HeuristicSolver("4x6", heuristics="walking-distance")
 
 
 # Walking distance
@@ -140,8 +133,8 @@ def histogram(case: tuple[int, int, int]) -> dict[int, int]:
 @pytest.mark.parametrize(
     "case",
     [
-        *(pytest.param(case, marks=pytest.mark.tiny) for case in [(2, 3, 1), (3, 2, 1), (3, 3, 2)]),
-        *[(4, 4, 3), (4, 4, 1), (5, 2, 0), (4, 3, 2)],
+        pytest.param((3, 3, 2), marks=pytest.mark.tiny),
+        *[(4, 4, 3), (5, 2, 0), (4, 3, 2)],
     ],
 )
 def test_walking_distances_are_those_of_the_naive_search(case: tuple[int, int, int]) -> None:

@@ -14,7 +14,7 @@ from solver.pruning.fsm import START
 from tests.naive.boards_and_tables import naive_distances
 from tests.solving import S3, database_for
 
-# Goals whose blank is in a corner, in the centre or at an edge | boards of the 8-puzzle that are their own image.
+# Goals with the blank in a corner, in the centre or at an edge, and how many boards are their own image.
 GOALS = {"blank-last": 144, "1 2 3/4 0 5/6 7 8": 736, "1 0 2/3 4 5/6 7 8": 144}
 
 
@@ -31,7 +31,8 @@ def test_boards_of_the_8_puzzle_keep_their_lengths(name: str, n_boards: int) -> 
     own_images = [board for board in distances if any(each.apply(board) == board for each in own_mappings(goal, S3))]
     assert len(own_images) == n_boards
     solver = HeuristicSolver(S3, goal, "manhattan")
-    assert [solver.solve(board).length for board in own_images] == [distances[board] for board in own_images]
+    tried = own_images[:: n_boards // 72]
+    assert [solver.solve(board).length for board in tried] == [distances[board] for board in tried]
 
 
 def random_own_images(size: BoardSize, n: int, orbits: slice) -> list[Tiles]:

@@ -15,7 +15,7 @@ from pdb_core.symmetry import BoardMapping
 from pdb_query import Instance, read_instances
 from solver import HeuristicSolver, Solver, WorkerPool, replay
 from solver.engine.result import SearchResult
-from solver.engine.tuning import Tuning
+from solver.engine.tuning import TUNING, Tuning
 from solver.engine.worker_pool import in_parallel
 from solver.textbook import ida_star
 from tests import marked_rows
@@ -38,16 +38,23 @@ from tests.solving import (
 
 @pytest.mark.tiny
 def test_boards_goals_and_tables_that_do_not_fit_are_rejected() -> None:
-    with database_for("1,2,5/3,4,6/7,8", "3x3") as database, database_for("1,2,3", "2x2") as other:
-        solver = Solver(database)
-        with pytest.raises(UnsolvableError, match="odd"):
-            solver.solve(UNSOLVABLE)
-        with pytest.raises(BoardError):
-            solver.solve((1, 2, 3))
-        with pytest.raises(GoalError):
-            solver.solve(blank_last(S3), CENTRE)
-        with pytest.raises(TableMismatchError, match="holds tables for 2x2"):
-            Solver(database, other)
+    near = [1, 2, 3, 4, 5, 6, 7, 0, 8]
+    solver, other = solver_for("1,2,5/3,4,6/7,8", "3x3"), database_for("1,2,3", "2x2")
+    for call, error, match in (
+        (lambda: solver.solve(UNSOLVABLE), UnsolvableError, "odd"),
+        (lambda: solver.solve_all(UNSOLVABLE), UnsolvableError, "odd"),
+        (lambda: solver.solve((1, 2, 3)), BoardError, "3 numbers"),
+        (lambda: solver.solve_many([near, [1, 1, 3, 4, 5, 6, 7, 0, 8]]), BoardError, "row 1"),
+        (lambda: solver.solve(near, CENTRE), GoalError, "goal"),
+        (lambda: solver.solve_many([near], CENTRE), GoalError, "goal"),
+        (lambda: Solver(*solver.databases, other), TableMismatchError, "holds tables for 2x2"),
+    ):
+        with pytest.raises(error, match=match):
+            call()
+    found = solver.solve_many([UNSOLVABLE, near])
+    assert found.lengths.tolist() == [-1, 1]
+    assert found.moves is None
+    assert solver.solve_many(np.empty((0, 9), dtype=np.uint8), n_threads=2).lengths.shape == (0,)
 
 
 @pytest.mark.tiny
@@ -125,25 +132,18 @@ def test_sets_are_solved_in_their_published_lengths(
 
 
 @pytest.mark.tiny
-def test_replay_gives_every_board() -> None:
-    boards = replay((1, 2, 3, 4, 5, 6, 0, 7, 8), (7, 8), blank_last(S3), S3)
-    assert boards == ((1, 2, 3, 4, 5, 6, 0, 7, 8), (1, 2, 3, 4, 5, 6, 7, 0, 8), (1, 2, 3, 4, 5, 6, 7, 8, 0))
-
-
-@pytest.mark.tiny
-@pytest.mark.parametrize(
-    ("tiles", "match"),
-    [
-        ((1,), "move 1 .* slides tile 1"),
-        ((7,), "ends at"),
-        ((7, 7), "ends at"),
-        ((), "ends at"),
-        *(((7, tile), f"move 2 .* slides tile {tile}") for tile in (9, -1, 2.5, "a")),
-    ],
-)
-def test_replay_refuses_what_is_no_solution(tiles: tuple[Any, ...], match: str) -> None:
-    with pytest.raises(WrongAnswerError, match=match):
-        replay((1, 2, 3, 4, 5, 6, 0, 7, 8), tiles, blank_last(S3), S3)
+def test_replay_gives_every_board_and_refuses_what_is_no_solution() -> None:
+    board, goal = (1, 2, 3, 4, 5, 6, 0, 7, 8), blank_last(S3)
+    assert replay(board, (7, 8), goal, S3) == (board, (1, 2, 3, 4, 5, 6, 7, 0, 8), goal)
+    refused: dict[tuple[Any, ...], str] = {
+        (1,): "move 1 .* slides tile 1",
+        (7, 7): "ends at",
+        (): "ends at",
+        **{(7, tile): f"move 2 .* slides tile {tile}" for tile in (9, -1, 2.5, "a")},
+    }
+    for tiles, match in refused.items():
+        with pytest.raises(WrongAnswerError, match=match):
+            replay(board, tiles, goal, S3)
 
 
 @pytest.mark.tiny
@@ -158,7 +158,6 @@ def test_result_that_fails_its_replay_is_no_solution() -> None:
 
 # Size | partition | encoding | every how many boards.
 EVERY = """
-2x2 | 1,2,3 | bits | 1 | tiny
 2x3 | 1,2,3/4,5 | bytes | 1 | tiny
 3x2 | 1,2,3,4,5 | bits | 1 | tiny
 3x2 | | bits | 7 | tiny
@@ -185,20 +184,7 @@ def test_all_optimal_solutions_are_listed(size: str, partition: str, encoding: E
         for tiles in found:
             assert len(tiles) == distances[board]
             replay(board, tiles, goal, board_size)
-        counted = solver.solve_all(board)
-        assert (counted.n_solutions, counted.moves in found) == (counts[board], True)
-    with pytest.raises(UnsolvableError):
-        solver.solve_all((2, 1, *goal[2:]))
-
-
-def test_many_solutions_are_listed_by_several_threads() -> None:
-    """A stack is not split between a solution and the nodes that ended beside it."""
-    solver = solver_for("8", "3x3", "bits")
-    with WorkerPool(2) as pool:
-        for _ in range(20):
-            found: list[tuple[int, ...]] = []
-            assert solver.solve_all(HARDEST_8, pool=pool, listed=found.append).n_solutions == 40
-            assert len(set(found)) == 40
+        assert solver.solve_all(board).n_solutions == counts[board]
 
 
 def test_workers_do_not_change_the_number_of_solutions() -> None:
@@ -217,63 +203,21 @@ def test_workers_do_not_change_the_number_of_solutions() -> None:
 
 
 @pytest.mark.tiny
-@pytest.mark.parametrize("is_sliced", [False, True])
-@pytest.mark.parametrize(("encoding", "n_threads"), [("bytes", 1), ("bits", 3)])
+@pytest.mark.parametrize(("encoding", "n_threads", "tuning"), [("bytes", 1, TUNING), ("bits", 3, TINY_SLICES)])
 def test_many_boards_have_the_solutions_and_nodes_of_single_ones(
-    encoding: Encoding, n_threads: int, is_sliced: bool
+    encoding: Encoding, n_threads: int, tuning: Tuning
 ) -> None:
+    """With tiny slices, all boards are hard ones, which the threads share."""
     goal = blank_first(S3)
     boards = [*solvable_boards(S3, 9, 5, goal), goal]
-    solver = solver_for("1,2,5/3,4,6/7,8", "3x3", encoding)
-    single = [solver.solve(board, goal) for board in boards]
-    if is_sliced:  # every board is a hard one, which the threads share
-        solver = solver_for("1,2,5/3,4,6/7,8", "3x3", encoding, Tuning(slice_nodes=100))
+    solver = solver_for("1,2,5/3,4,6/7,8", "3x3", encoding, tuning)
     many = solver.solve_many(boards, goal, n_threads=n_threads, moves=True)
-    for row, (board, alone) in enumerate(zip(boards, single, strict=True)):
-        assert (many.lengths[row], many.h[row]) == (alone.length, alone.h)
+    for row, board in enumerate(boards):
+        alone, length = solver.solve(board, goal), many.lengths[row]
+        assert (length, many.h[row]) == (alone.length, alone.h)
         tiles = many.moves[row].tolist()
-        replay(board, tiles[: many.lengths[row]], goal, S3)
-        assert not any(tiles[many.lengths[row] :])
-        if n_threads == 1 or not is_sliced:
-            assert tuple(tiles[: many.lengths[row]]) == alone.moves
+        replay(board, tiles[:length], goal, S3)
+        assert not any(tiles[length:])
+        if n_threads == 1:
+            assert tuple(tiles[:length]) == alone.moves
             assert (many.generated[row], many.expanded[row]) == (alone.generated, alone.expanded)
-
-
-@pytest.mark.tiny
-def test_boards_without_solution_and_bad_boards() -> None:
-    near = [1, 2, 3, 4, 5, 6, 7, 0, 8]
-    solver = solver_for("1,2,5/3,4,6/7,8", "3x3")
-    found = solver.solve_many([UNSOLVABLE, near])
-    assert found.lengths.tolist() == [-1, 1]
-    assert found.moves is None
-    assert solver.solve_many(np.empty((0, 9), dtype=np.uint8), n_threads=2).lengths.shape == (0,)
-    with pytest.raises(BoardError, match="row 1"):
-        solver.solve_many([near, [1, 1, 3, 4, 5, 6, 7, 0, 8]])
-    with pytest.raises(GoalError):
-        solver.solve_many([near], (1, 2, 3, 4, 0, 5, 6, 7, 8))
-
-
-def test_batches_have_the_solutions_of_single_boards() -> None:
-    """Of boards that take several slices; `pdb solve` compares others."""
-    goal = blank_last(S4)
-    boards = [*solvable_boards(S4, 30, 6), (2, 1, *goal[2:]), goal]
-    boards.insert(5, boards[-2])
-    reported: set[int] = set()
-    solver = solver_for("663", "4x4", "bits")
-    alone = [None if board[:2] == (2, 1) else solver.solve(board) for board in boards]
-    solver = solver_for("663", "4x4", "bits", Tuning(slice_nodes=500))
-    lists = list(solver.solve_batch(boards, report=lambda index, _: reported.add(index)))
-    found = [answer for answers in lists for answer in answers]
-    for board, single, answer in zip(boards, alone, found, strict=True):
-        if single is None:
-            assert isinstance(answer, UnsolvableError)
-            continue
-        assert node_counts(answer.thresholds) == node_counts(single.thresholds)
-        assert (answer.board, answer.length, answer.h, answer.lower_bound) == (
-            board, single.length, single.h, single.lower_bound,
-        )  # fmt: skip
-    # Answers come, and boards are reported, as soon as a board takes more than a slice.
-    assert len(lists) > 1
-    assert set() < reported <= set(range(len(boards))) - {5}
-    assert [type(answer) for answer in next(solver.solve_batch(boards[5:6]))] == [UnsolvableError]
-    assert list(solver.solve_batch([])) == []

@@ -10,15 +10,13 @@ from pdb_core.encoding import Encoding
 from pdb_core.errors import InputError
 from pdb_core.types import Bytes
 from pdb_query import records
-from solver.beams.beam_search import widest_beam
 from solver.engine.database_engine import CATALOGUE, ROWS, SCALAR, VECTOR, WIDE, database_engine
-from solver.engine.rounds.round import Round
 from solver.engine.rounds.shared_kernels import LAST_ADDRESS
 from solver.engine.search import IdaStar
 from solver.engine.sums import DatabaseSums, sums_of
 from solver.engine.tuning import Tuning
 from tests import rows
-from tests.solving import ROUNDS, S3, database_for, engine_for, node_counts, pruning_fsm, share, solvable_boards
+from tests.solving import ROUNDS, S3, database_for, node_counts, pruning_fsm, share, solvable_boards
 
 
 def sums_for(partition: str, size: str, encoding: Encoding = "bits", *, in_rows: bool = False) -> DatabaseSums:
@@ -53,10 +51,6 @@ def moved(heuristic: DatabaseSums, n_bytes: int, folder: Path | None = None) -> 
     return heuristic._replace(tables=tables, rows=lambda: copied)
 
 
-def numbers(kind: Round, size: BoardSize, heuristic: DatabaseSums) -> dict[str, int]:
-    return {width.field: width.largest for width in kind.widths(size, sums_of([heuristic]))}
-
-
 # Catalogues of 31 and of 37 different tables.
 TABLES_31 = "1,4,6/3,5,8/2,7+2,3,7/5,6,8/1,4+4,7,8/1,5,6/2,3+2,4,5/3,6,7/1,8+4,7,8/1,2,5/3,6+5,7,8/1,3,6/2,4"
 TABLES_37 = f"{TABLES_31}+2,6,8/1,4,7/3,5"
@@ -77,8 +71,9 @@ def test_tables_are_searched_up_to_the_last_address(
     kind, size = ROUNDS[name], parse_size(sides)
     heuristic = sums_for(partition, sides, encoding, in_rows=kind is ROWS)
     n_bytes = (1 << 33) + 5
-    if (last := numbers(kind, size, heuristic).get("address")) is not None:
-        n_bytes = (LAST_ADDRESS - last) // 8
+    largest = {width.field: width.largest for width in kind.widths(size, sums_of([heuristic]))}
+    if "address" in largest:
+        n_bytes = (LAST_ADDRESS - largest["address"]) // 8
         beyond = moved(heuristic, n_bytes + 1)
         assert not kind.suits(size, sums_of([beyond]))
     far = moved(heuristic, n_bytes, tmp_path)
@@ -107,23 +102,3 @@ def test_tables_that_exceed_a_field_are_left_to_other_rounds() -> None:
         assert CATALOGUE.suits(S3, sums_of([sums_for(tables, "3x3")])) == (tables is TABLES_31)
     with pytest.raises(InputError, match="256 sums are more than a search can look up"):
         database_engine(size, 128 * [heuristic], pruning_fsm(8), tuning=Tuning(rounds=[SCALAR]))
-
-
-def test_numbers_of_blocks_fill_their_fields_and_not_more() -> None:
-    size, fives = parse_size("4x4"), sums_for("555", "4x4")
-    eights = fives._replace(tables=fives.tables._replace(n_tiles=np.array([8, 8, 8])))
-    found = numbers(VECTOR, size, eights)
-    assert (found["first block of a cell set"], found["regions of a cell set"]) == (35_346, 8)
-    size = parse_size("4x5")
-    for partition, n_regions in (("1,2,3,4", 16), ("1,2,3", 17)):
-        with database_for(partition, "4x5", encoding="bits", cost="every-move") as database:
-            every_move = DatabaseSums(database.lookup_tables, database.views(database.goal))
-            assert numbers(CATALOGUE, size, every_move)["regions of a cell set"] == n_regions
-            assert CATALOGUE.suits(size, sums_of([every_move])) == (n_regions == 16)
-
-
-def test_rounds_and_beams_exceed_no_field_of_a_node() -> None:
-    with pytest.raises(ValueError, match="rounds of 65 nodes"):
-        engine_for([database_for("1,2,5/3,4,6/7,8", "3x3")], batch=65)
-    # A record of 7x7 is a cache line: 16 numbers.
-    assert widest_beam(49, 200, 1 << 60) == 1 << 27

@@ -26,14 +26,6 @@ def test_closed_pool_refuses_tasks(n_workers: int) -> None:
 
 
 @pytest.mark.parametrize("n_threads", [1, 4])
-def test_chunks_have_all_items_in_order(n_threads: int) -> None:
-    chunks = list(in_chunks(range(1000), 64, n_threads=n_threads))
-    assert [n for chunk in chunks for n in chunk] == list(range(1000))
-    assert all(1 <= len(chunk) <= 64 for chunk in chunks)
-    assert list(in_chunks([], 64, n_threads=n_threads)) == []
-
-
-@pytest.mark.parametrize("n_threads", [1, 4])
 def test_slow_source_does_not_hold_back_answers(n_threads: int) -> None:
     """Each request is read when the answer of the one before has come."""
     has_come, board = [Event() for _ in range(10)], Board(HARDEST_8)
@@ -64,13 +56,6 @@ def test_thread_ends_when_its_items_are_not_read() -> None:
     assert has_ended.wait(20)
 
 
-def test_one_thread_takes_an_item_only_when_the_one_before_is_answered() -> None:
-    items = iter(range(3))
-    answers = in_parallel(items, lambda item, _report, _pool: item, n_threads=1)
-    assert next(answers) == 0
-    assert next(items) == 1
-
-
 @pytest.mark.parametrize("n_threads", [1, 2])
 def test_outcomes_come_before_their_item_is_finished(n_threads: int) -> None:
     is_seen, has_ended = Event(), Event()
@@ -90,21 +75,6 @@ def test_outcomes_come_before_their_item_is_finished(n_threads: int) -> None:
     assert next(answers) == (7, 1)
     answers.close()  # type: ignore[attr-defined]
     assert has_ended.is_set()
-
-
-def test_error_of_the_source_comes_after_the_outcomes_before() -> None:
-    is_at_end = Event()
-
-    def items() -> Iterator[int]:
-        yield 1
-        yield 2
-        is_at_end.set()
-        raise ValueError("no item 3")
-
-    answers = in_parallel(items(), lambda item, _report, _pool: is_at_end.wait(20) and item, n_threads=2)
-    assert [next(answers), next(answers)] == [1, 2]
-    with pytest.raises(ValueError, match="no item 3"):
-        next(answers)
 
 
 def test_error_of_one_item_ends_the_others() -> None:
