@@ -159,7 +159,7 @@ def search_pair(
     seen[:] = 0
     distances[:] = UNREACHED
     # A state is a placement and the label of the blank's region.
-    queue[0] = start * n_cells + regions[start * n_cells + blank]
+    queue[0] = start * n_cells + np.int64(regions[start * n_cells + blank])
     seen[queue[0]] = 1
     n_done, n_queued, depth = 0, 1, 0
     while n_done < n_queued:
@@ -175,7 +175,7 @@ def search_pair(
                     if target < 0 or regions[placement * n_cells + target] != region:
                         continue
                     near = placement + (target - cell) * stride
-                    state = near * n_cells + regions[near * n_cells + cell]
+                    state = near * n_cells + np.int64(regions[near * n_cells + cell])
                     if seen[state] == 0:
                         seen[state] = 1
                         queue[n_queued] = state
