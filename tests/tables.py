@@ -129,14 +129,8 @@ def sign_tables(path: Path) -> None:
         with h5py.File(path, "r+") as file:
             file[f"pattern_{index}"].attrs["sha256"] = digest
         rewrite_header(path, lambda fields, index=index, digest=digest: fields["patterns"][index].update(sha256=digest))
-    sign_structures(path)
-
-
-def sign_structures(path: Path) -> None:
-    """Write the length of a file and the digest of its HDF5 structures into its header."""
-    content = path.read_bytes()
+    content, structures = path.read_bytes(), hashlib.sha256()
     rewrite_header(path, lambda fields: fields.update(file_bytes=len(content)))
-    digest = hashlib.sha256()
     for start, stop in read_table_header(path).structure_extents():
-        digest.update(content[start:stop])
-    rewrite_header(path, lambda fields: fields.update(structure_sha256=digest.hexdigest()))
+        structures.update(content[start:stop])
+    rewrite_header(path, lambda fields: fields.update(structure_sha256=structures.hexdigest()))
