@@ -91,12 +91,8 @@ def divided_early(above: float, most_divided: int, ratio: float, slice_nodes: in
         long_nodes=above,
         most_divided=most_divided,
         least_ratio=ratio,
-        beams=find_nothing,
+        beams=lambda *_: None,
     )
-
-
-def find_nothing(*_: object) -> None:
-    """Search by beams that find no solution."""
 
 
 def node_counts(iterations: Iterable[Iteration]) -> list[tuple[int, int, int]]:

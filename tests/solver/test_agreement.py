@@ -19,88 +19,86 @@ from solver.engine.worker_pool import in_parallel
 from solver.graph_search.graph_search import GRAPH_SEARCHES
 from tests import marked_rows, rows
 from tests.naive.boards_and_tables import naive_distances
-from tests.solving import database_for, divided_early, solver_for, walked
+from tests.solving import database_for, divided_early, solvable_boards, solver_for, walked
 
 
 class Kind(NamedTuple):
     """Boards of a size and goal, and the tables they are solved with.
 
+    walk        the longest random walk from the goal that makes a board; 0: any board
+    n_few       how many boards in every run; 0: only with --slow
+    n_all       how many boards with --slow
+    table_goal  the goal of the tables, if a symmetry maps it to the goal
     bits, bytes  partitions of additive tables, in either encoding
-    every_move   a partition of tables in which every move counts; alone they prune too little for large boards
-    n_few, n_all  how many boards in every run, and with --slow; 0: only with --slow
-    n_moves      the longest random walk from the goal that makes a board; 0: any board
-    table_goal   the goal of the tables, if a symmetry maps it to the goal
+    every_move  a partition of tables in which every move counts; alone they prune too little for large boards
     """
 
-    size: str
+    size_text: str
     goal_text: str
-    bits: str
-    bytes: str
-    every_move: str
-    n_few: int
-    n_all: int
-    n_moves: int
-    table_goal: str
+    walk: str
+    n_few: str
+    n_all: str
+    table_goal: str = ""
+    bits: str = ""
+    bytes: str = ""
+    every_move: str = ""
 
     @property
-    def board_size(self) -> BoardSize:
-        return parse_size(self.size)
+    def size(self) -> BoardSize:
+        return parse_size(self.size_text)
 
     @property
     def goal(self) -> Tiles:
-        return parse_goal(self.goal_text, self.board_size)
+        return parse_goal(self.goal_text, self.size)
+
+    def databases(self) -> dict[str, Database]:
+        """Open the database of each partition."""
+        options: list[tuple[str, str, Encoding, Cost]] = [
+            ("bits", self.bits, "bits", "additive"),
+            ("bytes", self.bytes, "bytes", "additive"),
+            ("every-move", self.every_move, "bits", "every-move"),
+        ]
+        return {
+            name: database_for(partition, self.size_text, self.table_goal or self.goal_text, encoding, cost)
+            for name, partition, encoding, cost in options
+            if partition
+        }
+
+    def boards(self, n: int) -> list[Tiles]:
+        if self.walk == "0":
+            return [self.goal, *solvable_boards(self.size, n - 1, 7, self.goal)]
+        generator = np.random.default_rng(7)
+        return [walked(self.goal, self.size, int(generator.integers(int(self.walk) + 1)), generator) for _ in range(n)]
 
 
-# The size, with a word that tells kinds apart, and the fields.
-KINDS = {
-    name: Kind(name.split()[0], *texts, int(few), int(most), int(n_moves), table_goal)
-    for name, *texts, few, most, n_moves, table_goal in rows("""
-2x2 | blank-last | 1,2,3 | 1,2/3 | 1,2,3 | 8 | 200 | 0 |
-2x3 | blank-last | 1,2,3/4,5 | 1,2,3,4,5 | 3/1,5 | 0 | 200 | 0 |
-3x2 | snail | 1,2,3,4,5 | 1,2/3,4,5 | 1/4 | 8 | 200 | 0 |
-3x3 | blank-last | 8 | 1,2,5/3,4,6/7,8 | 1,2,3,4/5,6,7,8 | 8 | 4500 | 0 |
-3x3 snail | snail | 1,2,3,8/4,5,6,7 | 1,2,5/3,4,6/7,8 | 1,2,3,4,5 | 8 | 1000 | 0 |
-3x3 edge | 1 2 3/4 5 6/7 0 8 | 1,2,5,6/3,4,7,8 | 1,2,5/3,4,6/7,8 | | 0 | 200 | 0 |
-3x3 corner | 1 2 0/4 5 3/7 8 6 | 8 | 1,2,5/3,4,6/7,8 | | 8 | 200 | 0 | blank-last
-2x4 | blank-last | 1,2,3/4,5,6,7 | 1,2,3,4,5,6,7 | | 0 | 200 | 0 |
-5x2 | blank-last | 1,2,6,7/3,4,5,8,9 | 1,2,3/4,5,6/7,8,9 | 1,2,3,4,5,6 | 4 | 500 | 0 |
-4x3 | blank-last | 1,2,5,6,9,10/3,4,7,8,11 | 1,2,3,4/5,6,7,8/9,10,11 | | 4 | 600 | 0 |
-3x4 | blank-first | 1,2,3,4,5/6,7,8,9,10,11 | 1,2,4,5/3,6,9/7,8,10,11 | | 0 | 600 | 0 |
-4x4 | blank-last | 663 | 555 | | 5 | 600 | 0 |
-4x4 near | blank-last | 663 | 555 | fringe | 8 | 700 | 34 |
-5x3 near | blank-last | auto | auto | | 4 | 200 | 30 |
-2x6 near | blank-last | auto | auto | | 0 | 200 | 30 |
-5x5 near | snail | | | | 3 | 200 | 30 |
-6x6 near | snail | | | | 3 | 200 | 30 |
+KINDS = [
+    Kind(*row)
+    for row in rows("""
+2x2 | blank-last | 0 | 8 | 200 | | 1,2,3 | 1,2/3 | 1,2,3
+2x3 | blank-last | 0 | 0 | 200 | | 1,2,3/4,5 | 1,2,3,4,5 | 3/1,5
+3x2 | snail | 0 | 8 | 200 | | 1,2,3,4,5 | 1,2/3,4,5 | 1/4
+3x3 | blank-last | 0 | 8 | 4500 | | 8 | 1,2,5/3,4,6/7,8 | 1,2,3,4/5,6,7,8
+3x3 | snail | 0 | 8 | 1000 | | 1,2,3,8/4,5,6,7 | 1,2,5/3,4,6/7,8 | 1,2,3,4,5
+3x3 | 1 2 3/4 5 6/7 0 8 | 0 | 0 | 200 | | 1,2,5,6/3,4,7,8 | 1,2,5/3,4,6/7,8
+3x3 | 1 2 0/4 5 3/7 8 6 | 0 | 8 | 200 | blank-last | 8 | 1,2,5/3,4,6/7,8
+2x4 | blank-last | 0 | 0 | 200 | | 1,2,3/4,5,6,7 | 1,2,3,4,5,6,7
+5x2 | blank-last | 0 | 4 | 500 | | 1,2,6,7/3,4,5,8,9 | 1,2,3/4,5,6/7,8,9 | 1,2,3,4,5,6
+4x3 | blank-last | 0 | 4 | 600 | | 1,2,5,6,9,10/3,4,7,8,11 | 1,2,3,4/5,6,7,8/9,10,11
+3x4 | blank-first | 0 | 0 | 600 | | 1,2,3,4,5/6,7,8,9,10,11 | 1,2,4,5/3,6,9/7,8,10,11
+4x4 | blank-last | 0 | 5 | 600 | | 663 | 555
+4x4 | blank-last | 34 | 8 | 700 | | 663 | 555 | fringe
+5x3 | blank-last | 30 | 4 | 200 | | auto | auto
+2x6 | blank-last | 30 | 0 | 200 | | auto | auto
+5x5 | snail | 30 | 3 | 200
+6x6 | snail | 30 | 3 | 200
 """)
-}
-
-
-def database_of(kind: Kind, which: str) -> Database:
-    """Open one of the three databases of a kind."""
-    options: dict[str, tuple[str, Encoding, Cost]] = {
-        "bits": (kind.bits, "bits", "additive"),
-        "bytes": (kind.bytes, "bytes", "additive"),
-        "every-move": (kind.every_move, "bits", "every-move"),
-    }
-    partition, encoding, cost = options[which]
-    return database_for(partition, kind.size, kind.table_goal or kind.goal_text, encoding, cost)
-
-
-def boards_of(kind: Kind, n: int) -> list[Tiles]:
-    size, goal = kind.board_size, kind.goal
-    if not kind.n_moves:
-        return [goal, *(tuple(row) for row in random_boards(size, goal, n - 1, 7).tolist())]
-    generator = np.random.default_rng(7)
-    return [walked(goal, size, int(generator.integers(kind.n_moves + 1)), generator) for _ in range(n)]
-
-
+]
 TUNED = divided_early(500, 5_000, 3, slice_nodes=300)
 
 
 def searches_of(kind: Kind, databases: dict[str, Database]) -> dict[str, Callable[..., Solution]]:
     """Return every search of boards of this kind in reasonable time, by name."""
-    size, goal = kind.board_size, kind.goal
+    size, goal = kind.size, kind.goal
     searches: dict[str, Callable[..., Solution]] = {}
 
     def by_tables(name: str, *which: str, **options: Any) -> None:
@@ -130,42 +128,38 @@ def searches_of(kind: Kind, databases: dict[str, Database]) -> dict[str, Callabl
         by_graph("a-star", "bits")
     if size.n_cells <= 6:
         searches["suboptimal"] = lambda board, **_: find_suboptimal_solution(board, goal, size)
-    is_easy = kind.size != "4x4" or kind.n_moves
-    if is_easy:
+    if size.n_cells < 16 or kind.walk != "0":
         by_heuristics("manhattan")
         by_heuristics("linear-conflict")
+        by_heuristics("korf-taylor")
         by_graph("bidirectional")
         by_graph("a-star", heuristics=("manhattan",))
-        by_heuristics("korf-taylor")
-    if databases and is_easy:
-        by_heuristics("linear-conflict", "walking-distance")
-        by_graph("a-star", heuristics=("walking-distance", "last-move"))
-        by_graph("a-star", "bytes", heuristics=("corner-tiles",))
+        if databases:
+            by_heuristics("linear-conflict", "walking-distance")
+            by_graph("a-star", heuristics=("walking-distance", "last-move"))
+            by_graph("a-star", "bytes", heuristics=("corner-tiles",))
     return searches
 
 
 @pytest.mark.parametrize(
-    ("name", "n_boards"),
+    ("kind", "n_boards"),
     [
-        *((name, kind.n_few) for name, kind in KINDS.items() if kind.n_few),
-        *(pytest.param(name, kind.n_all, marks=pytest.mark.slow) for name, kind in KINDS.items()),
+        *((kind, int(kind.n_few)) for kind in KINDS if kind.n_few != "0"),
+        *(pytest.param(kind, int(kind.n_all), marks=pytest.mark.slow) for kind in KINDS),
     ],
+    ids=lambda value: str(value) if isinstance(value, int) else " ".join(value[:3]),
 )
-def test_all_searches_find_the_same_lengths(name: str, n_boards: int) -> None:
+def test_all_searches_find_the_same_lengths(kind: Kind, n_boards: int) -> None:
     """IDA* on one thread and on two; each solution was replayed. No threshold is too small to be divided."""
-    kind = KINDS[name]
-    size, goal, boards = kind.board_size, kind.goal, boards_of(kind, n_boards)
-    databases = {at: database_of(kind, at) for at in ("bits", "bytes") if kind.bits}
-    if kind.every_move:
-        databases["every-move"] = database_of(kind, "every-move")
+    boards, databases = kind.boards(n_boards), kind.databases()
     expected: list[int | None] = []
-    if size.n_cells <= 9:
-        expected = [naive_distances(size, goal)[board] for board in boards]
+    if kind.size.n_cells <= 9:
+        expected = [naive_distances(kind.size, kind.goal)[board] for board in boards]
     for search, solve in searches_of(kind, databases).items():
         # Searches that keep their nodes have a thread a board, whatever the number of threads.
         for n_threads in (2,) if search.startswith(tuple(GRAPH_SEARCHES)) else (1, 2):
             solutions = list(in_parallel(boards, lambda at, _, pool: solve(at, pool=pool), n_threads=n_threads))  # noqa: B023
-            assert all(found.optimal and found.goal == goal for found in solutions), search
+            assert all(found.optimal and found.goal == kind.goal for found in solutions), search
             assert all(found.h <= found.lower_bound == found.length for found in solutions), search
             lengths = [found.length for found in solutions]
             expected = expected or lengths

@@ -11,7 +11,6 @@ import pytest
 
 from pdb_core.errors import TableFileDamagedError, WrongAnswerError
 from solver import Checkpoint, Limits, Solution, Solver
-from solver.beams.beam_search import new_beam, widest_beam
 from solver.engine.tuning import Tuning
 from tests.solving import S4, TINY_SLICES, database_for, divided_early, node_counts, solvable_boards, solver_for
 
@@ -59,13 +58,6 @@ def test_beams_have_a_width_and_half_of_the_time_that_is_left() -> None:
     assert set(ends[::2]) == {math.inf}
     assert widths[-5::2] == (1, 1, 5)
     assert all(400 < end - begin < 700 for end in ends[1::2])
-
-
-@pytest.mark.parametrize("n_cells", [9, 400])
-def test_widest_beam_takes_an_eighth_of_the_available_memory(n_cells: int) -> None:
-    beam = new_beam(n_cells, widest_beam(n_cells, 100, 8 * 10**8), 100)
-    n_bytes = sum(each.nbytes for each in beam if each.base is None) + beam.boards.nbytes
-    assert 0.95 * 10**8 < n_bytes <= 10**8
 
 
 def test_run_that_continues_a_threshold_does_not_repeat_the_beams() -> None:

@@ -13,7 +13,7 @@ from pdb_core.errors import BoardError, GoalError, TableMismatchError, Unsolvabl
 from pdb_core.puzzle import Board, Tiles, blank_first, blank_last, parse_goal
 from pdb_core.symmetry import BoardMapping
 from pdb_query import Instance, read_instances
-from solver import HeuristicSolver, Solver, WorkerPool, replay
+from solver import HeuristicSolver, Solver, replay
 from solver.engine.result import SearchResult
 from solver.engine.tuning import TUNING, Tuning
 from solver.engine.worker_pool import in_parallel
@@ -185,18 +185,6 @@ def test_all_optimal_solutions_are_listed(size: str, partition: str, encoding: E
             assert len(tiles) == distances[board]
             replay(board, tiles, goal, board_size)
         assert solver.solve_all(board).n_solutions == counts[board]
-
-
-def test_workers_do_not_change_the_number_of_solutions() -> None:
-    solver = solver_for("663", "4x4", "bits", TINY_SLICES)
-    with WorkerPool(2) as pool:
-        for board in solvable_boards(S4, 6, 17):
-            alone = solver.solve_all(board)
-            found: list[tuple[int, ...]] = []
-            shared = solver.solve_all(board, pool=pool, listed=found.append)
-            assert shared.n_solutions == alone.n_solutions == len(set(found))
-            # The last threshold is searched to its end, so its nodes do not vary.
-            assert (shared.length, shared.generated, shared.expanded) == (alone.length, alone.generated, alone.expanded)
 
 
 # Many boards at once: the same as one after another

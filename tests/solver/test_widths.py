@@ -16,7 +16,7 @@ from solver.engine.search import IdaStar
 from solver.engine.sums import DatabaseSums, sums_of
 from solver.engine.tuning import Tuning
 from tests import rows
-from tests.solving import ROUNDS, S3, database_for, node_counts, pruning_fsm, share, solvable_boards
+from tests.solving import ROUNDS, database_for, node_counts, pruning_fsm, share, solvable_boards
 
 
 def sums_for(partition: str, size: str, encoding: Encoding = "bits", *, in_rows: bool = False) -> DatabaseSums:
@@ -51,9 +51,6 @@ def moved(heuristic: DatabaseSums, n_bytes: int, folder: Path | None = None) -> 
     return heuristic._replace(tables=tables, rows=lambda: copied)
 
 
-# Catalogues of 31 and of 37 different tables.
-TABLES_31 = "1,4,6/3,5,8/2,7+2,3,7/5,6,8/1,4+4,7,8/1,5,6/2,3+2,4,5/3,6,7/1,8+4,7,8/1,2,5/3,6+5,7,8/1,3,6/2,4"
-TABLES_37 = f"{TABLES_31}+2,6,8/1,4,7/3,5"
 # Kind of rounds | size | partition | encoding. Addresses of the last two have 64 bits.
 FAR_TABLES = rows("""
 vector | 3x3 | 1,2,3,4/5,6,7,8 | bits
@@ -98,7 +95,5 @@ def test_tables_that_exceed_a_field_are_left_to_other_rounds() -> None:
         for other in (nine_tiles, sums_for("555", "4x4", "bytes")):
             assert kind.suits(size, sums_of([other])) == (kind is SCALAR)
     assert not CATALOGUE.suits(BoardSize(6, 5), sums[:1])
-    for tables in (TABLES_31, TABLES_37):
-        assert CATALOGUE.suits(S3, sums_of([sums_for(tables, "3x3")])) == (tables is TABLES_31)
     with pytest.raises(InputError, match="256 sums are more than a search can look up"):
         database_engine(size, 128 * [heuristic], pruning_fsm(8), tuning=Tuning(rounds=[SCALAR]))
