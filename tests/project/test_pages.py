@@ -47,7 +47,7 @@ NOT_RUN = {
     "gunzip ": "the log is in a checkout; tests/project/test_records.py",
     "pdb build 6666 --scheduler": "needs that cluster; tests/pdb_cluster/test_build.py",
     "pdb solve --db data/6666.h5 --instances korf50-24puzzle --log": "takes days; tests/tilepdb/commands",
-    "pdb solve --db data/24-large-blank-first.h5 --load huge": "takes hours; tests/solver/test_division.py",
+    "pdb solve --db data/24-large-blank-first.h5 --load huge": "takes hours; tests/solver/test_frontier.py",
     "pdb solve --db data/6666.h5 --instances korf50-24puzzle --scheduler": "needs a cluster; tests/pdb_cluster",
 }
 

@@ -1,5 +1,7 @@
 """The log of solved boards, by itself and in the command."""
 
+import gzip
+import json
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -13,6 +15,7 @@ from solver.answers.journal import Journal
 from solver.answers.log import AnswerLog
 from solver.answers.requests import Answer, Request
 from solver.engine.checkpoint import Subtrees
+from tests import ROOT
 from tests.solver.test_frontier import DIVIDED, PARTITION, UNDIVIDED
 from tests.solving import HARDEST_8, S3, node_counts, solver_for
 
@@ -109,6 +112,17 @@ def test_log_returns_its_checkpoints(tmp_path: Path) -> None:
     path.write_bytes(b"".join([*lines, lines[-1]]))
     with pytest.raises(InputError, match=r"the log .* is damaged: subtrees that are in an earlier line"):
         AnswerLog(path, METHOD)
+
+
+def test_answers_of_version_0_2_are_known(tmp_path: Path) -> None:
+    with gzip.open(ROOT / "data" / "random400.log.gz") as file:
+        lines = [next(file), next(file)]
+    (tmp_path / "log").write_bytes(b"".join(lines))
+    method, answer = map(json.loads, lines)
+    del method["journal"]
+    with AnswerLog(tmp_path / "log", method) as log:
+        solution = log.known(Request("1", Board(answer["board"]), tuple(answer["goal"])))
+    assert list(solution.moves) == answer["moves"]
 
 
 def test_log_of_version_0_2_that_stopped_inside_a_threshold_is_continued(tmp_path: Path) -> None:
