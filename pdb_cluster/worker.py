@@ -53,9 +53,9 @@ def solver_for(tables: WorkerTables) -> Solver:
                 )
             database.verify()
             databases.append(database)
+        return Solver(*databases, tuning=tables.tuning)
     except PdbError as error:
         raise ClusterError(f"the worker on {platform.node()} cannot search: {error}") from None
-    return Solver(*databases, tuning=tables.tuning)
 
 
 def search_boards(

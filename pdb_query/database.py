@@ -31,7 +31,6 @@ from pdb_core.puzzle import (
 )
 from pdb_core.ranking import PatternIndex
 from pdb_core.schema import Header, PatternHeader
-from pdb_core.shared_tables import tiles_stood_for
 from pdb_core.symmetry import BoardMapping, mappings_between
 from pdb_core.types import Bytes
 from pdb_query.arrangement_rows import BitRows, arrangement_rows
@@ -155,8 +154,8 @@ class Database:
     def table(self, index: int) -> npt.NDArray[np.uint8]:
         """Return the table of the pattern at `index` in the partition.
 
-        With `encoding="bytes"`, the entry at the rank of the tiles' cells is the distance, see `index` and
-        `table_cells`; 255 means that these cells cannot be reached. For bits see docs/format.md.
+        With `encoding="bytes"`, the entry at the rank of the tiles' cells is the distance, see `index`; 255
+        means that these cells cannot be reached. For bits see docs/format.md.
 
         Returns
         -------
@@ -177,21 +176,6 @@ class Database:
 
     def _entry(self, index: int) -> PatternHeader:
         return self.header.patterns[as_count(index, "index", 0, len(self.header.patterns) - 1)]
-
-    def table_cells(self, index: int, cells: Sequence[int]) -> tuple[int, ...]:
-        """Return the cells to rank for the pattern at `index` with its tiles (ascending) on `cells`.
-
-        They differ from `cells` only if the pattern uses the table of another pattern. Raises `InputError`.
-        """
-        entry = self._entry(index)
-        n_tiles = entry.pattern.n_tiles
-        check_kind(cells, (Sequence, np.ndarray), "cells", f"the cells of {n_tiles} tiles")
-        cells = [as_count(cell, "cell", 0, self.size.n_cells - 1) for cell in cells]
-        if len(cells) != n_tiles:
-            raise InputError(f"the pattern has {n_tiles} tiles; give as many cells, not {len(cells)}")
-        cell_map = self.header.uses[index].cell_map
-        labels = tiles_stood_for(self.goal, entry.pattern, cell_map)
-        return tuple(cell_map[cell] for _, cell in sorted(zip(labels, cells, strict=True)))
 
     def probe(self, board: BoardLike, goal: BoardLike | None = None) -> Probe:
         """Look up one board.
@@ -316,11 +300,10 @@ class Database:
         return rows, verdicts
 
     def verify(self, progress: Callable[[int, int], None] | None = None) -> None:
-        """Compare every table with its digest and histogram, and the other bytes with their digest.
+        """Compare every table with its digest, and the other bytes with their digest.
 
         The bytes compared are those that lookups use: the copy in memory if there is one, otherwise the mapped pages.
-        For bits, the histogram gives the number of ones: the entries whose distance has remainder 2 or 3 modulo 4. (The
-        digest of the header is checked when the file is opened.)
+        (The digest of the header is checked when the file is opened.)
 
         Parameters
         ----------

@@ -9,13 +9,8 @@ from pdb_core.shared_tables import TableUse, may_share, shared_tables
 from pdb_core.symmetry import symmetries
 from tests import rows
 from tests.command_line import pdb, records
-from tests.naive import boards_and_tables as naive
 from tests.naive.shared_tables import naive_may_share
-from tests.solving import database_for
 from tests.tables import table_file
-
-TWOS = "1,2/3,6/4,7/5,8"
-
 
 # Partition | goal. In the last, 6,8 shut the blank into its corner; 2,4 shut it out of the other.
 SHARED = """
@@ -49,18 +44,8 @@ def test_tables_are_shared_if_and_only_if_all_distances_are_equal(partition: str
         assert use == (fitting[0] if fitting[0].index < index else None)
 
 
-@pytest.mark.tiny
-def test_every_placement_is_found_in_the_table_that_a_pattern_uses() -> None:
-    with database_for(TWOS, "3x3") as database:
-        for index, entry in enumerate(database.header.patterns):
-            placements = naive.naive_placements(database.size.n_cells, entry.pattern.n_tiles)
-            expected = naive.naive_additive_min(database.size, database.goal, entry.pattern.tiles)
-            ranks = database.index(index).rank([database.table_cells(index, cells) for cells in placements])
-            assert database.table(index)[ranks].tolist() == expected
-
-
 def test_commands_name_shared_tables() -> None:
-    path = str(table_file(TWOS, "3x3", encoding="bits"))
+    path = str(table_file("1,2/3,6/4,7/5,8", "3x3", encoding="bits"))
     assert "B  the table of A, by the symmetry rotation by 270  tiles 3,6" in pdb("info", path).stdout
     assert "proved: pattern 4,7: the table of 1,2, by a symmetry of the board" in pdb("verify", "--deep", path).stdout
     (record,) = records("info", path)
