@@ -81,29 +81,15 @@ def test_folder_that_cannot_be_made_is_no_kernel_cache(folder: Path) -> None:
         assert jit._kernel_folder() is None
 
 
-def test_cache_folder_may_be_below_the_home_directory(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("TILE_PDB_CACHE", "~/x")
-    assert jit.cache_home() == Path.home() / "x"
-
-
 def mode_of(path: Path) -> int:
     return path.stat().st_mode & 0o777
 
 
-def test_kernel_folder_is_private(folder: Path) -> None:
-    before = os.umask(0)
-    try:
-        assert jit._kernel_folder() == folder
-        assert [mode_of(path) for path in (folder, folder.parent, folder.parent.parent)] == [0o700] * 3
-    finally:
-        os.umask(before)
-
-
 @pytest.mark.parametrize("mode", [0o720, 0o702])
 @pytest.mark.parametrize("which", [".", OWN])
-def test_kernel_folder_that_others_can_write_to_is_not_used(folder: Path, which: str, mode: int) -> None:
-    folder.mkdir(mode=0o700, parents=True)
-    folder.parent.chmod(0o700)
+def test_kernel_folder_is_private_and_not_used_otherwise(folder: Path, which: str, mode: int) -> None:
+    assert jit._kernel_folder() == folder
+    assert [mode_of(path) for path in (folder, folder.parent, folder.parent.parent)] == [0o700] * 3
     open_to_others = folder.parent / which
     open_to_others.chmod(mode)
     with pytest.warns(RuntimeWarning, match=f"can write to {open_to_others} .*in every run; remove it, or set"):
@@ -123,22 +109,14 @@ def test_only_folders_of_this_user_and_of_root_are_used(folder: Path, monkeypatc
         assert jit._kernel_folder() is None
 
 
-def make_old(folder: Path, days: float) -> None:
-    os.utime(folder, (time.time() - days * 86_400,) * 2)
-
-
 def test_old_kernel_folders_are_removed_when_a_new_one_is_made(folder: Path) -> None:
-    old, recent, of_another_program = (folder.parent / name for name in ("a" * 16, "b" * 16, "notes"))
-    for each in (old, recent, of_another_program):
-        each.mkdir(parents=True, mode=0o700)
-        make_old(each, jit.KEPT_DAYS + 1)
-    folder.parent.chmod(0o700)
-    (old / "kernel.nbc").write_bytes(b"code")
-    make_old(old, jit.KEPT_DAYS + 1)
-    make_old(recent, jit.KEPT_DAYS - 1)
+    days_unused = {"a" * 16: jit.KEPT_DAYS + 1, "b" * 16: jit.KEPT_DAYS - 1, "notes": jit.KEPT_DAYS + 1}
+    folder.parent.mkdir(parents=True, mode=0o700)
+    for name, days in days_unused.items():
+        (folder.parent / name).mkdir()
+        os.utime(folder.parent / name, (time.time() - days * 86_400,) * 2)
     assert jit._kernel_folder() == folder
-    assert sorted(folder.parent.iterdir()) == sorted([folder, recent, of_another_program])
-    make_old(folder, jit.KEPT_DAYS + 1)
-    # A folder that is there is used: nothing is looked for, and its use is noted.
+    assert {path.name for path in folder.parent.iterdir()} == {OWN, "b" * 16, "notes"}
+    os.utime(folder, (0, 0))
     assert jit._kernel_folder() == folder
-    assert folder.stat().st_mtime > time.time() - 60
+    assert folder.stat().st_mtime > time.time() - 60  # its use is noted

@@ -9,14 +9,9 @@ import numpy as np
 import pytest
 
 from pdb_core.durable_files import bytes_of, digest_of, lock_file, read_all, write_all
-from pdb_core.errors import OutputError
-from solver.answers.journal import Journal
 from tests import failing
 
 pytestmark = pytest.mark.tiny
-
-
-# Reads and writes
 
 
 def test_array_is_written_and_read_with_its_digest(tmp_path: Path) -> None:
@@ -30,15 +25,6 @@ def test_array_is_written_and_read_with_its_digest(tmp_path: Path) -> None:
         assert buffer == array.tobytes()
         with pytest.raises(OSError, match="Input/output error"):
             read_all(file.fileno(), memoryview(buffer), 41)
-
-
-# Locks and folders
-
-
-def test_lock_through_a_link_to_a_missing_folder_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "log").symlink_to("none/file")
-    with pytest.raises(OutputError, match=r"cannot write .*log: No such file"):
-        Journal(tmp_path / "log", {})
 
 
 def test_file_system_without_locks_is_used_without(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

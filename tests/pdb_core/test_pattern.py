@@ -79,11 +79,8 @@ def test_published_shapes_are_drawn_on_the_goal(name: str, goal: str, drawing: s
     assert parse_partition(name, None, of).draw(of).replace("\n", "/") == drawing
 
 
-def test_names_may_be_written_as_in_papers() -> None:
-    assert parse_partition("6-6-3+7-8", None) == parse_partition("663+78", None)
-
-
 def test_catalogue_has_each_pattern_once() -> None:
+    assert parse_partition("6-6-3+7-8", None) == parse_partition("663+78", None)  # names as in papers
     parts = ["1,2,3,4/5,6,7,8", "1,2,3,4/5,6/7,8", "1,4,7/2,3,5/6,8", "1,2/3,4,5/6,7,8"]
     found = parse_partition("+".join(parts), S3)
     assert found.is_catalogue
@@ -96,9 +93,7 @@ def test_catalogue_has_each_pattern_once() -> None:
 def test_catalogue_that_is_too_large_is_refused() -> None:
     parts = [parse_partition(f"{a},{b}/{','.join(str(t) for t in range(1, 9) if t not in (a, b))}", S3)
              for a in range(1, 9) for b in range(a + 1, 9)]  # fmt: skip
-    with pytest.raises(PartitionError, match="28 partitions and 56 different patterns"):
+    with pytest.raises(PartitionError, match="28 partitions and 56 different patterns; a file holds up to 64 and 52"):
         catalogue("many", parts)
-    two = parse_partition("1,2,3,4/5,6,7,8", S3).patterns
-    assert len(Partition("many", two, S3, "additive", ((0, 1),) * 64).sums) == 64
-    with pytest.raises(PartitionError, match=r"65 partitions and .*; a file holds up to 64 and 52"):
-        Partition("many", two, S3, "additive", ((0, 1),) * 65)
+    with pytest.raises(PartitionError, match="65 partitions and"):
+        Partition("many", parts[0].patterns, S3, "additive", ((0, 1),) * 65)

@@ -5,20 +5,19 @@ import itertools
 import pickle
 import xml.etree.ElementTree as ET
 from collections import UserDict
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
 
 from pdb_core.board_size import BoardSize, parse_size
 from pdb_core.errors import BoardError, GoalError, InputError
-from pdb_core.pattern import Partition, Pattern, parse_partition
+from pdb_core.pattern import parse_partition
 from pdb_core.puzzle import (
     NAMED_GOALS,
     Board,
-    Tiles,
     as_goal,
     blank_first,
     blank_last,
@@ -33,7 +32,6 @@ from pdb_core.puzzle import (
 from pdb_core.ranking import PatternIndex
 from solver.graph_search.graph_search import GraphSolver
 from tests import rows
-from tests.fuzzing import boards
 from tests.naive import boards_and_tables as naive
 
 S22, S23, S32, S33, S44 = (BoardSize(*sides) for sides in ((2, 2), (2, 3), (3, 2), (3, 3), (4, 4)))
@@ -49,16 +47,7 @@ def test_size_is_parsed_or_refused() -> None:
 
 # What users give for a board
 
-NO_SEQUENCES = (
-    {0, 1, 2, 3},
-    frozenset(range(9)),
-    {0: 1, 1: 2, 2: 3, 3: 0},
-    {0: 1, 1: 2, 2: 3, 3: 0}.keys(),
-    UserDict({0: 1, 1: 2, 2: 3, 3: 0}),
-    iter([1, 2, 3, 0]),
-    [{0, 1}, {2, 3}],
-    [iter([0, 1]), iter([2, 3])],
-)
+NO_SEQUENCES = ({0, 1, 2, 3}, {0: 1, 1: 2, 2: 3, 3: 0}, UserDict({0: 1, 1: 0}), iter([1, 2, 3, 0]), [{0, 1}, {2, 3}])
 
 
 @pytest.mark.parametrize(
@@ -121,20 +110,11 @@ def test_what_is_no_board_is_refused_in_one_line(given: Any, size: BoardSize | N
     assert "\n" not in str(caught.value)
 
 
-@given(boards())
-def test_boards_are_read_back_from_arrays_and_copies(given_board: tuple[Tiles, BoardSize]) -> None:
-    board, size = given_board
-    rows = np.array(board).reshape(size.height, size.width)
-    for read in (
-        Board(np.array(board), size),
-        Board(rows),
-        Board([list(row) for row in rows], str(size)),
-        pickle.loads(pickle.dumps(Board(board, size))),
-        copy.deepcopy(Board(board, size)),
-        eval(repr(Board(board, size))),
-    ):
+def test_boards_are_copied_with_their_size() -> None:
+    board = Board("1 2 3/4 0 5")
+    for read in (pickle.loads(pickle.dumps(board)), copy.deepcopy(board), eval(repr(board))):
         assert type(read) is Board
-        assert (read, read.size, hash(read)) == (board, size, hash(board))
+        assert (read, read.size, hash(read)) == (tuple(board), S32, hash(tuple(board)))
 
 
 # Moves and pictures
@@ -174,12 +154,8 @@ def test_goals_are_names_or_boards() -> None:
         assert as_goal(name, S32) == parse_goal(name, S32) == make(S32)
         assert goal_name(make(S32), S32) == name
     assert as_goal([[0, 1, 2], [3, 4, 5]], S32) == blank_first(S32)
-    assert Board("1 2 3/4 5 0").is_solvable()
-    assert not Board("2 1 3/4 5 0").is_solvable("blank-last")
     with pytest.raises(GoalError, match=r"goal is neither .* nor a 3x2 board"):
         as_goal([1, 2, 3], S32)
-    with pytest.raises(GoalError, match=r"goal is neither .* in a sequence or an array"):
-        as_goal(set(range(6)), S32)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("size", [S22, S32, S23], ids=str)
@@ -190,14 +166,10 @@ def test_solvable_is_what_breadth_first_search_reaches(size: BoardSize) -> None:
             assert is_solvable(board, goal, size) == (board in reached)
 
 
-# No usual goal has a solution for it.
-NO_GOAL = Board("2 1/3 4/5 0")
-
-
 def test_unsolvable_board_is_told_a_goal_for_which_it_has_a_solution() -> None:
-    for board, ending in ((Board("1 2 3/8 0 4/7 6 5"), "; it can be solved for snail"), (NO_GOAL, "is one swap")):
+    for text, ending in (("1 2 3/8 0 4/7 6 5", "; it can be solved for snail"), ("2 1/3 4/5 0", "is one swap")):
+        board = Board(text)
         assert why_unsolvable(board, blank_last(board.size), board.size).endswith(ending)
-    assert "for blank-first" in why_unsolvable(tuple(range(16)), blank_last(S44), S44)
 
 
 # Random boards, and the largest sizes: boards up to 32x32, tables and optimal searches up to 6x6
@@ -225,12 +197,6 @@ def test_random_boards_of_large_sizes_are_solvable_boards(size: str) -> None:
 
 
 def test_tables_and_searches_of_large_boards_are_refused() -> None:
-    size = BoardSize(7, 6)
-    for refusal in (
-        lambda: Partition("1", (Pattern((1,)),), size),
-        lambda: parse_partition("auto", size),
-        lambda: PatternIndex(size, 2),
-        lambda: GraphSolver(size),
-    ):
+    for function in (partial(parse_partition, "auto"), partial(PatternIndex, n_tiles=2), GraphSolver):
         with pytest.raises(InputError, match="go to boards of 6x6, this board is 7x6"):
-            refusal()
+            function(BoardSize(7, 6))
