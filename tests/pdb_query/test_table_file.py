@@ -88,12 +88,9 @@ def test_lookups_do_not_import_h5py() -> None:
 @pytest.mark.tiny
 def test_paths_that_are_no_file_are_refused_without_waiting(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
-    reader, terminal = os.openpty()
     assert_refused(tmp_path / "no.h5", TableFileMissingError, "make one with pdb build")
-    for path in (tmp_path / "pipe", Path(os.ttyname(terminal)), Path(os.devnull)):
+    for path in (tmp_path / "pipe", Path(os.devnull)):
         assert_refused(path, TableFileError, "is not a plain file; name a table file made with pdb build")
-    os.close(reader)
-    os.close(terminal)
     assert_refused(Path("/proc/self/mem"), TableFileError, "cannot be read: Input/output error; name a table file")
     assert_refused(tmp_path, TableFileError, "is a folder; name a table file made with pdb build")
 
@@ -134,6 +131,7 @@ def test_file_of_another_length_is_refused(copied: Path, keep: int) -> None:
     assert_refused(copied, TableFileDamagedError, r"its header does not match|it has \d+ bytes instead of \d+; cop")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("index", range(len(SAMPLES)))
 @given(data=st.data())
 @fuzz
@@ -161,6 +159,7 @@ def test_every_changed_byte_is_refused_or_found_by_verify(
 # Headers that somebody changed on purpose, with right digests.
 
 
+@pytest.mark.slow
 @given(data=st.data(), index=st.integers(0, len(SAMPLES) - 1))
 @fuzz
 def test_every_changed_header_is_refused(
@@ -193,6 +192,7 @@ width |  | 'width'
 width | "3" | board size '3'x3 is not supported
 width | True | board size Truex3 is not supported
 width | 4 | 9 numbers where a 4x3 board has 12
+width | 2**63 - 1 | is not supported
 remark | "seen" | unknown, misplaced or
 partitions | [[0, 1, 2]] | a catalogue is stored in bits only
 partition | "a\\nb" | is not of the form
@@ -284,19 +284,10 @@ def test_header_without_an_end_is_read_only_in_part(copied: Path) -> None:
 
 
 @pytest.mark.tiny
-@pytest.mark.parametrize(
-    ("width", "height", "n_tiles", "match"),
-    [
-        (6, 6, 8, "in two patterns"),
-        (6, 6, 10, "on a 6x6 board a pattern has at most 8"),
-        (32, 6, 2, "32x6"),
-        (1000, 1000, 2, "1000x1000 is not supported"),
-        (2**63 - 1, 2, 2, "is not supported"),
-    ],
-)
-def test_claims_of_large_boards_are_refused(copied: Path, width: int, height: int, n_tiles: int, match: str) -> None:
+@pytest.mark.parametrize(("n_tiles", "match"), [(8, "in two patterns"), (10, "on a 6x6 board a pattern has at most 8")])
+def test_claims_of_large_tables_are_refused(copied: Path, n_tiles: int, match: str) -> None:
     def claim(fields: dict[str, Any]) -> None:
-        fields.update(width=width, height=height, goal=[*range(1, min(width * height, 200)), 0], encoding="bits")
+        fields.update(width=6, height=6, goal=[*range(1, 36), 0], encoding="bits")
         fields["patterns"][0]["tiles"] = [*range(1, n_tiles + 1)]
 
     rewrite_header(copied, claim)
@@ -329,9 +320,6 @@ def test_open_database_keeps_its_answers_while_a_build_replaces_the_file(tmp_pat
         build_database(small_plan(path, "8"))
         assert before.probe(HARDEST_8) == old
         before.verify()
-        with open_database(path, load=load) as after:
-            assert after.header.spec.partition.name == "8"
-            assert after.probe(HARDEST_8).h == 31 > old.h
         path.unlink()
         assert before.probe(HARDEST_8) == old
 
