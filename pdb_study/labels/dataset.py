@@ -26,7 +26,7 @@ from pdb_core.arguments import (
     check_kind,
 )
 from pdb_core.durable_files import bytes_of, write_all, writing_errors, written_safely
-from pdb_core.errors import BuildRunningError, CheckpointMismatchError, InputError, OutputError
+from pdb_core.errors import BuildRunningError, CheckpointMismatchError, OutputError
 from pdb_core.puzzle import format_board
 from pdb_core.types import N_MOVES
 from pdb_core.version import version_text
@@ -145,8 +145,6 @@ def write_labels(
                 n_done += len(part)
                 write_all(file.fileno(), memoryview(n_done.to_bytes(_COUNT_BYTES, "little")), 0)
             progress(n_done)
-        if n_done != source.n_boards:
-            raise InputError(f"the source has {n_done:,} boards, but its n_boards is {source.n_boards:,}; correct it")
         # A file without rows cannot be mapped.
         rows = np.memmap(file, row_type, "r", _COUNT_BYTES, (n_done,)) if n_done else np.empty(0, row_type)
         with written_safely(out, is_text=False) as finished:

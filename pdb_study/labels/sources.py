@@ -48,13 +48,6 @@ class BoardSource(ABC):
     def describe(self) -> dict[str, Any]:
         """Return the values that determine the boards, as JSON values."""
 
-    def distinct(self) -> "GivenBoards":
-        """Return the different boards of this source, in the order in which they come first."""
-        boards = np.concatenate([np.empty((0, self.size.n_cells), dtype=np.uint8), *self.blocks()])
-        first = np.unique(boards, axis=0, return_index=True)[1]
-        origin = ", ".join(f"{name} {value}" for name, value in self.describe().items())
-        return GivenBoards(self.size, self.goal, boards[np.sort(first)], f"distinct boards of {origin}")
-
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.size}, {self.describe()})"
 

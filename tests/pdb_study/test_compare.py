@@ -1,7 +1,5 @@
 """`pdb study compare`: heuristics and searches on the same boards."""
 
-import csv
-import re
 import statistics
 from pathlib import Path
 
@@ -30,13 +28,6 @@ def test_every_pair_has_a_row_and_optimal_lengths_agree(tmp_path: Path) -> None:
     # The complete table of 3x2 knows every distance.
     assert rows["db", "a-star"]["mean_h"] == min(optimal)
     assert "<svg" in plot.read_text()
-
-
-def test_means_by_length_are_drawn(tmp_path: Path) -> None:
-    plot = tmp_path / "a.svg"
-    pdb(*MANHATTAN, "--algorithm", "a-star", "--size", "2x2", "--boards", "9", "--by-length", "--plot", str(plot))
-    labels = re.findall("<!-- (.*) -->", plot.read_text())
-    assert {"manhattan, a-star", "length of the solution (moves)", "mean nodes generated"} <= set(labels)
 
 
 @pytest.mark.parametrize(
@@ -68,19 +59,3 @@ def test_means_by_length_are_those_of_the_boards() -> None:
     factors = [means.effective_branching_factor for means in row.by_length]
     assert factors[:2] == [None, found[1][2]]
     assert sum(factors[3] ** k for k in range(1, 32)) == pytest.approx(nodes[4], rel=1e-4)
-
-
-def test_table_by_length_has_a_row_for_each_length(tmp_path: Path) -> None:
-    path = tmp_path / "boards.txt"
-    path.write_text(f"1 2 3/4 5 6/7 0 8\n1 2 3/4 5 0/7 8 6\n{BOARD}\n")
-    command = (*MANHATTAN, "--heuristic", "misplaced", "--instances", str(path), "--by-length")
-    columns, *lines = pdb(*command).stdout.splitlines()
-    assert columns.split() == ["heuristic", "algorithm", "length", "boards", "mean", "nodes", "b*"]
-    assert [(line.split()[0], *line.split()[2:4]) for line in lines] == [
-        ("manhattan", "1", "2"), ("misplaced", "1", "2"), ("manhattan", "31", "1"), ("misplaced", "31", "1"),
-    ]  # fmt: skip
-    rows = list(csv.DictReader(pdb(*command, "--format", "csv").stdout.splitlines()))
-    assert [(row["heuristic"], row["length"], row["boards"]) for row in rows] == [
-        ("manhattan", "1", "2"), ("manhattan", "31", "1"), ("misplaced", "1", "2"), ("misplaced", "31", "1"),
-    ]  # fmt: skip
-    assert f"{float(rows[1]['mean_generated']):,.0f}" == lines[2].split()[4]

@@ -4,7 +4,7 @@ import json
 import os
 import sys
 import tracemalloc
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator
 from functools import partial
 from itertools import permutations
 from pathlib import Path
@@ -12,7 +12,6 @@ from typing import Any
 from unittest.mock import Mock, call
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 import pytest
 
@@ -143,22 +142,6 @@ def test_damaged_folder_is_refused_without_fresh(name: str, tmp_path: Path, data
     assert write(out, database, fresh=True) == write(tmp_path / "b.npz", database)
 
 
-def test_dataset_behind_a_link_is_synced_before_the_partial_file_is_removed(
-    tmp_path: Path, database: Database, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "a.npz").symlink_to(tmp_path / "b.npz")
-    (tmp_path / "b.npz").touch()
-    synced: list[tuple[bool, bool]] = []
-
-    def sync(descriptor: int) -> None:
-        is_file = os.path.samestat(os.fstat(descriptor), (tmp_path / "b.npz").stat())
-        synced.append((is_file, (tmp_path / "a.npz.partial").exists()))
-
-    monkeypatch.setattr(os, "fsync", sync)
-    write(tmp_path / "a.npz", database)
-    assert (True, True) in synced
-
-
 @pytest.mark.parametrize("suffix", SUFFIXES)
 def test_rows_of_many_blocks_are_written(suffix: str, tmp_path: Path) -> None:
     rows = np.zeros(150_000, [("board", np.uint8, 6), ("distance", np.int16), ("after", np.int16, 4)])
@@ -216,35 +199,6 @@ def test_shards_are_every_nth_board() -> None:
         for first in (0, 1, 400):
             assert np.array_equal(np.concatenate([*shard.blocks(first), boards[:0]]), boards[number - 1 :: 3][first:])
         assert shard.n_boards == len(boards[number - 1 :: 3])
-
-
-class Short(BoardSource):
-    """A source of the boards of another one, with a wrong number."""
-
-    def __init__(self, source: BoardSource, n_boards: int) -> None:
-        super().__init__(source.size, source.goal, n_boards)
-        self.source = source
-
-    def blocks(self, first: int = 0) -> Iterator[npt.NDArray[np.uint8]]:
-        return (block.reshape(-1, 2, 3) for block in self.source.blocks(first))
-
-    def describe(self) -> dict[str, Any]:
-        return {"kind": "short"}
-
-
-@pytest.mark.parametrize("n_boards", [9, 11])
-def test_source_with_a_wrong_number_of_boards_is_refused_and_its_labels_kept(
-    tmp_path: Path, database: Database, n_boards: int
-) -> None:
-    out = tmp_path / "a.npz"
-    source = RandomBoards(SIZE, n_boards=10)
-    with pytest.raises(InputError, match=f"the source has 10 boards, but its n_boards is {n_boards}"):
-        write_labels(out, Short(source, n_boards), [database])
-    assert not out.exists()
-    assert out.with_name("a.npz.partial").exists()
-    write_labels(out, Short(source, 10), [database], fresh=True)
-    with np.load(out) as arrays:
-        assert np.array_equal(arrays["board"], next(source.blocks()))
 
 
 def test_chunks_of_large_boards_are_a_hundredth_of_all() -> None:

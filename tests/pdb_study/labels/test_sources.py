@@ -52,10 +52,3 @@ def test_row_that_is_no_board_is_named_before_anything_is_searched() -> None:
     boards[2500, 4] = -7
     with pytest.raises(BoardError, match=r"row 2500: board .* -7 is out of range"):
         GivenBoards("3x3", "blank-last", boards)
-
-
-def test_distinct_boards_keep_their_order_and_name_their_origin() -> None:
-    walks = RandomWalks("2x2", n_boards=60, lengths=(3, 0, 5), seed=7)
-    assert walks.distinct().describe()["name"] == "distinct boards of kind walks, n_boards 60, seed 7, lengths 3,0,5"
-    (rows,), (distinct,) = (list(source.blocks()) for source in (walks, walks.distinct()))
-    assert list(map(tuple, distinct.tolist())) == list(dict.fromkeys(map(tuple, rows.tolist())))
