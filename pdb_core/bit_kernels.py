@@ -6,7 +6,7 @@ Addresses are int64, so that one kernel can read several mapped files. Whoever p
 import inspect
 from collections.abc import Callable
 from functools import partial
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from llvmlite import ir
@@ -17,10 +17,10 @@ from numba.extending import intrinsic
 from pdb_core.jit import JIT_DISABLED, kernel
 
 
-def llvm_intrinsic(result: types.Type, *parameters: types.Type) -> Callable[[Callable[..., Any]], Any]:
+def llvm_intrinsic(result: types.Type, *parameters: types.Type) -> Callable[[Callable[..., Any]], Callable[..., int]]:
     """Return a decorator that makes an intrinsic of these types from a function of an IR builder and IR values."""
 
-    def decorate(emit: Callable[..., Any]) -> Any:
+    def decorate(emit: Callable[..., Any]) -> Callable[..., int]:
         def define(typingctx: Any, *arguments: Any) -> Any:  # noqa: ARG001
             def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:  # noqa: ARG001
                 value = emit(builder, *args)
@@ -31,13 +31,13 @@ def llvm_intrinsic(result: types.Type, *parameters: types.Type) -> Callable[[Cal
         define.__name__, define.__doc__ = emit.__name__, emit.__doc__
         # Numba reads the names of the arguments here; it passes the typing context for the builder.
         define.__signature__ = inspect.signature(emit)  # type: ignore[attr-defined]
-        made = intrinsic(define)
+        made: Callable[..., int] = intrinsic(define)
         return _called_from_python(made, len(parameters)) if JIT_DISABLED else made
 
     return decorate
 
 
-def _called_from_python(made: Callable[..., Any], n_parameters: int) -> Any:
+def _called_from_python(made: Callable[..., int], n_parameters: int) -> Any:
     """Return a function that calls an intrinsic. It is compiled also with the JIT off, for kernels that are not."""
     call = (lambda first: made(first)) if n_parameters == 1 else (lambda first, second: made(first, second))
     return CPUDispatcher(call, targetoptions={"nopython": True})
@@ -56,22 +56,22 @@ def trailing_zeros(builder: Any, word: Any) -> Any:
     return builder.cttz(word, ir.IntType(1)(1))
 
 
-def _loader(bits: int) -> Callable[[int], int]:
+def _loader(bits: int) -> Callable[..., int]:
     @llvm_intrinsic(types.int64, types.int64)
     def load(builder: Any, address: Any) -> Any:
         pointer = builder.inttoptr(address, ir.IntType(bits).as_pointer())
         return builder.zext(builder.load(pointer, align=min(bits // 8, 4)), ir.IntType(64))
 
-    return cast(Callable[[int], int], load)
+    return load
 
 
-def _storer(bits: int) -> Callable[[int, int], None]:
+def _storer(bits: int) -> Callable[..., int]:
     @llvm_intrinsic(types.void, types.int64, types.int64)
     def store(builder: Any, address: Any, word: Any) -> None:
         pointer = builder.inttoptr(address, ir.IntType(bits).as_pointer())
         builder.store(builder.trunc(word, ir.IntType(bits)), pointer, align=4)
 
-    return cast(Callable[[int, int], None], store)
+    return store
 
 
 @llvm_intrinsic(types.int64, types.int64, types.int64)

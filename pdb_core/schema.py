@@ -7,7 +7,7 @@ functions here. The header is in the HDF5 user block, so that readers need no HD
 import hashlib
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, BinaryIO
 
@@ -22,7 +22,7 @@ from pdb_core.messages import as_typed, shorten
 from pdb_core.pattern import Partition, Pattern
 from pdb_core.puzzle import Board
 from pdb_core.ranking import INDEX_FUNCTION
-from pdb_core.shared_tables import TableUse, may_share
+from pdb_core.shared_tables import TableUse, shared_tables
 from pdb_core.table_spec import DatabaseSpec, TableSpec
 
 FORMAT = "tile-pdb"
@@ -233,31 +233,19 @@ def _parse_header(content: dict[str, Any]) -> Header:
     goal = Board(content["goal"], size)
     encoding = as_choice(content["encoding"], "encoding", ENCODINGS)
     cost = as_choice(content["cost"], "cost", COSTS)
-    # By their indices: a list would take negative ones, too.
-    entries: dict[int, PatternHeader] = {}
-    for index, record in enumerate(content["patterns"]):
-        spec = TableSpec(size, goal, Pattern(tuple(record["tiles"])), encoding, cost)
-        entries[index] = _parse_use(record, spec, entries) if "same_as" in record else _parse_table(record, spec)
     sums = tuple(map(tuple, content["partitions"] or ()))
     if sums and encoding != "bits":
         raise ValueError("a catalogue is stored in bits only")
-    patterns = tuple(entry.pattern for entry in entries.values())
+    patterns = tuple(Pattern(tuple(record["tiles"])) for record in content["patterns"])
     partition = Partition(_text_of_form(_NAME, content["partition"]), patterns, size, cost, sums)
+    spec, uses = DatabaseSpec(goal, partition, encoding), shared_tables(size, goal, partition)
+    entries: list[PatternHeader] = []
+    for table, use, record in zip(spec.tables, uses, content["patterns"], strict=True):
+        entries.append(_parse_table(record, table) if use is None else replace(entries[use.index], spec=table, use=use))
     digest = _text_of_form(_DIGEST, content["structure_sha256"])
-    header = Header(DatabaseSpec(goal, partition, encoding), tuple(entries.values()), content["file_bytes"], digest)
+    header = Header(spec, tuple(entries), content["file_bytes"], digest)
     list(header.structure_extents())  # raises if tables overlap
     return header
-
-
-def _parse_use(record: dict[str, Any], spec: TableSpec, before: Mapping[int, PatternHeader]) -> PatternHeader:
-    """Return the header of a pattern that uses the table of one of the patterns `before` it."""
-    use = TableUse(record["same_as"], tuple(record["cell_map"]))
-    first = before[use.index]
-    if first.use is not None or not may_share(
-        spec.size, spec.goal, spec.pattern, first.pattern, use.cell_map, spec.cost
-    ):
-        raise ValueError(f"pattern {spec.pattern} cannot use the table of pattern {first.pattern} by its cell map")
-    return replace(first, spec=spec, use=use)
 
 
 def _parse_table(record: dict[str, Any], spec: TableSpec) -> PatternHeader:

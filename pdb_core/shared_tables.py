@@ -40,18 +40,16 @@ def shared_tables(size: BoardSize, goal: Tiles, partition: Partition) -> tuple[T
             for at, use in enumerate(uses)
             if use is None
             for cell_map in symmetries(size).values()
-            if may_share(size, goal, pattern, partition.patterns[at], cell_map, partition.cost)
+            if _may_share(size, goal, pattern, partition.patterns[at], cell_map, partition.cost)
         )
         uses.append(next(fitting, None))
     return tuple(uses)
 
 
-def may_share(
+def _may_share(
     size: BoardSize, goal: Tiles, pattern: Pattern, first: Pattern, cell_map: tuple[int, ...], cost: Cost
 ) -> bool:
     """Return whether `pattern` may use the table of `first` through `cell_map`."""
-    if cell_map not in symmetries(size).values():
-        return False
     # Cells first: regions matter only if the tiles fit.
     return {cell_map[goal.index(tile)] for tile in pattern.tiles} == {goal.index(tile) for tile in first.tiles} and {
         cell_map[cell] for cell in _goal_region(size, goal, pattern, cost)

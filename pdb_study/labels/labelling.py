@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -25,10 +25,6 @@ class LabelledBoards(Labels):
     """Boards, uint8[m, n_cells], and their labels; without moves if `content` is "distances"."""
 
     boards: npt.NDArray[np.uint8]
-
-    def arrays(self) -> dict[str, Any]:
-        """Return the arrays that are present, by name."""
-        return {name: array for name, array in vars(self).items() if array is not None}
 
 
 def label(

@@ -47,7 +47,7 @@ def begin_threshold(
 ) -> None:
     """Put a root (uint32[n_columns]) on the empty stack, with what `threshold` leaves above its sums (int64[s])."""
     for column in range(tables.n_columns):
-        store_word(at.stack + column * at.stack_column, np.int64(root[column]))  # type: ignore[arg-type]
+        store_word(at.stack + column * at.stack_column, np.int64(root[column]))
     store_word(at.stack + mem.LINK * at.stack_column, 0)
     store_word(at.stack + mem.MOVES_LEFT * at.stack_column, threshold << mem.MOVES_LEFT_SHIFT)
     for s in range(tables.n_sums):
@@ -87,7 +87,7 @@ def write_path(tables: EngineTables, at: StackMemory, counters: Int64s, board: A
     while board[blank] != BLANK:
         blank += 1
     for i in range(length):
-        step = load_word(tables.steps + 4 * np.int64(path[i]))  # type: ignore[arg-type]
+        step = load_word(tables.steps + 4 * np.int64(path[i]))
         cell = (blank + step) & 0xFFFFFFFF
         if cell >= tables.n_cells:
             return False
