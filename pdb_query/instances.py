@@ -160,8 +160,6 @@ def _read_file(
     shown = as_typed(source)
     try:
         with path.open("rb") as file:
-            if path.suffix in (".npz", ".parquet", ".pkl", ".pickle"):
-                raise InstanceError(f"{shown} is no text; of datasets, boards are read only from .csv")
             yield from _parse(_lines(file, shown), size, tile_number)
     except FileNotFoundError:
         sets = instance_sets()
