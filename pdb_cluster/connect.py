@@ -73,12 +73,9 @@ def _check_scheduler(address: str, timeout_s: float) -> None:
 
     A `Client` that cannot connect would print warnings when it is deleted.
     """
-    arguments = Security().get_connection_args("client")
-    if address.startswith("tls:") and arguments["ssl_context"] is None:
-        raise ValueError("Dask's configuration names no certificates for TLS (see Security in docs/how-to/cluster.md)")
 
     async def check() -> None:
-        comm = await connect(address, timeout=timeout_s, **arguments)
+        comm = await connect(address, timeout=timeout_s, **Security().get_connection_args("client"))
         await comm.close()
 
     asyncio.run_coroutine_threadsafe(check(), event_loop().asyncio_loop).result()  # type: ignore[attr-defined]
@@ -159,8 +156,6 @@ def failure(error: BaseException) -> PdbError:
         return error
     if isinstance(error, KilledWorker):
         return workers_died()
-    if isinstance(error, MemoryError):
-        return ClusterError("a task failed on the cluster: a worker ran out of memory; start more or larger workers")
     why = "".join(f": {line}" for line in str(error).splitlines()[:1])
     return ClusterError(
         f"a task failed on the cluster ({type(error).__name__}{why}); the logs of the workers may say more"

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 DIGEST_DIGITS = 64
 _READ_BYTES = 16 * 1024 * 1024
 _OTHER_OUT = "choose another place"
-# Errors of file systems without locks.
-_NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP)
 
 
 @contextmanager
@@ -102,19 +100,14 @@ def _temporary(path: Path) -> Path | None:
 def lock_file(path: Path) -> int | None:
     """Open and lock a file, which is made if it is missing. The lock ends with the descriptor or with the process.
 
-    Return the descriptor, or None if the file was removed meanwhile: try again. On file systems without locks the file
-    is opened without one.
+    Return the descriptor, or None if the file was removed meanwhile: try again.
 
     Raises `BlockingIOError` if another process holds the lock, `FileNotFoundError` if its folder, or that of a link, is
-    missing, and `OSError`.
+    missing, and `OSError`, also on a file system without locks.
     """
     descriptor, is_there = os.open(path, os.O_RDWR | os.O_CREAT, 0o644), False
     try:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            if error.errno not in _NO_LOCKS:
-                raise
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         with suppress(FileNotFoundError):
             is_there = os.path.samestat(os.fstat(descriptor), path.stat())
     finally:

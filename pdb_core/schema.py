@@ -38,7 +38,6 @@ _ROOT_ATTRIBUTES = (
 )  # fmt: skip
 
 _FIRST_BYTES = f'{{"format":"{FORMAT}"'.encode()
-_HDF5_SIGNATURE = b"\x89HDF\r\n\x1a\n"
 # Bytes of the user block for each pattern: 255 counts of up to 16 digits, 36 cells, a digest, and its partitions.
 _PATTERN_BYTES = 8192
 # The name is shown on terminals. A partition of 35 tiles, written out, has 93 characters.
@@ -182,9 +181,8 @@ def read_header(file: BinaryIO, source: str) -> Header:
     Reads at most `MAX_HEADER_BYTES`. Raises `TableFileForeignError` if this is no table file, `TableFileVersionError`
     if it has another format version, `TableFileDamagedError` if it is truncated or its header is invalid.
     """
-    start = file.read(2 * PAGE_BYTES)
-    if not start.startswith(_FIRST_BYTES):
-        _raise_for_other_file(start, source)
+    if file.read(len(_FIRST_BYTES)) != _FIRST_BYTES:
+        raise TableFileForeignError(f"{source} is not a table file of tile-pdb; make one with pdb build")
     file.seek(0)
     text = read_signed_line(file, MAX_HEADER_BYTES)
     if text is None:
@@ -214,18 +212,6 @@ def read_header(file: BinaryIO, source: str) -> Header:
             f"{source} is damaged: its header is invalid (unknown, misplaced or contradictory content); build it again"
         )
     return header
-
-
-def _raise_for_other_file(start: bytes, source: str) -> None:
-    """Raise the error for a file that begins with `start` and has no header."""
-    if not start.startswith(_HDF5_SIGNATURE):
-        raise TableFileForeignError(f"{source} is not a table file of tile-pdb; make one with pdb build")
-    if pattern_group(0).encode() in start:
-        raise TableFileVersionError(
-            f"{source} has a format version before {FORMAT_VERSION}, which this program does not read; build it again "
-            "with pdb build"
-        )
-    raise TableFileForeignError(f"{source} is an HDF5 file, but not a table file of tile-pdb; make one with pdb build")
 
 
 def _parse_header(content: dict[str, Any]) -> Header:

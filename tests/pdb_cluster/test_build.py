@@ -22,7 +22,7 @@ from pdb_core.errors import DiskFullError, MemoryLimitError
 from pdb_core.table_spec import TableSpec
 from tests import wait_until
 from tests.command_line import pdb, start
-from tests.pdb_cluster.two_workers import N_WORKERS, OTHER_VERSION, WAIT_S, kill, started_cluster, worker_process
+from tests.pdb_cluster.two_workers import N_WORKERS, OTHER_VERSION, kill, worker_process
 from tests.tables import SMALL, small_plan, stopped, table_file
 
 # Its first pattern takes about a second on one core.
@@ -132,25 +132,6 @@ def test_search_begins_again_if_workers_are_killed(client: Client, tmp_path: Pat
     ]
     assert len(begun) == n_killed, said
     check_same_as_local(tmp_path / "a.h5", SMALL)
-
-
-def test_search_begins_again_if_a_worker_is_retired(tmp_path: Path, gate: Path) -> None:
-    """It ends only when the search on it has ended."""
-    with started_cluster(N_WORKERS) as scheduler, Client(scheduler.address, set_as_default=False) as client:
-        client.wait_for_workers(N_WORKERS, timeout=WAIT_S)
-        retired = Thread(target=lambda: client.retire_workers(list(client.nthreads())[:1]))
-
-        def retire(_pids: list[int]) -> None:
-            retired.start()
-            wait_until(lambda: any("is gone; the search of pattern" in text for text in said))
-
-        said: list[str] = []
-        thread = when_busy(gate, retire)
-        build_on_cluster(gated_plan(tmp_path / "a.h5", gate), client, say=said.append)
-        thread.join()
-        retired.join(WAIT_S)
-        assert not retired.is_alive()
-        check_same_as_local(tmp_path / "a.h5", SMALL)
 
 
 def test_late_worker_of_another_version_is_left_out(client: Client, tmp_path: Path, gate: Path) -> None:

@@ -3,7 +3,6 @@
 import os
 import re
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from socket import socket
 from typing import Any
@@ -22,7 +21,7 @@ from solver import Iteration
 from solver.answers.requests import Request
 from tests import wait_until
 from tests.command_line import BOARD, start
-from tests.pdb_cluster.two_workers import NO_PACKAGE, OTHER_VERSION, WAIT_S, started_cluster, worker_process
+from tests.pdb_cluster.two_workers import NO_PACKAGE, OTHER_VERSION, started_cluster, worker_process
 from tests.tables import small_plan
 from tilepdb.commands.progress import ClusterDisplay
 
@@ -64,20 +63,6 @@ def test_worker_of_another_version_at_the_address_of_a_worker_ends_the_run() -> 
             pytest.raises(ClusterError, match=r"the new worker at tcp.* runs tile-pdb 0\.2\.0 .* start again"),
         ):
             wait_until(lambda: tasks.present() is None)
-
-
-def test_tasks_wait_for_the_first_worker(tmp_path: Path) -> None:
-    with (
-        started_cluster(0) as scheduler,
-        Client(scheduler.address, set_as_default=False) as client,
-        ThreadPoolExecutor() as pool,
-    ):
-        tasks = Tasks(client)
-        sent = pool.submit(tasks.submit, Path.touch, tmp_path / "run", lambda *_: None)
-        with worker_process(scheduler.address):
-            sent.result(WAIT_S)
-            wait_until(tasks.handle_results)
-    assert (tmp_path / "run").exists()
 
 
 def test_memory_of_a_worker_is_its_share_of_the_machine(client: Client) -> None:

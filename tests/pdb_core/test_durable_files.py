@@ -1,15 +1,12 @@
 """Durable files: locks, reads and writes at an offset."""
 
-import errno
-import fcntl
 import hashlib
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from pdb_core.durable_files import bytes_of, digest_of, lock_file, read_all, write_all
-from tests import failing
+from pdb_core.durable_files import bytes_of, digest_of, read_all, write_all
 
 pytestmark = pytest.mark.tiny
 
@@ -25,9 +22,3 @@ def test_array_is_written_and_read_with_its_digest(tmp_path: Path) -> None:
         assert buffer == array.tobytes()
         with pytest.raises(OSError, match="Input/output error"):
             read_all(file.fileno(), memoryview(buffer), 41)
-
-
-def test_file_system_without_locks_is_used_without(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fcntl, "flock", failing(errno.ENOLCK))
-    for _ in range(2):
-        assert lock_file(tmp_path / "lock") is not None
