@@ -122,16 +122,6 @@ def test_database_that_nobody_holds_is_unmapped_at_once(use: Callable[[Database]
         gc.enable()
 
 
-def test_mapped_tables_are_shared_between_processes() -> None:
-    """The pages of a mapped file are the kernel's, not the process's."""
-    path = table_file("663", "4x4")
-    with open_database(path) as database:
-        assert sum(int(database.table(index).sum()) for index in range(3)) > 0
-        (mapped,) = [at for at in psutil.Process().memory_maps() if at.path == str(path)]
-    assert mapped.rss > 11_000_000
-    assert mapped.private_dirty == 0
-
-
 @pytest.mark.tiny
 def test_pickled_database_is_opened_from_another_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "a.h5").symlink_to(table_file("8", "3x3"))

@@ -120,11 +120,8 @@ FILES = rows(r"""
 @pytest.mark.parametrize(("text", "goal", "lengths"), [*FILES, (DRAWING, "blank-last", "33")])
 def test_files_of_other_programs_have_the_right_answers(tmp_path: Path, text: str, goal: str, lengths: str) -> None:
     path, text = tmp_path / "boards.txt", text.replace(r"\n", "\n")
-    found: list[Board] = []
-    for encoding in ("utf-8", "utf-8-sig", "utf-16"):
-        path.write_text(text, encoding, newline="\r\n")
-        before, found = found, [instance.board for instance in read_instances(path)]
-        assert before in ([], found)
+    path.write_text(text, "utf-16", newline="\r\n")
+    found = [instance.board for instance in read_instances(path)]
     assert " ".join(str(length_of(board, goal)) for board in found) == lengths
     if len(found) == 1:
         assert repr(Board(text)) == repr(found[0])

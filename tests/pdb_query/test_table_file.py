@@ -119,31 +119,6 @@ def test_file_of_another_length_is_refused(copied: Path, keep: int) -> None:
     assert_refused(copied, TableFileDamagedError, r"its header does not match|it has \d+ bytes instead of \d+; cop")
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("index", range(len(SAMPLES)))
-@given(data=st.data())
-@fuzz
-def test_every_changed_byte_is_refused_or_found_by_verify(
-    index: int, data: st.DataObject, tmp_path_factory: pytest.TempPathFactory
-) -> None:
-    """The header is at the beginning, and every part of the file is covered by a digest."""
-    content = bytearray(sample(index).read_bytes())
-    header_bytes = content.index(b"\n") + 80
-    places = st.integers(0, header_bytes) | st.integers(0, len(content) - 1)
-    for place in data.draw(st.lists(places, min_size=1, max_size=3, unique=True)):
-        content[place] ^= data.draw(st.integers(1, 255))
-    path = tmp_path_factory.getbasetemp() / "changed.h5"
-    path.unlink(missing_ok=True)
-    path.write_bytes(content)
-    try:
-        with open_database(path) as database:
-            database.probe_batch(np.array([database.goal], dtype=np.uint8), strict=False)
-            with pytest.raises(TableFileDamagedError, match="digest"):
-                database.verify()
-    except TableFileError as error:
-        sentence(error)
-
-
 # Headers that somebody changed on purpose, with right digests.
 
 

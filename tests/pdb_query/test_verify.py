@@ -8,7 +8,7 @@ from pdb_core.encoding import ENCODINGS, Encoding
 from pdb_core.errors import TableFileDamagedError
 from pdb_query import LOAD_MODES, open_database
 from pdb_query.table_file import LoadMode
-from tests.command_line import BOARD, pdb, refused
+from tests.command_line import pdb, refused
 from tests.tables import copy_of_table, flip
 
 pytestmark = pytest.mark.tiny
@@ -36,6 +36,14 @@ def test_open_compares_digests_only_with_verify(tmp_path: Path, load: LoadMode, 
     open_database(path, load=load).close()
 
 
+@pytest.mark.parametrize(("at", "match"), [(40, "its header"), (-1, "the bytes outside its tables")])
+def test_bytes_outside_of_tables_have_digests_too(tmp_path: Path, at: int, match: str) -> None:
+    path = copy_of_table(tmp_path)
+    flip(path, at)
+    with pytest.raises(TableFileDamagedError, match=f"{match} do(es)? not match (its|their) digest"):
+        open_database(path, verify=True)
+
+
 @pytest.mark.parametrize("load", ["copy", "huge"])
 def test_bytes_that_lookups_use_are_verified(tmp_path: Path, load: LoadMode) -> None:
     """A second read of the file might return other bytes."""
@@ -50,12 +58,8 @@ def test_bytes_that_lookups_use_are_verified(tmp_path: Path, load: LoadMode) -> 
             database.verify()
 
 
-@pytest.mark.parametrize(
-    "command",
-    [("query", "--verify", BOARD), ("solve", "--verify", BOARD), ("serve", "--port", "0")],
-    ids=lambda c: c[0],
-)
-def test_command_refuses_a_damaged_table(tmp_path: Path, command: tuple[str, ...]) -> None:
+def test_service_refuses_a_damaged_table(tmp_path: Path) -> None:
     path = copy_of_table(tmp_path)
     change_last_byte(path)
-    refused(pdb(*command, "--db", str(path)), 4, r"the table of pattern 7,8 does not match its digest; build it")
+    told = pdb("serve", "--port", "0", "--db", str(path))
+    refused(told, 4, r"the table of pattern 7,8 does not match its digest; build it")
