@@ -5,7 +5,6 @@ import itertools
 import pickle
 import xml.etree.ElementTree as ET
 from collections import UserDict
-from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
@@ -29,8 +28,6 @@ from pdb_core.puzzle import (
     snail,
     why_unsolvable,
 )
-from pdb_core.ranking import PatternIndex
-from solver.graph_search.graph_search import GraphSolver
 from tests import rows
 from tests.naive import boards_and_tables as naive
 
@@ -172,7 +169,7 @@ def test_unsolvable_board_is_told_a_goal_for_which_it_has_a_solution() -> None:
         assert why_unsolvable(board, blank_last(board.size), board.size).endswith(ending)
 
 
-# Random boards, and the largest sizes: boards up to 32x32, tables and optimal searches up to 6x6
+# Random boards
 
 
 def test_random_boards_are_uniform_over_the_solvable_ones() -> None:
@@ -194,9 +191,3 @@ def test_random_boards_stay_the_same_for_a_seed() -> None:
 @pytest.mark.parametrize("size", ["16x16", "32x32"])
 def test_random_boards_of_large_sizes_are_solvable_boards(size: str) -> None:
     assert all(Board(row, size).is_solvable("snail") for row in random_boards(size, "snail", 3, seed=1))
-
-
-def test_tables_and_searches_of_large_boards_are_refused() -> None:
-    for function in (partial(parse_partition, "auto"), partial(PatternIndex, n_tiles=2), GraphSolver):
-        with pytest.raises(InputError, match="go to boards of 6x6, this board is 7x6"):
-            function(BoardSize(7, 6))
