@@ -73,9 +73,12 @@ def _check_scheduler(address: str, timeout_s: float) -> None:
 
     A `Client` that cannot connect would print warnings when it is deleted.
     """
+    arguments = Security().get_connection_args("client")
+    if address.startswith("tls:") and arguments["ssl_context"] is None:
+        raise ValueError("Dask's configuration names no certificates for TLS (see Security in docs/how-to/cluster.md)")
 
     async def check() -> None:
-        comm = await connect(address, timeout=timeout_s, **Security().get_connection_args("client"))
+        comm = await connect(address, timeout=timeout_s, **arguments)
         await comm.close()
 
     asyncio.run_coroutine_threadsafe(check(), event_loop().asyncio_loop).result()  # type: ignore[attr-defined]
