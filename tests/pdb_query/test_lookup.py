@@ -126,24 +126,6 @@ def every_board(size: BoardSize) -> list[Tiles]:
 
 
 @pytest.mark.tiny
-def test_cycle_in_a_damaged_table_ends_and_raises() -> None:
-    """The tile 1 moves around four cells, and each of its moves seems to lead nearer to the goal."""
-    size = parse_size("3x2")
-    content_of = {1: 1, 2: 1, 5: 0, 4: 0}
-    with open_database(table_file("1/2,3,4,5", "3x2", encoding="bits"), load="copy") as database:
-        content = database.lookup_tables.memory.copy()
-        start = database.header.patterns[0].offset
-        for cell in range(size.n_cells):
-            # One tile: a block is a cell, and holds one bit.
-            content[start + cell] = content_of.get(cell, 0)
-        with with_table_bytes(database, content):
-            boards = [board for board in every_board(size) if board.index(1) in content_of]
-            for board in boards[:: len(boards) // 4]:
-                with pytest.raises(TableFileDamagedError, match=r"3x2.* is damaged: .*; build it again"):
-                    database.probe(board)
-
-
-@pytest.mark.tiny
 @pytest.mark.parametrize("cost", COSTS)
 def test_tables_of_any_content_end(cost: Cost) -> None:
     boards = np.array(every_board(parse_size("3x2")), dtype=np.uint8)[::3]

@@ -10,7 +10,7 @@ from pdb_core.board_size import BoardSize
 from pdb_core.puzzle import Board, blank_first
 from pdb_study.complete_search import all_boards
 from pdb_study.heuristics import studied_values, study_values
-from tests.command_line import pdb, records, refused
+from tests.command_line import pdb, records
 from tests.naive.boards_and_tables import naive_distances, naive_manhattan
 from tests.naive.heuristics import naive_misplaced
 from tests.solving import S3
@@ -73,9 +73,3 @@ def test_distances_of_large_boards_are_unknown() -> None:
     shown = pdb("study", "heuristics", "5x5", "--heuristic", "manhattan", "--boards", "1000").stdout
     assert "1,000 random boards of 5x5; mean" in shown
     assert shown.splitlines()[-1].split()[0] == "+-"
-
-
-def test_tables_alone_are_studied(small_table: str) -> None:
-    command = ("study", "heuristics", "3x3", "--heuristic", "db")
-    assert len({row["heuristic"] for row in records(*command, "--db", small_table)}) == 1
-    refused(pdb(*command), 2, "needs a table file")
