@@ -35,6 +35,7 @@ from pdb_core.symmetry import BoardMapping, mappings_between
 from pdb_core.types import Bytes
 from pdb_query.arrangement_rows import BitRows, arrangement_rows
 from pdb_query.board_rows import board_rows, refuse_row
+from pdb_query.compiled import CompiledLookups, compiled_lookups
 from pdb_query.lookup import LookupTables, SumViews, lookup_tables, probe_distances, sum_views
 from pdb_query.lookup_kernels import add_up, check_boards
 from pdb_query.probes import BatchProbe, Probe
@@ -211,6 +212,14 @@ class Database:
             why = why_unsolvable(checked, self._checked_goal(goal), self.size)
             raise UnsolvableError(f"board {format_board(checked)} cannot be solved: {why}")
         return Probe(tuple(map(tuple, batch.values[0].tolist())), tuple(batch.sums[0].tolist()), int(batch.h[0]))
+
+    def compiled(self, goal: BoardLike | None = None) -> CompiledLookups:
+        """Return lookups for a search of your own that numba compiles; docs/how-to/numpy.md has an example.
+
+        `goal` is that of the boards, by default the goal of the database. Raises `GoalError` if the tables cannot serve
+        it, and `InputError` if the database is closed.
+        """
+        return compiled_lookups(self.size, self.lookup_tables, self.views(goal))
 
     def get(self, board: BoardLike, default: Default, goal: BoardLike | None = None) -> Probe | Default:
         """Look up one board, or return `default` if `probe` raises `BoardError` or `UnsolvableError`."""
