@@ -37,7 +37,7 @@ from pdb_service.answers import (
 from pdb_service.settings import is_token
 from solver import Limits
 from solver.check import SolutionCheck
-from solver.moves import MovesLike, Notation, as_moves
+from pdb_core.moves import MovesLike, Notation, as_moves
 
 _MAX_SENTENCE = 800
 # The most that the service takes by default.

@@ -12,8 +12,8 @@ from pydantic_core import from_json
 from pdb_core.board_size import MAX_TABLE_SIDE
 from pdb_core.errors import ParameterError, RequestError, RequestTooLargeError
 from pdb_core.messages import as_typed, did_you_mean
+from pdb_core.moves import Notation
 from pdb_service.answers import clearest_error
-from solver.moves import Notation
 
 # A body of JSON of this size takes up to 44 MB of memory once it is parsed.
 _MOST_JSON_BYTES = 1_000_000

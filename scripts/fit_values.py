@@ -27,6 +27,7 @@ import numba
 import numpy as np
 
 from pdb_core.board_size import BoardSize
+from pdb_core.moves import make_moves
 from pdb_core.puzzle import blank_last, cell_distances, random_boards
 from pdb_core.resources import available_cores
 from pdb_core.types import Int16s, Int32s
@@ -45,7 +46,6 @@ from solver.beams.fitted_values import (
 from solver.beams.pieces import Pieces, in_pieces
 from solver.beams.solutions import fitted_aim
 from solver.engine.worker_pool import in_parallel
-from solver.moves import make_moves
 
 # A path of the blank, or None; and the boards, in pieces, on it and on the solutions of strays: int32[moves + 1, 36].
 Solved = tuple[list[int] | None, list[Int32s]]

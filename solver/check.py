@@ -6,8 +6,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from pdb_core.errors import LimitReachedError
+from pdb_core.moves import MovesLike, Notation, as_moves, parse_moves, play
 from pdb_core.puzzle import Board, BoardLike, as_goal, unchecked_board
-from solver.moves import MovesLike, Notation, as_moves, parse_moves, play
 from solver.solution import Solution
 
 # Returns an optimal solution of a board for a goal.

@@ -11,9 +11,9 @@ import numpy.typing as npt
 from pdb_core.board_size import BoardSize
 from pdb_core.errors import UnsolvableError, WrongAnswerError
 from pdb_core.messages import ShortRepr, shorten
+from pdb_core.moves import directions, play
 from pdb_core.puzzle import Board, Tiles, format_board, is_solvable, why_unsolvable
 from pdb_core.types import BLANK, Int64s
-from solver.moves import directions, play
 from solver.progress import Iteration
 
 

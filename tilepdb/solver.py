@@ -6,6 +6,7 @@ from typing import Self
 
 from pdb_core.arguments import as_choice, as_names, as_number, as_threads, check_kind
 from pdb_core.board_size import BoardSize, SizeLike, as_size, check_table_size
+from pdb_core.moves import MovesLike, Notation
 from pdb_core.puzzle import Board, BoardLike, as_goal
 from pdb_query import open_database
 from pdb_query.table_file import LoadMode
@@ -13,7 +14,6 @@ from solver import GraphSolver, HeuristicSolver, WorkerPool
 from solver.algorithms import ALGORITHMS, IDA_STAR
 from solver.check import SolutionCheck, Solve, check_moves
 from solver.ida_star_solver import IdaStarSolver
-from solver.moves import MovesLike, Notation
 from solver.solution import Solution, check_solvable
 from solver.solve import Solver as DatabaseSolver
 from tilepdb.progress import note

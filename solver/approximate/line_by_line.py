@@ -9,6 +9,7 @@ from functools import lru_cache
 import numpy as np
 
 from pdb_core.board_size import BoardSize
+from pdb_core.moves import blank_moves_of
 from pdb_core.types import Bytes, Int32s
 from solver.approximate.line_by_line_kernels import (
     CORNER_DEPTH,
@@ -18,7 +19,6 @@ from solver.approximate.line_by_line_kernels import (
 )
 from solver.beams.pieces import Pieces, geometry
 from solver.board_arrays import manhattan_distances
-from solver.moves import blank_moves_of
 from solver.textbook import a_star
 
 _REST_SIDE = 3

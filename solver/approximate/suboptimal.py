@@ -20,6 +20,7 @@ import numpy as np
 
 from pdb_core.arguments import FilePath, as_number
 from pdb_core.board_size import BoardSize, SizeLike
+from pdb_core.moves import tiles_moved
 from pdb_core.puzzle import Board, BoardLike, as_goal, blank_last
 from pdb_core.resources import available_cores, available_memory
 from pdb_core.types import Bytes
@@ -40,7 +41,6 @@ from solver.beams.fitted_values import (
 from solver.beams.pieces import Pieces, geometry, geometry_within, in_pieces
 from solver.beams.solutions import both_ends, fitted_aim, shorter, without_loops
 from solver.engine.worker_pool import in_parallel
-from solver.moves import tiles_moved
 from solver.solution import Solution, check_replay, check_solvable, one_move_away, solution_of
 
 # Cost of each cell between a piece and its goal cell: for the pieces of a part, for those of its line, and the decrease

@@ -7,11 +7,11 @@ from functools import lru_cache
 import numpy as np
 
 from pdb_core.board_size import BoardSize
+from pdb_core.moves import make_moves
 from pdb_core.puzzle import Tiles
 from pdb_core.types import BLANK, Bytes, Int32s
 from solver.beams.pieces_kernels import Geometry
 from solver.board_arrays import neighbours_by_move
-from solver.moves import make_moves
 
 
 @lru_cache(maxsize=8)

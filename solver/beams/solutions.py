@@ -6,13 +6,13 @@ A path is a list of the blank's moves.
 import numpy as np
 
 from pdb_core.board_size import BoardSize
+from pdb_core.moves import make_moves, tiles_moved
 from pdb_core.puzzle import Tiles
 from pdb_core.types import N_MOVES
 from solver.beams.beam_search import find_path
 from solver.beams.beam_search_kernels import Aim
 from solver.beams.fitted_values import Embedding, embedding, fitted_values, has_fitted_values
 from solver.beams.pieces import Pieces, in_pieces
-from solver.moves import make_moves, tiles_moved
 from solver.progress import Report
 
 

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from pdb_core.board_size import BoardSize
 from pdb_core.errors import LimitReachedError, PdbError, WrongAnswerError
+from pdb_core.moves import blank_steps
 from pdb_core.puzzle import Tiles
 from pdb_core.types import N_MOVES, Bytes, Int64s, UInt32s
 from pdb_query.private_memory import private_memory
@@ -17,7 +18,6 @@ from solver.board_arrays import blank_moves
 from solver.engine import layout as mem
 from solver.engine.layout import EngineTables
 from solver.engine.tuning import Tuning
-from solver.moves import blank_steps
 from solver.pruning.fsm import START, PruningFsm
 from solver.pruning.mirrored_moves import EVERY_MOVE, kept_moves
 from solver.vectors.vectors import address_of, compress_permutations

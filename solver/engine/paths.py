@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from pdb_core.moves import tiles_moved
 from pdb_core.puzzle import Tiles
 from pdb_core.types import BLANK, UInt32s
 from solver.board_arrays import neighbours_by_move
@@ -18,7 +19,6 @@ from solver.engine.frontier import Frontier
 from solver.engine.result import SearchResult
 from solver.engine.stack import StackPool
 from solver.engine.threads import ThresholdSearch, Wanted
-from solver.moves import tiles_moved
 from solver.progress import Clock, Limits
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy.typing as npt
 
 from pdb_core.jit import seconds_compiling
+from pdb_core.moves import blank_moves_of
 from pdb_core.puzzle import Tiles
 from pdb_core.types import N_MOVES
 from solver.engine import layout as mem
@@ -23,7 +24,6 @@ from solver.engine.result import SearchResult
 from solver.engine.stack import Stack, StackPool
 from solver.engine.threads import ONE_SOLUTION, ThresholdSearch, Wanted
 from solver.engine.worker_pool import WorkerPool
-from solver.moves import blank_moves_of
 from solver.progress import WARM_UP_LIMITS, Clock, Iteration, Limits, Report
 from solver.solution import check_replay
 

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 
 import numpy as np
 
+from pdb_core.moves import tiles_moved
 from pdb_core.puzzle import Tiles
 from pdb_core.types import Int64s, UInt32s
 from pdb_query.private_memory import private_memory
@@ -15,7 +16,6 @@ from solver.engine.board_kernels import N_PLACES, BoardsMemory, search_boards
 from solver.engine.engine import Engine, Roots
 from solver.engine.layout import StackMemory
 from solver.engine.search_kernels import ROUND_ROOM
-from solver.moves import tiles_moved
 from solver.vectors.vectors import address_of
 
 # For searches of what is on a stack.

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from pdb_core.board_size import BoardSize
+from pdb_core.moves import parse_moves
 from pdb_core.puzzle import blank_first
 from pdb_query import read_instances
-from solver.moves import parse_moves
 from solver.solution import check_replay
 from tests import ROOT, text_of
 

@@ -7,10 +7,10 @@ import pytest
 
 import tilepdb
 from pdb_core.board_size import BoardSize
+from pdb_core.moves import Notation
 from pdb_core.puzzle import Board, blank_last
 from solver import HeuristicSolver
 from solver.check import SolutionCheck
-from solver.moves import Notation
 from tests.naive.boards_and_tables import naive_distances, naive_moves
 from tests.solving import S3
 

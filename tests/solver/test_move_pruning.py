@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from pdb_core.board_size import BoardSize, parse_size
+from pdb_core.moves import tiles_moved
 from pdb_study.space import explore_space
 from solver.board_arrays import neighbours_by_move
-from solver.moves import tiles_moved
 from solver.pruning.fsm import (
     LARGE_BOARD_LENGTH,
     PRUNED,

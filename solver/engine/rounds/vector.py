@@ -7,6 +7,7 @@ import numpy as np
 
 from pdb_core.board_size import BoardSize
 from pdb_core.layout import pattern_blocks
+from pdb_core.moves import blank_steps
 from pdb_core.ranking import cell_set_ranks
 from pdb_core.types import N_MOVES, Bytes, Int64s, UInt32s, UInt64s
 from pdb_query.arrangement_rows import BitRows, block_rows
@@ -29,7 +30,6 @@ from solver.engine.rounds.round import (
 )
 from solver.engine.rounds.shared_kernels import LAST_ADDRESS, MAX_DIGITS, VALUE_SHIFT
 from solver.engine.sums import DatabaseSums, Sum
-from solver.moves import blank_steps
 
 
 def _widths(size: BoardSize, sums: Sequence[Sum], *, in_rows: bool = False, is_wide: bool = False) -> Iterator[Width]:

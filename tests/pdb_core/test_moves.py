@@ -9,8 +9,8 @@ from hypothesis import given, strategies as st
 
 from pdb_core.board_size import BoardSize
 from pdb_core.errors import InputError
+from pdb_core.moves import NOTATIONS, MovesLike, Notation, as_moves, directions, parse_moves, play
 from pdb_core.puzzle import Board, Tiles
-from solver.moves import NOTATIONS, MovesLike, Notation, as_moves, directions, parse_moves, play
 from tests.fuzzing import ODD_PIECES, SIZES, fuzz, mutated, outcome
 from tests.naive.boards_and_tables import naive_moves
 from tests.solving import S3

@@ -11,7 +11,6 @@ from pdb_core.arguments import as_choice, as_count, check_kind
 from pdb_core.board_size import BoardSize
 from pdb_core.errors import MovesError
 from pdb_core.messages import as_typed
-from pdb_core.puzzle import Tiles
 from pdb_core.types import BLANK
 
 # How moves are written: the numbers of the tiles, directions of the blank, or directions of the tiles.
@@ -114,7 +113,7 @@ def make_moves(cells: Any, moves: Iterable[int], size: BoardSize, blank: int = B
         yield tile
 
 
-def tiles_moved(board: Tiles, moves: Iterable[int], size: BoardSize) -> tuple[tuple[int, ...], Tiles]:
+def tiles_moved(board: Sequence[int], moves: Iterable[int], size: BoardSize) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Return the tiles that move when the blank makes these moves, and the board after that."""
     cells = list(board)
     tiles = tuple(make_moves(cells, moves, size))
