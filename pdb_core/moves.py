@@ -13,8 +13,9 @@ from pdb_core.errors import MovesError
 from pdb_core.messages import as_typed
 from pdb_core.types import BLANK
 
-# How moves are written: the numbers of the tiles, directions of the blank, or directions of the tiles.
-Notation = Literal["tiles", "blank", "tile-directions"]
+# How moves are written: numbers of tiles; directions of the blank or of the tiles; actions from 0 to 3 of DeepCubeA and
+# deepxube, the tile moves up, down, left, right, or those of `tilepdb.gym`, the blank moves up, left, right, down.
+Notation = Literal["tiles", "blank", "tile-directions", "deepcubea", "gym"]
 NOTATIONS: tuple[Notation, ...] = get_args(Notation)
 # What users may give for moves.
 MovesLike = str | Iterable[int | str]
@@ -26,6 +27,9 @@ _BETWEEN = r"[\s,;|/>()\[\]]|-(?!\d)"
 # Text in quotes. A quote behind a move, as in `R'`, opens none: it is a prime, which no notation has.
 _QUOTED = re.compile(r"""(?s)(?<![\w)])(['"])(.*?)\1""")
 _TILE = re.compile(rf"(?a)(?<!\d)(\d{{1,4}})(?!\d)|{_BETWEEN}")
+_ACTION = re.compile(rf"(?a)(?<!\d)([0-3])(?!\d)|{_BETWEEN}")
+# The blank's directions of the actions.
+_OF_ACTIONS = {"deepcubea": str.maketrans("0123", "DURL"), "gym": str.maketrans("0123", _LETTERS)}
 # A direction, and how often: no board has room for a hundred moves.
 _DIRECTION = re.compile(rf"(?ai)(up|down|left|right|[udlr])([1-9]\d?)?(?!\d)|{_BETWEEN}")
 
@@ -56,17 +60,27 @@ def parse_moves(moves: str, notation: Notation = "tiles") -> list[int | str]:
         If the notation is unknown.
     """
     as_choice(notation, "notation", NOTATIONS)
-    pattern = _TILE if notation == "tiles" else _DIRECTION
+    of_actions = _OF_ACTIONS.get(notation)
+    pattern = _TILE if notation == "tiles" else _ACTION if of_actions else _DIRECTION
     moves = _QUOTED.sub(r" \2 ", moves)
     if pattern.sub("", moves):
         odd = next((word for word in re.split(r"[\s,;|]+", moves) if pattern.sub("", word)), moves)
         raise MovesError(
             f"moves {as_typed(moves)!r}: {as_typed(odd, 40)!r} is no move in the notation {notation}; the "
-            "notations are tiles (12 11), blank (R U: the blank moves) and tile-directions (R U: the tile moves)"
+            "notations are tiles (12 11), blank (R U: the blank moves), tile-directions (R U: the tile moves), "
+            "deepcubea and gym (3 0: actions)"
         )
     found = pattern.findall(moves)
+    if of_actions:
+        return list("".join(found).translate(of_actions))
     if notation == "tiles":
-        return [int(tile) for tile in found if tile]
+        tiles: list[int | str] = [int(tile) for tile in found if tile]
+        if BLANK in tiles:
+            raise MovesError(
+                f"moves {as_typed(moves)!r}: 0 is the blank, not a tile; for actions from 0 to 3, give the notation "
+                "deepcubea or gym"
+            )
+        return tiles
     letters = "".join(word[:1].upper() * int(times or 1) for word, times in found)
     return list(letters if notation == "blank" else letters.translate(_OPPOSITE))
 
@@ -87,6 +101,19 @@ def play(board: Sequence[int], moves: Iterable[int | str], size: BoardSize) -> I
             return
         cells[before], cells[blank] = cells[blank], BLANK
         yield letters[blank - before], cells
+
+
+def board_after(board: Sequence[int], moves: Sequence[int | str], size: BoardSize) -> list[int]:
+    """Return the board after moves as of `parse_moves`. Raises `MovesError` for an illegal move."""
+    cells, n_played = list(board), 0
+    for n_played, (_, after) in enumerate(play(board, moves, size), start=1):  # noqa: B007
+        cells = after
+    if n_played < len(moves):
+        raise MovesError(
+            f"move {n_played + 1}, {moves[n_played]}, is illegal on the board {' '.join(map(str, cells))}; only a tile "
+            "next to the blank can move, and the blank cannot leave the board"
+        )
+    return cells
 
 
 def directions(board: Sequence[int], tiles: Iterable[int], of: str, size: BoardSize) -> str:

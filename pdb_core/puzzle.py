@@ -19,8 +19,9 @@ from pdb_core.arguments import as_count, located, shown
 from pdb_core.board_size import BoardSize as BoardSize, SizeLike, as_size, parse_size as parse_size
 from pdb_core.board_text import Line, quoted, read_boards, read_rows, size_of_rows, split_lines
 from pdb_core.drawing import Drawing, board_drawing, pattern_colours
-from pdb_core.errors import BoardError, GoalError
+from pdb_core.errors import BoardError, GoalError, MovesError
 from pdb_core.messages import did_you_mean, listed, shorten
+from pdb_core.moves import MovesLike, Notation, as_moves, board_after, parse_moves
 from pdb_core.types import BLANK, Bytes, Int64s
 
 # A board: the tile on each cell, row by row.
@@ -133,6 +134,34 @@ class Board(tuple[int, ...]):
             )
         swapped = {tile: BLANK, BLANK: tile}
         return Board([swapped.get(other, other) for other in self], self.size)
+
+    def play(self, moves: MovesLike, notation: Notation = "tiles") -> "Board":
+        """Return the board after moves, which may be a solution, or a scramble from a goal.
+
+        Parameters
+        ----------
+        moves
+            A text or a sequence of moves, such as "12 11", [12, 11] or "R U2".
+        notation
+            "tiles": the numbers of the tiles. "blank", "tile-directions": the directions of the blank or of the tiles.
+            "deepcubea", "gym": actions from 0 to 3.
+
+        Raises
+        ------
+        MovesError
+            A move is illegal, or is not written in this notation.
+        InputError
+            The notation is unknown.
+
+        Examples
+        --------
+        >>> Board("1 2 3/4 5 6/7 8 0").play("R D", "tile-directions")
+        Board('1 2 3/4 0 6/7 5 8')
+        """
+        text = as_moves(moves)
+        if isinstance(text, int):
+            raise MovesError(f"moves is the number {text}; give the moves")
+        return unchecked_board(board_after(self, parse_moves(text, notation), self.size), self.size)
 
     def is_solvable(self, goal: BoardLike = "blank-last") -> bool:
         """Return whether the board can be solved for `goal`, a board or a name. Raises `GoalError`."""

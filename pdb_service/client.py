@@ -20,6 +20,7 @@ from pdb_core.errors import (
     UnsolvableError,
 )
 from pdb_core.messages import as_typed
+from pdb_core.moves import MovesLike, Notation, as_moves
 from pdb_core.puzzle import Board, BoardLike, as_goal, format_board
 from pdb_query.board_rows import board_rows, refuse_row
 from pdb_query.probes import Probe
@@ -37,7 +38,6 @@ from pdb_service.answers import (
 from pdb_service.settings import is_token
 from solver import Limits
 from solver.check import SolutionCheck
-from pdb_core.moves import MovesLike, Notation, as_moves
 
 _MAX_SENTENCE = 800
 # The most that the service takes by default.

@@ -4,12 +4,16 @@ from bisect import bisect_right
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from typing import Literal
 
-from pdb_core.errors import LimitReachedError
+from pdb_core.errors import LimitReachedError, MovesError
 from pdb_core.moves import MovesLike, Notation, as_moves, parse_moves, play
 from pdb_core.puzzle import Board, BoardLike, as_goal, unchecked_board
 from solver.solution import Solution
 
+# "any": the notation of numbers, or the one of letters in which the moves reach the goal.
+CheckedNotation = Notation | Literal["any"]
+GUESSED_NOTATIONS: tuple[Notation, ...] = ("tiles", "blank", "tile-directions")
 # Returns an optimal solution of a board for a goal.
 Solve = Callable[[Board, Board], Solution]
 
@@ -33,6 +37,14 @@ class SolutionCheck:
         The length minus the optimal length; None without the latter, or without a solution.
     first_suboptimal_move
         Number of the first move that is not on an optimal path; None if there is none, or a limit was reached first.
+    reached
+        The board after the legal moves, up to the first illegal one.
+    moves_left
+        Optimal number of moves from there to the goal; None if a limit was reached first.
+    notation
+        How the moves were read.
+    fitting_notation
+        If the moves do not reach the goal: the notation of directions in which they do, or None.
     """
 
     verdict: str
@@ -41,22 +53,25 @@ class SolutionCheck:
     optimal_length: int | None
     difference: int | None
     first_suboptimal_move: int | None
+    reached: Board
+    moves_left: int | None
+    notation: Notation
+    fitting_notation: Notation | None
 
 
 def check_moves(
-    board: BoardLike, moves: MovesLike | int, goal: BoardLike, notation: Notation, solve: Solve
+    board: BoardLike, moves: MovesLike | int, goal: BoardLike, notation: CheckedNotation, solve: Solve
 ) -> SolutionCheck:
     """Return what is right and wrong about a solution, see `tilepdb.check_solution`."""
     board = Board(board)
     goal, boards, verdict = as_goal(goal, board.size), [board], "unknown"
-    first_illegal_move = optimal_length = difference = first_suboptimal_move = None
+    first_illegal_move = optimal_length = difference = first_suboptimal_move = moves_left = fitting_notation = None
     given = as_moves(moves)
     if isinstance(given, int):
         length = given
+        read_as = "tiles" if notation == "any" else notation
     else:
-        parsed = parse_moves(given, notation)
-        length = len(parsed)
-        boards += [unchecked_board(cells, board.size) for _, cells in play(board, parsed, board.size)]
+        boards, length, read_as, fitting_notation = _read(board, given, goal, notation)
         if len(boards) <= length:
             verdict, first_illegal_move = "illegal", len(boards)
         elif boards[-1] != goal:
@@ -78,4 +93,32 @@ def check_moves(
             # A move changes the distance by one, so from move to move these lengths never fall.
             n_moves = bisect_right(range(len(boards)), optimal_length, 1, key=shortest_by)
             first_suboptimal_move = n_moves if n_moves < len(boards) else None
-    return SolutionCheck(verdict, length, first_illegal_move, optimal_length, difference, first_suboptimal_move)
+        moves_left = shortest_by(len(boards) - 1) - (len(boards) - 1)
+    return SolutionCheck(
+        verdict, length, first_illegal_move, optimal_length, difference, first_suboptimal_move,
+        boards[-1], moves_left, read_as, fitting_notation,
+    )  # fmt: skip
+
+
+def _read(
+    board: Board, moves: str, goal: Board, notation: CheckedNotation
+) -> tuple[list[Board], int, Notation, Notation | None]:
+    """Return the boards of the moves, their number, how they were read, and another notation that fits, or None.
+
+    Raises `MovesError` if they are not moves in `notation`.
+    """
+    readings = {} if notation == "any" else {notation: _played(board, moves, notation)}
+    for other in GUESSED_NOTATIONS if notation in (*GUESSED_NOTATIONS, "any") else ():
+        with suppress(MovesError):
+            readings[other] = _played(board, moves, other)
+    fitting = [name for name, (boards, length) in readings.items() if len(boards) > length and boards[-1] == goal]
+    best: Notation = next(iter([*fitting, *readings]), "blank")
+    read_as = best if notation == "any" else notation
+    return *_played(board, moves, read_as), read_as, best if best in fitting and read_as not in fitting else None
+
+
+def _played(board: Board, moves: str, notation: Notation) -> tuple[list[Board], int]:
+    """Return the boards up to the first illegal move, and the number of moves. Raises `MovesError`."""
+    parsed = parse_moves(moves, notation)
+    after = play(board, parsed, board.size)
+    return [board, *(unchecked_board(cells, board.size) for _, cells in after)], len(parsed)

@@ -10,7 +10,7 @@
 
     build("663")                      a table file; open_database(path): Database.probe, probe_batch
     random_boards(4, n_boards=1000)   boards; read_instances("korf100")
-    label(RandomBoards(4), solver)    boards with exact labels; label_by_distance
+    label(RandomBoards(4), solver)    boards with exact labels; label_by_distance, boards_at_distances
     import tilepdb.gym                an environment of Gymnasium, tilepdb/SlidingTiles-v0
     compare, study_heuristics, study_strength, explore_space    studies
     Client(url)                       the HTTP service
@@ -94,6 +94,7 @@ if TYPE_CHECKING:
         LabelledBoards as LabelledBoards,
         RandomBoards as RandomBoards,
         RandomWalks as RandomWalks,
+        boards_at_distances as boards_at_distances,
         label as label,
         label_by_distance as label_by_distance,
         write_labels as write_labels,

@@ -6,13 +6,13 @@ from typing import Self
 
 from pdb_core.arguments import as_choice, as_names, as_number, as_threads, check_kind
 from pdb_core.board_size import BoardSize, SizeLike, as_size, check_table_size
-from pdb_core.moves import MovesLike, Notation
+from pdb_core.moves import MovesLike
 from pdb_core.puzzle import Board, BoardLike, as_goal
 from pdb_query import open_database
 from pdb_query.table_file import LoadMode
 from solver import GraphSolver, HeuristicSolver, WorkerPool
 from solver.algorithms import ALGORITHMS, IDA_STAR
-from solver.check import SolutionCheck, Solve, check_moves
+from solver.check import CheckedNotation, SolutionCheck, Solve, check_moves
 from solver.ida_star_solver import IdaStarSolver
 from solver.solution import Solution, check_solvable
 from solver.solve import Solver as DatabaseSolver
@@ -146,7 +146,7 @@ def check_solution(
     moves: MovesLike | int,
     goal: BoardLike = "blank-last",
     *,
-    notation: Notation = "tiles",
+    notation: CheckedNotation = "tiles",
     solve: Solve = solve,
 ) -> SolutionCheck:
     """Check a solution of `board`: are its moves legal, does it reach the goal, is it optimal, and where is it not.
@@ -161,7 +161,8 @@ def check_solution(
         Board to reach, or its name.
     notation
         "tiles" for the numbers of the tiles that move; "blank" or "tile-directions" for directions in which the blank
-        or the tile moves, as letters, words or runs, such as "R3U2".
+        or the tile moves, as letters, words or runs, such as "R3U2"; "deepcubea" or "gym" for actions from 0 to 3.
+        "any": numbers are tiles, and letters directions of the blank or of the tiles, whichever reach the goal.
     solve
         Function that returns an optimal solution of a board for a goal, such as the method of a `Solver`. By default
         the standard tables are used.

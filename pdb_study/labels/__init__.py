@@ -17,7 +17,7 @@ After `pdb build 8`:
 """
 
 from pdb_study.labels.dataset import write_labels
-from pdb_study.labels.labelling import LabelledBoards, label, label_by_distance
+from pdb_study.labels.labelling import LabelledBoards, boards_at_distances, label, label_by_distance
 from pdb_study.labels.sources import BoardSource, GivenBoards, RandomBoards, RandomWalks
 
 __all__ = [
@@ -26,6 +26,7 @@ __all__ = [
     "LabelledBoards",
     "RandomBoards",
     "RandomWalks",
+    "boards_at_distances",
     "label",
     "label_by_distance",
     "write_labels",

@@ -1,6 +1,6 @@
 """Labels of boards in chunks, for datasets that do not fit into memory or that take long."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
 
@@ -8,7 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from pdb_core.arguments import as_choice, as_count, as_threads, check_kind
-from pdb_core.puzzle import BoardLike, as_goal
+from pdb_core.errors import InputError
+from pdb_core.puzzle import BoardLike, Boards, as_goal
 from pdb_query.board_rows import board_rows
 from pdb_study.labels.sources import BoardSource, GivenBoards, in_chunks
 from solver.board_arrays import blank_moved, neighbours_by_move
@@ -16,6 +17,8 @@ from solver.labels import Labels
 from solver.progress import Report
 from solver.solve import Solver
 
+# Boards of each distance from which the next ones are drawn: more of them reach farther.
+_LEAST_BOARDS = 100, 10_000
 # Labels of each board: its distance; or also its optimal first moves and the distances after each move.
 Content = Literal["distances", "moves"]
 
@@ -142,3 +145,24 @@ def label_by_distance(
         near = boards[rows]
         farther = np.unique(blank_moved(near, cells[near.argmin(axis=1), moves]), axis=0)
         boards = farther[generator.permutation(len(farther))[:n_each]]
+
+
+def boards_at_distances(
+    solver: Solver, distances: Sequence[int], n_each: int = 1, *, goal: BoardLike | None = None, seed: int = 0
+) -> Boards:
+    """Return up to `n_each` different boards of each of some distances from the goal, uint8[m, n_cells].
+
+    They are drawn as in `label_by_distance`. Raises what it raises, and `InputError` if it draws no board of the
+    largest distance.
+    """
+    farthest, layers = max(distances, default=0), []
+    for least in _LEAST_BOARDS:
+        layers = list(label_by_distance(solver, farthest, max(n_each, least), goal=goal, seed=seed))
+        if len(layers) > farthest:
+            break
+    else:
+        raise InputError(
+            f"no board at distance {farthest} was found; the farthest board that was drawn is at distance "
+            f"{len(layers) - 1}: give a smaller distance"
+        )
+    return np.concatenate([layers[distance].boards[:n_each] for distance in distances])

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from pdb_core.board_size import BoardSize
-from pdb_core.errors import InputError
+from pdb_core.errors import InputError, MovesError
 from pdb_core.moves import NOTATIONS, MovesLike, Notation, as_moves, directions, parse_moves, play
 from pdb_core.puzzle import Board, Tiles
 from tests.fuzzing import ODD_PIECES, SIZES, fuzz, mutated, outcome
@@ -25,9 +25,13 @@ READ = (
     ("blank", ["right", "U2"], list("RUU")),
     ("tiles", (12, np.uint8(11)), [12, 11]),
     ("tile-directions", "upright", list("DL")),
+    ("deepcubea", "0, 1, 2, 3", list("DURL")),
+    ("gym", [0, 1, 2, 3], list("ULRD")),
 )
 REFUSED = (
-    ("tiles", "12 R", "'R' is no move in the notation tiles; .* blank .R U: the blank moves. and tile-d"),
+    ("tiles", "12 R", "'R' is no move in the notation tiles; .* blank .R U: the blank moves., tile-d"),
+    ("tiles", "3 0", "0 is the blank, not a tile; for actions from 0 to 3"),
+    ("gym", "0 4", "'4' is no move in the notation gym"),
     ("tiles", "3 -1", "'-1' is no"),
     ("tiles", 1.5, "moves is 1.5; give a text"),
     ("blank", "R 3 U", "'3' is no move in the notation blank"),
@@ -56,6 +60,15 @@ def test_blank_and_tile_move_in_opposite_directions() -> None:
         directions(board, (5, 8), "tiles", S3)
 
 
+def test_board_after_moves() -> None:
+    """The inverse of a solution is a scramble, and an illegal move is named."""
+    goal = Board("1 2 3/4 5 6/7 8 0")
+    assert goal.play("8 5").play([5, 8]) == goal
+    assert goal.play("R D", "tile-directions").play("") == Board("1 2 3/4 0 6/7 5 8")
+    with pytest.raises(MovesError, match="move 2, 1, is illegal on the board 1 2 3 4 5 6 7 0 8; only a tile next"):
+        goal.play("8 1")
+
+
 def test_play_ends_before_an_illegal_move() -> None:
     board = (1, 2, 3, 4, 5, 0, 7, 8, 6)
     for moves, n_legal in (((6, 6), 2), ((6, 7), 1), ((0,), 0), (("R",), 0), (("D", "R"), 1), (("L", "L", "L"), 2)):
@@ -66,7 +79,9 @@ def written(board: Board, tiles: list[int], notation: Notation, *, runs: bool = 
     """Return moves in a notation, directions perhaps as runs."""
     if notation == "tiles":
         return " ".join(map(str, tiles))
-    letters = directions(board, tiles, "blank" if notation == "blank" else "tile", board.size)
+    letters = directions(board, tiles, "blank" if notation in ("blank", "gym") else "tile", board.size)
+    if notation in ("deepcubea", "gym"):
+        return " ".join(str(("UDLR" if notation == "deepcubea" else "ULRD").index(letter)) for letter in letters)
     return re.sub(r"((.)\2{1,98})", lambda run: f"{run[2]}{len(run[1])}", letters) if runs else letters
 
 

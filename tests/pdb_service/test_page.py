@@ -8,9 +8,9 @@ from typing import Any
 
 from playwright.sync_api import Browser, expect
 
+from pdb_core.moves import directions
 from pdb_core.puzzle import format_board
 from pdb_query import read_instances
-from pdb_core.moves import directions
 from tests.command_line import BOARD, python
 from tests.pdb_service.app_requests import GOAL
 from tests.pdb_service.browsing import FAR_ADDRESS, HOSTILE, NEAR, NEAR_ADDRESS, Visit, visiting

@@ -1,16 +1,15 @@
 """Checks of solutions from elsewhere, against brute force on all boards of small puzzles."""
 
 import random
-from dataclasses import astuple
 
 import pytest
 
 import tilepdb
 from pdb_core.board_size import BoardSize
-from pdb_core.moves import Notation
+from pdb_core.moves import MovesLike, Notation
 from pdb_core.puzzle import Board, blank_last
 from solver import HeuristicSolver
-from solver.check import SolutionCheck
+from solver.check import CheckedNotation, SolutionCheck
 from tests.naive.boards_and_tables import naive_distances, naive_moves
 from tests.solving import S3
 
@@ -29,16 +28,45 @@ CHECKS = (
 )
 
 
+def facts(check: SolutionCheck) -> tuple[str | int | None, ...]:
+    """Return the verdict and the numbers, as in `CHECKS`."""
+    return tuple(vars(check).values())[:6]
+
+
 @pytest.mark.parametrize(("moves", "notation", "expected"), CHECKS)
 def test_solution_is_checked(moves: str | int, notation: Notation, expected: tuple[str | int | None, ...]) -> None:
-    assert astuple(tilepdb.check_solution(NEAR, moves, notation=notation)) == expected
+    assert facts(tilepdb.check_solution(NEAR, moves, notation=notation)) == expected
+
+
+@pytest.mark.parametrize(
+    ("moves", "notation", "read_as", "fitting", "reached", "left"),
+    [
+        ("5 8", "any", "tiles", None, "1 2 3/4 5 6/7 8 0", 0),
+        ("DR", "any", "blank", None, "1 2 3/4 5 6/7 8 0", 0),
+        ("UL", "any", "tile-directions", None, "1 2 3/4 5 6/7 8 0", 0),
+        ("UL", "blank", "blank", "tile-directions", "0 1 3/4 2 6/7 5 8", 4),
+        ("UR", "any", "blank", None, "1 3 0/4 2 6/7 5 8", 4),
+        ([0, 2], "deepcubea", "deepcubea", None, "1 2 3/4 5 6/7 8 0", 0),
+        ([3], "gym", "gym", None, "1 2 3/4 5 6/7 0 8", 1),
+        ("D D", "blank", "blank", None, "1 2 3/4 5 6/7 0 8", 1),
+        (2, "any", "tiles", None, "1 2 3/4 0 6/7 5 8", 2),
+    ],
+)
+def test_notation_and_rest_of_moves(
+    moves: MovesLike | int, notation: CheckedNotation, read_as: str, fitting: str | None, reached: str, left: int
+) -> None:
+    check = tilepdb.check_solution(NEAR, moves, notation=notation)
+    assert (check.notation, check.fitting_notation, check.reached, check.moves_left) == (
+        read_as, fitting, Board(reached), left,
+    )  # fmt: skip
 
 
 def test_limits_leave_open_what_they_prevent() -> None:
     solver = HeuristicSolver(4)
     board = "15 14 13 12/11 10 9 8/7 6 5 4/3 1 2 0"
     check = tilepdb.check_solution(board, "2 2", solve=lambda *of: solver.solve(*of, limits=0))
-    assert check == SolutionCheck("goal not reached", 2, None, None, None, None)
+    assert facts(check) == ("goal not reached", 2, None, None, None, None)
+    assert check.moves_left is None
     assert tilepdb.check_solution(board, 80, solve=lambda *of: solver.solve(*of, limits=0)).verdict == "unknown"
 
 
@@ -58,7 +86,7 @@ def test_checks_agree_with_brute_force_on_all_boards(size: BoardSize) -> None:
             tile, at = generator.choice(near)
             tiles.append(tile)
             lengths.append(len(tiles) + distances[at])
-        stay = [tile for tile in range(size.n_cells) if tile not in dict(naive_moves(at, size))]
+        stay = [tile for tile in range(1, size.n_cells) if tile not in dict(naive_moves(at, size))]
         illegal = generator.choice((None, None, generator.choice(stay)))
         moves = tiles if illegal is None else [*tiles, illegal]
         check = tilepdb.check_solution(Board(board, size), moves, solve=solver.solve)
@@ -67,6 +95,6 @@ def test_checks_agree_with_brute_force_on_all_boards(size: BoardSize) -> None:
         if illegal is not None or at != goal:
             verdict, difference = "goal not reached" if illegal is None else "illegal", None
         first_illegal_move = None if illegal is None else len(moves)
-        assert check == SolutionCheck(
-            verdict, len(moves), first_illegal_move, optimum, difference, first_suboptimal_move
-        )
+        expected = verdict, len(moves), first_illegal_move, optimum, difference, first_suboptimal_move
+        assert facts(check) == expected
+        assert (check.reached, check.moves_left) == (at, distances[at])

@@ -15,8 +15,8 @@ from tilepdb.commands.method import Method
 from tilepdb.commands.opened_tables import OpenDatabases
 from tilepdb.commands.options import (
     BoardOptions,
+    CheckedNotationOption,
     FormatOption,
-    NotationOption,
     TableOptions,
     TimeLimitOption,
     file_or_board,
@@ -28,7 +28,19 @@ from tilepdb.commands.solve import solvers
 from tilepdb.progress import ProgressLine
 
 _FACTS = ("length", "optimal_length", "difference", "first_illegal_move", "first_suboptimal_move")
-_COLUMNS = ("id", "size", "board", "goal", "verdict", *_FACTS, "problem")
+_COLUMNS = (
+    "id",
+    "size",
+    "board",
+    "goal",
+    "verdict",
+    *_FACTS,
+    "reached",
+    "moves_left",
+    "notation",
+    "fitting_notation",
+    "problem",
+)
 
 
 @option_group
@@ -48,7 +60,7 @@ class SolutionOptions(BoardOptions):
 def check(
     boards: SolutionOptions,
     tables: TableOptions,
-    notation: NotationOption = "tiles",
+    notation: CheckedNotationOption = "tiles",
     time_limit: TimeLimitOption = None,
     output: FormatOption = "text",
 ) -> None:
@@ -131,4 +143,10 @@ def _without_moves(boards: SolutionOptions) -> tuple[SolutionOptions, Any]:
 
 def _text(record: Record) -> Iterator[str]:
     facts = [f", {fact.replace('_', ' ')} {record[fact]}" for fact in _FACTS if record.get(fact) is not None]
+    if record.get("moves_left"):
+        facts.append(f", moves left {record['moves_left']}")
+    if record.get("fitting_notation") is not None:
+        facts.append(f"; the moves reach the goal as --notation {record['fitting_notation']}")
+    elif record.get("notation") is not None:
+        facts.append(f", notation {record['notation']}")
     yield f"{record['id']}: {record['verdict']}{''.join(facts)}"

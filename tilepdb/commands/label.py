@@ -1,6 +1,5 @@
 """`pdb label`: datasets of boards with exact distances and optimal moves."""
 
-import re
 import shlex
 import sys
 from contextlib import ExitStack
@@ -10,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 from typer import Option
 
 from pdb_core.errors import BoardError, GoalError, InputError, UnsolvableError
-from pdb_core.messages import as_typed
 from tilepdb.commands.board_input import parse_shard, read_all_boards
 from tilepdb.commands.opened_tables import OpenDatabases
 from tilepdb.commands.options import (
@@ -20,15 +18,15 @@ from tilepdb.commands.options import (
     ShardOption,
     TableOptions,
     ThreadsOption,
+    WalksOption,
     option_group,
+    parse_lengths,
 )
 from tilepdb.commands.output import message, plural
 from tilepdb.commands.progress import LabelDisplay
 
 if TYPE_CHECKING:
     from pdb_study.labels import BoardSource
-
-_MOST_LENGTHS = 100_000
 
 
 @option_group
@@ -39,14 +37,7 @@ class LabelBoardOptions(BoardOptions):
         int | None,
         Option(min=1, help="Label N random boards: uniform ones, or ends of random walks with --walks."),
     ] = None
-    walks: Annotated[
-        str | None,
-        Option(
-            metavar="LENGTHS",
-            help="Lengths of random walks from the goal, used in turn: 10,20,50 or 1-100. A walk never undoes its last "
-            "move.",
-        ),
-    ] = None
+    walks: WalksOption = None
     seed: RandomSeedOption = None
     shard: ShardOption = None
 
@@ -131,25 +122,6 @@ def _source(options: LabelBoardOptions, databases: OpenDatabases) -> "BoardSourc
     size = (databases.size or BoardSize(4, 4)) if options.size is None else parse_size(options.size)
     random = (size, databases.goal_of(size, options.goal), options.random, options.seed or 0)
     return RandomBoards(*random) if options.walks is None else RandomWalks(*random, parse_lengths(options.walks))
-
-
-def parse_lengths(text: str) -> tuple[int, ...]:
-    """Return the lengths of walks: numbers and ranges, separated by commas. Raises `InputError`.
-
-    >>> parse_lengths("1-3,10")
-    (1, 2, 3, 10)
-    """
-    lengths: list[int] = []
-    for part in text.split(","):
-        match = re.fullmatch(r"\s*([0-9]{1,7})(?:-([0-9]{1,7}))?\s*", part)
-        numbers = range(int(match[1]), int(match[2] or match[1]) + 1) if match else ()
-        if not numbers or len(lengths) + len(numbers) > _MOST_LENGTHS:
-            raise InputError(
-                f"lengths of walks {as_typed(text, 40)!r} are not valid; give at most {_MOST_LENGTHS:,}, such as "
-                "10,20,50 or 1-100"
-            )
-        lengths += numbers
-    return tuple(lengths)
 
 
 def _given_boards(options: LabelBoardOptions, databases: OpenDatabases) -> "BoardSource":

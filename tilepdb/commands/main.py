@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from pdb_core.messages import as_typed
+from tilepdb.commands.boards import apply, random
 from tilepdb.commands.build import build
 from tilepdb.commands.check import check
 from tilepdb.commands.label import label
@@ -22,7 +23,7 @@ from tilepdb.commands.table_files import info, stats, verify
 
 _HELP = "Pattern databases for sliding-tile puzzles: build and query them, and solve boards optimally with them."
 COMMANDS = (
-    build, solve, search, approximate, check, label, query, serve, info, stats, verify, bench, doctor,
+    build, solve, search, approximate, check, label, random, apply, query, serve, info, stats, verify, bench, doctor,
 )  # fmt: skip
 STUDIES = heuristics, strength, space, compare
 

@@ -12,13 +12,15 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, dataclass_tr
 from typer import Argument, Option
 
 from pdb_core.errors import InputError
-from pdb_core.messages import how_to_install
+from pdb_core.messages import as_typed, how_to_install
 from solver.algorithms import ALGORITHMS, HEURISTICS, IDA_STAR
 from tilepdb.commands.output import message, plural
 
 if TYPE_CHECKING:
     from distributed import Client
 
+# Of `parse_lengths`.
+_MOST_LENGTHS = 100_000
 Group = TypeVar("Group")
 
 FormatOption = Annotated[
@@ -32,6 +34,21 @@ NotationOption = Annotated[
         "blank moves, U, D, L and R. tile-directions: the directions in which the tiles move, which are the opposite.",
     ),
 ]
+_NOTATIONS_HELP = (
+    "How moves are written. tiles: numbers of tiles. blank, tile-directions: directions, U, D, L, R. deepcubea, gym: "
+    "actions from 0 to 3, in the order up, down, left, right of the tile, or up, left, right, down of the blank."
+)
+GivenNotationOption = Annotated[
+    Literal["tiles", "blank", "tile-directions", "deepcubea", "gym"], Option("--notation", help=_NOTATIONS_HELP)
+]
+CheckedNotationOption = Annotated[
+    Literal["tiles", "blank", "tile-directions", "deepcubea", "gym", "any"],
+    Option(
+        "--notation",
+        help=f"{_NOTATIONS_HELP} any: tiles, or the directions that reach the goal.",
+    ),
+]
+BoardSizeOption = Annotated[str, Option(metavar="WxH", help="Board size, width x height, such as 5x3.")]
 SizeOption = Annotated[
     str | None,
     Option(
@@ -68,6 +85,14 @@ PlainOption = Annotated[
 SeedOption = Annotated[int, Option(min=0, help="Seed of the random boards.")]
 # Of commands whose boards may be given instead.
 RandomSeedOption = Annotated[int | None, Option(min=0, help="Seed of the random boards. The default is 0.")]
+WalksOption = Annotated[
+    str | None,
+    Option(
+        metavar="LENGTHS",
+        help="Lengths of random walks from the goal, used in turn: 10,20,50 or 1-100. A walk never undoes its last "
+        "move.",
+    ),
+]
 ThreadsOption = Annotated[
     int | None,
     Option(min=1, max=1024, help="Number of threads. The default is all cores, for study compare one."),
@@ -326,3 +351,22 @@ def parse_bytes(text: str) -> int:
     if match is None:
         raise InputError(f"memory limit {text[:40]!r} is not a number of bytes; give one such as 8G or 500M")
     return int(float(match[1]) * 1000 ** " KMGT".index(match[2].upper() or " "))
+
+
+def parse_lengths(text: str) -> tuple[int, ...]:
+    """Return lengths: numbers and ranges, separated by commas. Raises `InputError`.
+
+    >>> parse_lengths("1-3,10")
+    (1, 2, 3, 10)
+    """
+    lengths: list[int] = []
+    for part in text.split(","):
+        match = re.fullmatch(r"\s*([0-9]{1,7})(?:-([0-9]{1,7}))?\s*", part)
+        numbers = range(int(match[1]), int(match[2] or match[1]) + 1) if match else ()
+        if not numbers or len(lengths) + len(numbers) > _MOST_LENGTHS:
+            raise InputError(
+                f"lengths {as_typed(text, 40)!r} are not valid; give at most {_MOST_LENGTHS:,}, such as "
+                "10,20,50 or 1-100"
+            )
+        lengths += numbers
+    return tuple(lengths)

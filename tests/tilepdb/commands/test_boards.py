@@ -1,0 +1,37 @@
+"""`pdb random` and `pdb apply`: boards that other commands read."""
+
+import pytest
+
+from tests.command_line import pdb, records
+
+
+@pytest.mark.parametrize(
+    ("options", "distances"),
+    [
+        ((), None),
+        (("--walks", "2"), [0, 2]),
+        (("--distance", "4,6"), [4] * 3 + [6] * 3),
+        (("--distance", "31"), [31] * 2),
+    ],
+)
+def test_random_boards_are_solved(small_table: str, options: tuple[str, ...], distances: list[int] | None) -> None:
+    given = ["random", "-n", "3", "--size", "3x3", "--db", small_table, "--seed", "5", *options]
+    boards = pdb(*given, code=0).stdout
+    assert boards == pdb(*given, code=0).stdout
+    found = [record["length"] for record in records("solve", "-", "--db", small_table, code=0, stdin=boards)]
+    if distances is None:
+        assert len(found) == 3
+    elif options[0] == "--walks":
+        assert set(found) <= set(distances)
+    else:
+        assert found == distances
+
+
+def test_moves_make_a_board() -> None:
+    assert pdb("apply", "--notation", "tile-directions", "R D2 L U2", code=0).stdout == (
+        "1 2 3 4/5 6 8 12/9 10 7 15/13 14 11 0\n"
+    )
+    assert pdb("apply", "1 2 3/4 0 6/7 5 8", "5 8", code=0).stdout == "1 2 3/4 5 6/7 8 0\n"
+    assert "give a board and the moves" in pdb("apply", "1", "2", "3", code=2).stderr
+    assert "exclude each other" in pdb("random", "--walks", "2", "--distance", "2", code=2).stderr
+    assert "no board at distance 32 was found" in pdb("random", "--size", "3x3", "--distance", "32", code=2).stderr
