@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from pdb_core.board_size import BoardSize, parse_size
 from pdb_core.errors import BoardError, InputError, InstanceError
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from pdb_query import Instance
     from pdb_query.instances import InvalidRow
 
+AnyBoardOptions = TypeVar("AnyBoardOptions", bound=BoardOptions)
 STDIN = "-"
 # Only standard input can have none: an empty file is refused where it is read.
 NO_BOARDS = "standard input has no boards; write boards to it, or name a file or a set of boards"
@@ -45,7 +46,7 @@ def boards_to_solve(options: SolveBoardOptions, databases: OpenDatabases) -> Boa
 
     Raises `InputError`; the iterator raises `BoardError`, `InstanceError`.
     """
-    options = _with_from_and_to(options)
+    options = _with_stdin(_with_from_and_to(options))
     goal, names = options.goal, None
     if options.tiles == "letters":
         if goal is None:
@@ -79,7 +80,7 @@ def read_rows(
     options: BoardOptions, databases: OpenDatabases, names: TileNames | None = None
 ) -> "Iterator[Instance | InvalidRow]":
     """Return boards as `read_boards`, and go on after an invalid row of CSV or JSON."""
-    size = databases.size
+    options, size = _with_stdin(options), databases.size
     if options.size is not None:
         size = parse_size(options.size)
     elif size is not None and size.width == size.height:
@@ -96,6 +97,12 @@ def read_all_boards(options: BoardOptions, databases: OpenDatabases) -> "list[In
     return instances
 
 
+def _with_stdin(options: AnyBoardOptions) -> AnyBoardOptions:
+    """Return options that name standard input by the argument `-` with --instances instead."""
+    is_stdin = options.boards == [STDIN] and options.instances is None
+    return replace(options, boards=None, instances=STDIN) if is_stdin else options
+
+
 def _all_boards(
     options: BoardOptions, size: BoardSize | None, names: TileNames | None
 ) -> "Iterator[Instance | InvalidRow]":
@@ -104,8 +111,6 @@ def _all_boards(
 
     arguments = options.boards or []
     texts = [text for text in arguments if isinstance(text, str)]
-    if texts == [STDIN]:
-        raise InputError("- is no board; give --instances - to read boards from standard input")
     # No board is one short number: it is a board typed without quotes.
     if any(re.fullmatch(r"\d{1,3}", text) for text in texts) and all(re.fullmatch(r"[\d,/;|xX_.-]+", t) for t in texts):
         texts = [" ".join(texts)]
