@@ -133,7 +133,7 @@ class Board(tuple[int, ...]):
                 f"tile {shown(tile)} is not next to the blank; tiles that can move: {listed(self.moves())}"
             )
         swapped = {tile: BLANK, BLANK: tile}
-        return Board([swapped.get(other, other) for other in self], self.size)
+        return unchecked_board([swapped.get(other, other) for other in self], self.size)
 
     def play(self, moves: MovesLike, notation: Notation = "tiles") -> "Board":
         """Return the board after moves, which may be a solution, or a scramble from a goal.

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from pdb_core.arguments import as_choice, as_count, check_kind
 from pdb_core.board_size import SizeLike
 from pdb_core.messages import how_to_install
-from pdb_core.puzzle import Board
+from pdb_core.puzzle import Board, BoardLike, parse_goal
 from pdb_core.types import BLANK, N_MOVES
 from pdb_study.labels import RandomWalks
 from pdb_study.labels.sources import BLOCK, MAX_WALK
@@ -34,6 +34,7 @@ class SlidingTiles(gymnasium.Env[Observation, np.int64]):
     An observation has the tile on each cell, row by row, 0 for the blank. The actions move the blank up (0), left (1),
     right (2) and down (3); at an edge it stays. The reward of each step is -1. `info` has the exact `distance` of the
     board, its `optimal_actions`, bool[4], and the `action_mask` of the moves that are possible, int8[4].
+    `action_masks()` returns the latter as bool[4], for the algorithms of sb3-contrib that mask actions.
 
     `reset()` begins at the end of a random walk from the goal, `reset(options={"board": board})` at a board of yours.
 
@@ -41,8 +42,12 @@ class SlidingTiles(gymnasium.Env[Observation, np.int64]):
     ----------
     size
         Size of the board, for its standard table.
+    goal
+        Goal of the board, a board or a name.
     solver
-        Another solver, whose boards and goal are used instead.
+        Another solver, whose boards and goal are used instead of `size` and `goal`.
+    labels
+        False: do not search, so `info` has only the `action_mask`; a step takes microseconds.
     max_walk
         Most moves of a random walk, at most a million.
     render_mode
@@ -62,15 +67,22 @@ class SlidingTiles(gymnasium.Env[Observation, np.int64]):
         self,
         size: SizeLike = 4,
         *,
+        goal: BoardLike = "blank-last",
         solver: DatabaseSolver | None = None,
+        labels: bool = True,
         max_walk: int = 50,
         render_mode: str | None = None,
     ) -> None:
         check_kind(solver, DatabaseSolver | None, "solver", "a Solver, or None")
-        self.solver = Solver.standard(size) if solver is None else solver
+        if solver is None:
+            self.goal = parse_goal(goal, size)
+            solver = Solver.standard(self.goal.size, self.goal) if labels else None
+        else:
+            self.goal = solver.goal
+        self.solver = solver if labels else None
         self.max_walk = as_count(max_walk, "max_walk", 1, MAX_WALK)
         self.render_mode = None if render_mode is None else as_choice(render_mode, "render_mode", ["ansi"])
-        self.board = self.goal = self.solver.goal
+        self.board = self.goal
         self._walked: list[Observation] = []  # the last boards of random walks, which are made by the block
         self._cells = neighbours_by_move(self.goal.size)
         n_cells = self.goal.size.n_cells
@@ -109,14 +121,18 @@ class SlidingTiles(gymnasium.Env[Observation, np.int64]):
         """Return the drawing of the board, or None without a render mode."""
         return None if self.render_mode is None else str(self.board)
 
+    def action_masks(self) -> npt.NDArray[np.bool_]:
+        """Return whether each move is possible, bool[4]."""
+        masks: npt.NDArray[np.bool_] = self._cells[self.board.index(BLANK)] >= 0
+        return masks
+
     def _state(self) -> tuple[Observation, dict[str, Any]]:
-        labels = self.solver.label([self.board], n_threads=1)
-        assert labels.optimal_actions is not None
-        return np.array(self.board, dtype=np.uint8), {
-            "distance": int(labels.distances[0]),
-            "optimal_actions": labels.optimal_actions[0],
-            "action_mask": (self._cells[self.board.index(BLANK)] >= 0).astype(np.int8),
-        }
+        info: dict[str, Any] = {"action_mask": self.action_masks().astype(np.int8)}
+        if self.solver is not None:
+            found = self.solver.label([self.board], n_threads=1)
+            assert found.optimal_actions is not None
+            info |= {"distance": int(found.distances[0]), "optimal_actions": found.optimal_actions[0]}
+        return np.array(self.board, dtype=np.uint8), info
 
 
 gymnasium.register("tilepdb/SlidingTiles-v0", "tilepdb.gym:SlidingTiles", max_episode_steps=1000)

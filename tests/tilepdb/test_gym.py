@@ -58,6 +58,18 @@ def test_optimal_actions_lead_to_the_goal(env: Env, solver: tilepdb.Solver) -> N
     assert env.step(3)[0].tolist() == observation.tolist()  # below the blank, the board ends
 
 
+def test_episodes_without_labels() -> None:
+    """They need no table, and moves that the mask allows lead on."""
+    env = tilepdb.gym.SlidingTiles("4x3", goal="snail", labels=False)
+    _, info = env.reset(seed=1)
+    assert list(info) == ["action_mask"]
+    assert env.action_masks().tolist() == info["action_mask"].astype(bool).tolist()
+    env.reset(options={"board": tilepdb.parse_goal("snail", "4x3").move(11)})  # which was left of the blank
+    _, _, is_over, _, info = env.step(2)
+    assert is_over
+    assert list(info) == ["action_mask"]
+
+
 def test_invalid_arguments_are_refused(env: Env) -> None:
     env.reset(seed=1)
     with pytest.raises(InputError, match="action is 4; give a whole number from 0 to 3"):
