@@ -26,7 +26,7 @@ Read = tuple[str, tuple[int, ...], BoardSize]
 TILE_WORD = re.compile(r"[^\s,/]+")
 _MOST_CELLS = MAX_SIDE * MAX_SIDE
 _PLAIN = re.compile(r"[0-9\s/,;]*")
-_BLANKS = ("_", ".", "x", "X", "-", "--", "-1", "None", "none", "null")
+_BLANKS = ("_", "__", ".", "x", "X", "-", "--", "-1", "None", "none", "null")
 # The number of each word, with and without leading zeros.
 _NUMBERS = {f"{n:0{width}}": n for width in (1, 2, 3) for n in range(_MOST_CELLS)} | dict.fromkeys(_BLANKS, 0)
 _DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
@@ -38,6 +38,7 @@ _SIGNS = (
     ("[│┃║]", "|"),
     (r"^(?=.*([+=─-╿]|---))[-+=|\s─-╿]+$", ""),  # a border in a drawing
     (r"^\s*\||[|,;]\s*$", ""),
+    (r"^\s*\d+\s+\d+\s+:", ""),  # the number of a board and its length, as in lists of Korf's boards
     (r"^\s*(\d+[xX]\d+)\s*:", r"\1\n"),
     (r"(?<![\w.])[A-Za-z][\w.]*(?=\()|[\"']", ""),  # such as array(...) and Board('...')
     (r"[])}]{2}[\s,]*[\[({]{2}", "\n"),
@@ -68,6 +69,8 @@ def _split_rows(text: str) -> list[Words]:
     for separator in "/|;,":
         if separator in text:
             rows = list(map(_split_words, text.rstrip().removesuffix("/").split(separator)))
+            if separator == "/" and all(len(row) == 1 for row in rows):
+                return [[*chain(*rows)]]
             if separator == "/" or all(len(row) > 1 for row in rows):
                 return rows
             if separator == "|":
@@ -94,11 +97,15 @@ def read_boards(lines: Iterator[Line], size: BoardSize | None, *, waits: bool = 
     Raises `BoardError`, whose message begins with the place of the board's first line, and the errors of `lines`.
     """
     (lines,) = tee(lines, 1)  # a copy of such an iterator looks ahead
-    counted, n_left = "", 0
+    counted, n_left, n_wanted = "", 0, -1
     last_declared: BoardSize | None = None
     for where, rows in lines:
-        if not rows:
+        if not rows or n_wanted == 0:
             continue
+        if n_wanted < 0 and (n_boards := _header(rows[0], lines)):
+            n_wanted = n_boards
+            continue
+        n_wanted -= n_wanted > 0
         try:
             declared = _announced(rows[0], lines) if len(rows) == 1 and len(rows[0]) < 3 else None
             if isinstance(declared, int):
@@ -204,6 +211,25 @@ def _announced(words: Words, lines: Iterator[Line]) -> BoardSize | int | None:
             return 0
         return number
     return _declared_size(words)
+
+
+def _header(words: Words, lines: Iterator[Line]) -> int:
+    """Return the number of boards of a header: both sides and that number, on one line or on two. 0 if it is none.
+
+    Take the second line.
+    """
+    after, taken = copy(lines), 0
+    if len(words) == 2:
+        following: list[Words] = next((rows for _, rows in after if rows), [[]])
+        words, taken = [*words, *chain(*following)], 1
+    match words:
+        case [int(width), int(height), int(n_boards)]:
+            with suppress(InputError):
+                if _is_whole([*chain(*_rows_of_size(after, BoardSize(width, height)))]):
+                    for _ in range(taken):
+                        next(rows for _, rows in lines if rows)
+                    return n_boards
+    return 0
 
 
 def _declared_size(words: Words) -> BoardSize:

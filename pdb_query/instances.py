@@ -5,6 +5,7 @@ import csv
 import json
 import re
 import sys
+import zipfile
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -12,6 +13,8 @@ from functools import cache, partial
 from itertools import chain, tee
 from pathlib import Path
 from typing import Any, BinaryIO
+
+import numpy as np
 
 from pdb_core.arguments import FilePath, as_path, check_functions, located, refusal
 from pdb_core.board_size import BoardSize, SizeLike, as_size, parse_size
@@ -160,7 +163,10 @@ def _read_file(
     shown = as_typed(source)
     try:
         with path.open("rb") as file:
-            yield from _parse(_lines(file, shown), size, tile_number)
+            if path.suffix == ".npz":
+                yield from _labelled(file, shown)
+            else:
+                yield from _parse(_lines(file, shown), size, tile_number)
     except FileNotFoundError:
         sets = instance_sets()
         raise InstanceError(
@@ -173,6 +179,22 @@ def _read_file(
         # A NUL byte in the path is a ValueError.
         why = error.strerror if isinstance(error, OSError) else error
         raise InstanceError(f"cannot read {shown}: {why}; name a file of boards") from None
+
+
+def _labelled(file: BinaryIO, shown: str) -> Iterator[Instance]:
+    """Yield the boards of a dataset that `pdb label` wrote as .npz. Raises `InstanceError`, `BoardError`."""
+    try:
+        with np.load(file, allow_pickle=False) as arrays:
+            description = json.loads(str(arrays["description"]))
+            size, goal, boards, lengths = (
+                parse_size(description["size"]), description["goal"], arrays["board"].tolist(),
+                arrays["distance"].tolist(),
+            )  # fmt: skip
+    except (KeyError, TypeError, ValueError, zipfile.BadZipFile):
+        raise InstanceError(f"{shown} is no dataset that pdb label wrote; give its boards as text") from None
+    for number, (board, length) in enumerate(zip(boards, lengths, strict=True), start=1):
+        with located(f"{shown} board {number}"):
+            yield Instance(str(number), Board(board, size), goal, length if length >= 0 else None)
 
 
 def _standard_input() -> BinaryIO:
@@ -242,7 +264,7 @@ def _objects(text: str) -> list[dict[str, Any]] | None:
     """Return the objects in JSON on a line, such as a line of an array; None if it has anything else."""
     with suppress(ValueError, RecursionError):
         found = json.loads(f"[{text.strip().strip('[], ')}]")
-        if all(isinstance(each, dict) and "board" in each for each in found):
+        if all(isinstance(each, dict) for each in found):
             return found  # type: ignore[no-any-return]
     return None
 
@@ -253,6 +275,9 @@ def _rows_of_json(line: _Line) -> list[dict[str, str]]:
     objects = _objects(text)
     if objects is None:
         raise InstanceError(f"{where} is not an object in JSON with a board, as the lines before it are")
+    for each in objects:
+        if "board" not in each:
+            raise InstanceError(f"{where}: none of {as_typed(', '.join(each))} is named board; name that of the board")
     return [{name: _text_of(value) for name, value in each.items()} for each in objects]
 
 

@@ -78,7 +78,6 @@ BAD_TEXTS = rows(r"""
 1 2 3 4 5 6 7 1_0 0 | '1_0' is not a number
 1 2 3/4 5/6 7 8 0 | different lengths: \[3, 2, 4\]; write the blank as 0$
 1 2 3/4 5 6/7 8 | different lengths: \[3, 3, 2\]; write the blank as 0$
-1/2/3/0 | board size 1x4 is not supported
 """)
 LONG = ["1 2 3 4 5 6 7 8 " + "9" * 5000, r"'9{17}\.\.\.9{20}' is not a number"]
 ARABIC = ["\u0661 2 3 4 5 6 7 8 0", "'\u0661' is not a number"]

@@ -100,6 +100,7 @@ id;puzzle;moves\na;1 2 3/4 0 6/7 5 8;5 8\n | InstanceError | line 1: no column o
 id;board\na;"1 2\n3 0"\nb;1 2 3 3 | BoardError | line 4: .* 3 appears twice
 8 6 7 2 5 4 3 0 1 31 | BoardError | line 1: .* not square: it has 10 numbers, .* without other numbers in its line
 17 8 6 7 2 5 4 3 0 1\n18 1 2 3 4 5 6 7 8 0 | BoardError | line 1: .* must hold each number from 0 to 19 once: 8 appears
+{"start": [1, 2, 3, 0], "goal": 0} | InstanceError | line 1: none of start, goal is named board; name that of the board
 {"board": [1, 2, 3, 0]}\n1 2 3 0 | InstanceError | line 2 is not an object in JSON with a board, as the lines before
 {"board": [1, 2, 3, 0], "size": "3x3"} | BoardError | line 1: .* has 4 numbers where a 3x3 board has 9
 {"board": [1, 2, 3, 0], "goal": [1, 2, 0]} | GoalError | line 1: goal is neither

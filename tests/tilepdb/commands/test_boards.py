@@ -1,5 +1,8 @@
 """`pdb random` and `pdb apply`: boards that other commands read."""
 
+from pathlib import Path
+
+import numpy as np
 import pytest
 
 from tests.command_line import pdb, records
@@ -35,3 +38,14 @@ def test_moves_make_a_board() -> None:
     assert "give a board and the moves" in pdb("apply", "1", "2", "3", code=2).stderr
     assert "exclude each other" in pdb("random", "--walks", "2", "--distance", "2", code=2).stderr
     assert "no board at distance 32 was found" in pdb("random", "--size", "3x3", "--distance", "32", code=2).stderr
+
+
+def test_boards_of_a_dataset_are_solved(small_table: str, tmp_path: Path) -> None:
+    out = str(tmp_path / "labels.npz")
+    pdb("label", "--random", "3", "--goal", "blank-first", "--db", small_table, "--out", out, code=0)
+    with np.load(out) as arrays:
+        lengths = arrays["distance"].tolist()
+    found = records("solve", out, "--db", small_table, code=0)
+    assert [(record["length"], record["goal"]) for record in found] == [(n, [*range(9)]) for n in lengths]
+    np.savez(tmp_path / "other.npz", board=np.zeros((1, 9)))
+    assert "is no dataset that pdb label wrote" in pdb("solve", str(tmp_path / "other.npz"), code=2).stderr
