@@ -8,7 +8,7 @@ from typing import Literal
 
 from pdb_core.errors import LimitReachedError, MovesError
 from pdb_core.moves import MovesLike, Notation, as_moves, parse_moves, play
-from pdb_core.puzzle import Board, BoardLike, as_goal, unchecked_board
+from pdb_core.puzzle import Board, BoardLike, Tiles, as_goal, unchecked_board
 from solver.solution import Solution
 
 # "any": the notation of numbers, or the one of letters in which the moves reach the goal.
@@ -53,7 +53,7 @@ class SolutionCheck:
     optimal_length: int | None
     difference: int | None
     first_suboptimal_move: int | None
-    reached: Board
+    reached: Tiles
     moves_left: int | None
     notation: Notation
     fitting_notation: Notation | None

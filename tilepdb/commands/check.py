@@ -147,6 +147,6 @@ def _text(record: Record) -> Iterator[str]:
         facts.append(f", moves left {record['moves_left']}")
     if record.get("fitting_notation") is not None:
         facts.append(f"; the moves reach the goal as --notation {record['fitting_notation']}")
-    elif record.get("notation") is not None:
+    elif record.get("notation") not in (None, "tiles"):
         facts.append(f", notation {record['notation']}")
     yield f"{record['id']}: {record['verdict']}{''.join(facts)}"
