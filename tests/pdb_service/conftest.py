@@ -1,6 +1,5 @@
 """A database and running servers that tests of the service share."""
 
-import os
 from collections.abc import Iterator
 
 import pytest
@@ -8,7 +7,7 @@ from playwright.sync_api import Browser
 
 from pdb_query import Database
 from tests.pdb_service.app_requests import HeldSolvers
-from tests.pdb_service.browsing import Visit, browser, browser_path, visiting
+from tests.pdb_service.browsing import Visit, browser, visiting
 from tests.pdb_service.server import Server, serving
 from tests.solving import database_for
 from tests.tables import table_file
@@ -49,8 +48,6 @@ def strict() -> Iterator[Server]:
 
 @pytest.fixture(scope="module")  # while it runs, no other test of the process can run an event loop
 def chromium() -> Iterator[Browser]:
-    if browser_path() is None and "TILE_PDB_GATE" not in os.environ:
-        pytest.skip("tests of the page need Chromium; on Debian, run: apt-get install chromium")
     with browser() as running:
         yield running
 
