@@ -117,6 +117,21 @@ class LookupAnswer(BoardAnswer):
     partitions in each symmetry; empty if the board cannot be solved"""
 
 
+class RandomAnswer(Answer):
+    """A random board."""
+
+    db: str
+    """id of the database"""
+    size: str
+    """size of the board"""
+    board: Tiles
+    """the board, which can be solved"""
+    goal: Tiles
+    """the goal"""
+    distance: int | None
+    """the distance that was asked for"""
+
+
 class Problem(Answer):
     """A problem (RFC 9457)."""
 

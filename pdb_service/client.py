@@ -20,7 +20,7 @@ from pdb_core.errors import (
     UnsolvableError,
 )
 from pdb_core.messages import as_typed
-from pdb_core.moves import MovesLike, Notation, as_moves
+from pdb_core.moves import MovesLike, as_moves
 from pdb_core.puzzle import Board, BoardLike, as_goal, format_board
 from pdb_query.board_rows import board_rows, refuse_row
 from pdb_query.probes import Probe
@@ -37,7 +37,7 @@ from pdb_service.answers import (
 )
 from pdb_service.settings import is_token
 from solver import Limits
-from solver.check import SolutionCheck
+from solver.check import CheckedNotation, SolutionCheck
 
 _MAX_SENTENCE = 800
 # The most that the service takes by default.
@@ -245,7 +245,7 @@ class Client:
         moves: MovesLike | int,
         goal: BoardLike | None = None,
         *,
-        notation: Notation = "tiles",
+        notation: CheckedNotation = "tiles",
         time_limit: float | None = None,
     ) -> SolutionCheck:
         """Return what is right and wrong about a solution, as `tilepdb.check_solution`.

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from pdb_core.errors import LimitReachedError
+from pdb_core.errors import InputError, LimitReachedError
 from pdb_core.puzzle import Board, Tiles
 from pdb_core.types import BLANK
 from pdb_service.databases import Served
@@ -54,6 +54,27 @@ def first_tile(board: Tiles, served: Served, report: Report | None = None) -> in
     """Return the first tile of a short solution, perhaps not optimal, that beams find; None if they find none."""
     moves = find_by_beams(board, served.goal, served.size, _BEAM_WIDTH, _BEAM_MOVES, math.inf, report)
     return moves[0] if moves else None
+
+
+def draw_board(
+    distance: int, served: Served, limits: Limits, solver: Solver, seed: int | None, report: Report
+) -> Board:
+    """Return a board at a distance from the goal: the end of a random walk of which each move leads farther away.
+
+    A walk that cannot go on begins again. Raises `InputError` if the time is over first.
+    """
+    generator, end = np.random.default_rng(seed), time.monotonic() + (limits.time_limit or 0)
+    board, far = served.goal, 0
+    while far < distance:
+        children = [board.move(tile) for tile in board.moves()]
+        left = end - time.monotonic()  # easy boards report nothing, so the search of one is never stopped
+        own = Limits(left, limits.max_nodes) if left > 0 else None
+        distances = own and _distances([board, *children], served, own, solver, report)
+        if not distances:
+            raise InputError(f"no board at distance {distance} was found in time; ask for a smaller distance")
+        farther = [child for child in children if distances[child] > far]
+        board, far = (farther[generator.integers(len(farther))], far + 1) if farther else (served.goal, 0)
+    return board
 
 
 def _distances(boards: list[Board], served: Served, limits: Limits, solver: Solver, report: Report) -> dict[Board, int]:

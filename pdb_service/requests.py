@@ -12,8 +12,8 @@ from pydantic_core import from_json
 from pdb_core.board_size import MAX_TABLE_SIDE
 from pdb_core.errors import ParameterError, RequestError, RequestTooLargeError
 from pdb_core.messages import as_typed, did_you_mean
-from pdb_core.moves import Notation
 from pdb_service.answers import clearest_error
+from solver.check import CheckedNotation
 
 # A body of JSON of this size takes up to 44 MB of memory once it is parsed.
 _MOST_JSON_BYTES = 1_000_000
@@ -48,9 +48,20 @@ class SearchLimits(Names):
 
     time_limit: Annotated[float, Field(ge=0, le=1e6, allow_inf_nan=False)] | None = None
     """time limit of the search in seconds, at most the server's; by default 1 in /v1/moves, which does not search with
-    0, and the server's in /v1/solve and /v1/check"""
+    0, and the server's in other searches"""
     max_nodes: Annotated[int, Field(ge=1, le=10**15)] | None = None
     """limit of generated nodes; by default there is none"""
+
+
+class RandomQuery(SearchLimits):
+    """The query of a random board."""
+
+    size: Annotated[str, Field(max_length=20)] | None = None
+    """size of the board, such as `4x4`; by default that of `db`"""
+    distance: Annotated[int, Field(ge=0, le=1000)] | None = None
+    """the exact distance of the board from the goal; by default, all boards are equally likely"""
+    seed: Annotated[int, Field(ge=0, lt=2**53)] | None = None
+    """equal seeds give equal boards; by default, each board is another"""
 
 
 class SearchQuery(SearchLimits, BoardQuery):
@@ -71,9 +82,10 @@ class CheckBody(SolveBody):
 
     moves: Annotated[str, Field(max_length=40_000)] | int | list[Any] = Field(examples=["5 8"])
     """the moves of the solution, as a text or a list; or only their number"""
-    notation: Notation = "tiles"
+    notation: CheckedNotation = "tiles"
     """`tiles`: `moves` has the tiles that move; `blank` or `tile-directions`: it has the directions in which the blank,
-    or the tile, moves, as letters, words or runs, such as `R3U2`"""
+    or the tile, moves, as letters, words or runs, such as `R3U2`; `deepcubea` or `gym`: actions from 0 to 3; `any`:
+    tiles, or the directions that reach the goal"""
 
 
 class BatchQuery(Names):

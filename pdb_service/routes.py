@@ -6,6 +6,7 @@ or None. It returns a response, or the fields of an answer in JSON.
 
 import asyncio
 import logging
+import secrets
 import time
 from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping
 from functools import cache, partial
@@ -31,7 +32,7 @@ from pdb_core.errors import (
     RequestTooLargeError,
 )
 from pdb_core.messages import did_you_mean, shorten
-from pdb_core.puzzle import Board, parse_goal
+from pdb_core.puzzle import Board, parse_goal, random_boards
 from pdb_query.board_rows import rows_of_boards
 from pdb_query.instances import instance_sets, read_instances
 from pdb_query.probes import BatchProbe
@@ -44,16 +45,18 @@ from pdb_service.answers import (
     InstanceSets,
     LookupAnswer,
     MovesAnswer,
+    RandomAnswer,
     SolveAnswer,
 )
 from pdb_service.databases import Served
-from pdb_service.hints import Report, list_moves
+from pdb_service.hints import Report, draw_board, list_moves
 from pdb_service.requests import (
     BatchBody,
     BatchQuery,
     BoardQuery,
     CheckBody,
     Names,
+    RandomQuery,
     SearchQuery,
     SolveBody,
     read_json,
@@ -166,8 +169,8 @@ def _look_up_bytes(service: Searches, body: bytearray, query: BatchQuery) -> byt
     return _probe(service, served, rows).h.astype("<i2").tobytes()
 
 
-def _served(service: Searches, query: BatchQuery) -> Served:
-    """Return the database for the size or the database that a batch names."""
+def _served(service: Searches, query: BatchQuery | RandomQuery) -> Served:
+    """Return the database for the size or the database that a query names."""
     if query.db is None and query.size is None:
         raise RequestError("the size of the boards is not known; name it with size, or name a database with db")
     return service.databases.choose(query.size and parse_size(query.size), query.goal, query.db)
@@ -228,6 +231,18 @@ async def solve(service: Searches, request: Request, given: SearchQuery | SolveB
         events = _events(service, service.begin(find, limits))
         return StreamingResponse(events, media_type=_EVENTS, headers=_EVENT_HEADERS)
     return await _answer(request, asyncio.create_task(search()))
+
+
+async def random(service: Searches, request: Request, query: RandomQuery) -> Response | Fields:
+    """Draw a random board that can be solved, perhaps at an exact distance from the goal."""
+    served = _served(service, query)
+    about = {"db": served.id, "size": str(served.size), "goal": served.goal, "distance": query.distance}
+    if query.distance is None:
+        seed = secrets.randbits(32) if query.seed is None else query.seed
+        return about | {"board": random_boards(served.size, served.goal, 1, seed)[0].tolist()}
+    limits = service.limits(query)
+    draw = partial(draw_board, query.distance, served, limits, service.solver(served.database), query.seed)
+    return await _answer(request, service.begin(lambda report: about | {"board": draw(report)}, limits).answer)
 
 
 async def check(service: Searches, request: Request, given: CheckBody) -> Response | Fields:
@@ -391,6 +406,7 @@ ROUTES: Mapping[str, Mapping[str, Operation]] = {
         "GET": Operation(lookup, {JSON: LookupAnswer}, BoardQuery),
         "POST": Operation(lookup_batch, {JSON: BatchAnswer, BINARY: str}, BatchQuery, {JSON: BatchBody, BINARY: str}),
     },
+    "/v1/random": {"GET": Operation(random, {JSON: RandomAnswer}, RandomQuery)},
     "/v1/moves": {"GET": Operation(moves, {JSON: MovesAnswer}, SearchQuery)},
     "/v1/solve": {
         "GET": Operation(solve, _SOLVED, SearchQuery),
