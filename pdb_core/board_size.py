@@ -64,6 +64,11 @@ class BoardSize:
         """Return whether a cell is dark on a chess board. Every move takes the blank to the other colour."""
         return sum(divmod(cell, self.width)) % 2 == 1
 
+    @property
+    def dark_cells(self) -> int:
+        """The mask of the dark cells."""
+        return sum(1 << cell for cell in range(self.n_cells) if self.is_dark(cell))
+
 
 def parse_size(text: str) -> BoardSize:
     """Read a size written `WIDTHxHEIGHT`, such as `4x4`.

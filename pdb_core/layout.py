@@ -73,9 +73,8 @@ class Blocks:
 
         A move changes the colour of the tile's cell and of the blank's cell.
         """
-        dark = sum(1 << cell for cell in range(self.size.n_cells) if self.size.is_dark(cell))
         moved = self.regions if self.cost == "every-move" else np.repeat(self.cell_sets, np.diff(self.first_block))
-        parities: Bytes = np.bitwise_count(moved & dark) & np.uint8(1)
+        parities: Bytes = np.bitwise_count(moved & self.size.dark_cells) & np.uint8(1)
         return parities
 
     def state_of(self, board: Tiles, tiles: tuple[int, ...]) -> tuple[int, int]:

@@ -8,8 +8,9 @@ import numpy.typing as npt
 from pdb_core.arguments import located
 from pdb_core.board_size import BoardSize
 from pdb_core.errors import BoardError
-from pdb_core.puzzle import Board, BoardLike, as_array, as_items
+from pdb_core.puzzle import Board, BoardLike, Tiles, as_array, as_items
 from pdb_core.types import BLANK, Bytes
+from pdb_query.lookup_kernels import check_boards
 
 
 def board_rows(boards: npt.ArrayLike, size: BoardSize, *, strict: bool = True) -> Bytes:
@@ -44,6 +45,18 @@ def board_rows(boards: npt.ArrayLike, size: BoardSize, *, strict: bool = True) -
         # A conversion to bytes would turn 256 into 0. No board has 255.
         given = np.where(given == -1, BLANK, np.where((given >= 0) & (given < 255), given, 255))
     return np.ascontiguousarray(given, dtype=np.uint8)
+
+
+def checked_rows(
+    boards: npt.ArrayLike, size: BoardSize, goal: Tiles, *, strict: bool = True
+) -> tuple[Bytes, npt.NDArray[np.int8]]:
+    """Return boards as `board_rows` does, and their verdicts, see `Database.check_boards`. Raises `BoardError`."""
+    rows = board_rows(boards, size, strict=strict)
+    verdicts = np.empty(len(rows), dtype=np.int8)
+    check_boards(rows, np.argsort(goal), size.dark_cells, verdicts)
+    if strict and -1 in verdicts:
+        refuse_row(boards, int(verdicts.argmin()), size)
+    return rows, verdicts
 
 
 def refuse_row(boards: npt.ArrayLike, row: int, size: BoardSize) -> None:

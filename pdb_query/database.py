@@ -34,10 +34,10 @@ from pdb_core.schema import Header, PatternHeader
 from pdb_core.symmetry import BoardMapping, mappings_between
 from pdb_core.types import Bytes
 from pdb_query.arrangement_rows import BitRows, arrangement_rows
-from pdb_query.board_rows import board_rows, refuse_row
+from pdb_query.board_rows import checked_rows
 from pdb_query.compiled import CompiledLookups, compiled_lookups
 from pdb_query.lookup import LookupTables, SumViews, lookup_tables, probe_distances, sum_views
-from pdb_query.lookup_kernels import add_up, check_boards
+from pdb_query.lookup_kernels import add_up
 from pdb_query.probes import BatchProbe, Probe
 from pdb_query.table_file import LoadMode, load_table_file
 from pdb_query.verify import verify_table_file
@@ -298,15 +298,10 @@ class Database:
             A row is not a board, unless `strict` is False, or the boards have another shape or type.
         GoalError
             The tables cannot serve `goal`.
-        InputError
-            The database is closed.
         """
-        rows = board_rows(boards, self.size, strict=strict)
-        verdicts = np.empty(len(rows), dtype=np.int8)
-        check_boards(rows, self.views(goal).goal_cells, self.lookup_tables.dark_cells, verdicts)
-        if strict and -1 in verdicts:
-            refuse_row(boards, int(verdicts.argmin()), self.size)
-        return rows, verdicts
+        checked_goal = self._checked_goal(goal)
+        self.mappings(checked_goal)
+        return checked_rows(boards, self.size, checked_goal, strict=strict)
 
     def verify(self, progress: Callable[[int, int], None] | None = None) -> None:
         """Compare every table with its digest, and the other bytes with their digest.

@@ -137,7 +137,7 @@ def lookup_tables(
         width=size.width,
         not_left=not_left,
         not_right=not_right,
-        dark_cells=sum(1 << cell for cell in range(size.n_cells) if size.is_dark(cell)),
+        dark_cells=size.dark_cells,
         low_bits=sets.low_bits,
         high_bits=sets.high_bits,
         is_bits=int(is_bits),

@@ -17,7 +17,7 @@ from pdb_core.puzzle import Boards, Tiles
 from pdb_core.ranking import PatternIndex
 from pdb_core.table_spec import TableSpec
 from pdb_core.types import Bytes, Int64s
-from pdb_query.lookup_kernels import check_boards
+from pdb_query.board_rows import checked_rows
 
 # Called from the main thread after each level: (depth, boards reached).
 Progress = Callable[[int, int], None]
@@ -67,9 +67,6 @@ def boards_of_states(spec: TableSpec, states: Int64s) -> Boards:
     free = np.argsort(boards != 0, axis=1, kind="stable")[:, :_N_FREE]
     first, second = free[np.arange(_N_FREE) != regions[:, None]].reshape(-1, 2).T
     boards[rows, first], boards[rows, second] = spec.n_tiles + 1, spec.n_tiles + 2
-    verdicts = np.empty(len(states), dtype=np.int8)
-    dark_cells = sum(1 << cell for cell in range(size.n_cells) if size.is_dark(cell))
-    check_boards(boards, np.argsort(spec.goal), dark_cells, verdicts)
-    wrong = np.flatnonzero(verdicts == 0)
+    wrong = np.flatnonzero(checked_rows(boards, size, spec.goal)[1] == 0)
     boards[wrong, first[wrong]], boards[wrong, second[wrong]] = spec.n_tiles + 2, spec.n_tiles + 1
     return boards

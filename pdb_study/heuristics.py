@@ -19,7 +19,7 @@ from pdb_query.database import as_databases
 from pdb_study.complete_search import MAX_LISTED_CELLS, all_boards
 from pdb_study.plots import Plotted
 from solver import Solver
-from solver.heuristics import HEURISTICS, Heuristics, heuristic_tables
+from solver.heuristics import HEURISTICS, HeuristicsLike, heuristic_tables
 from solver.heuristics.heuristic import Heuristic, given_heuristics, heuristic_name
 from solver.heuristics.values import evaluated
 
@@ -127,7 +127,7 @@ class HeuristicStudy(ShortRepr, Plotted):
 
 
 def checked_study(
-    size: SizeLike, heuristics: Heuristics, databases: Any, goal: BoardLike, what: str
+    size: SizeLike, heuristics: HeuristicsLike, databases: Any, goal: BoardLike, what: str
 ) -> tuple[BoardSize, Tiles, tuple[Studied, ...]]:
     """Return the size, the goal and what is studied: heuristics, then databases. `what` is the subject of a refusal."""
     studied = (*given_heuristics(heuristics), *as_databases(databases))
@@ -173,7 +173,7 @@ def fitting_heuristics(size: BoardSize, goal: Tiles) -> list[str]:
 
 def study_heuristics(
     size: SizeLike,
-    heuristics: Heuristics = ("manhattan", "linear-conflict"),
+    heuristics: HeuristicsLike = ("manhattan", "linear-conflict"),
     databases: Database | FilePath | Sequence[Database | FilePath] = (),
     *,
     goal: BoardLike = "blank-last",

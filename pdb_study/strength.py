@@ -21,7 +21,7 @@ from pdb_study.complete_search import MAX_LISTED_CELLS, all_boards
 from pdb_study.heuristics import checked_study, studied_name, studied_values
 from solver.board_arrays import blank_moved, neighbours_by_move
 from solver.engine.worker_pool import in_parallel
-from solver.heuristics import Heuristics
+from solver.heuristics import HeuristicsLike
 from solver.progress import Report
 
 # Returns h of boards.
@@ -63,7 +63,7 @@ class StrengthStudy:
 
 def study_strength(
     size: SizeLike,
-    heuristics: Heuristics = ("manhattan", "linear-conflict"),
+    heuristics: HeuristicsLike = ("manhattan", "linear-conflict"),
     databases: Database | FilePath | Sequence[Database | FilePath] = (),
     *,
     goal: BoardLike = "blank-last",

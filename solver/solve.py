@@ -1,44 +1,52 @@
-"""Optimal solutions by IDA* with databases (`Solver`). Read this first.
+"""Optimal solutions by IDA* with databases or other heuristics (`Solver`). Read this first.
 
 check      is it a board, can it be solved                pdb_core.puzzle
 map        to the goal of the tables, by a symmetry       pdb_core.symmetry
-search     one board, for all solvers                     ida_star_solver.py
-           IDA* with the largest of the databases' sums   engine/search.py
+search     IDA* with the largest of the databases' sums   engine/search.py
 share      a threshold among threads                      engine/threads.py, engine/worker_pool.py
 replay     the solution, before it is returned            engine/result.py
 """
 
+import math
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
+from dataclasses import replace
+from functools import cached_property, partial
 from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from pdb_core.arguments import FilePath, as_threads, check_functions, check_kind
-from pdb_core.errors import InputError, UnsolvableError
+from pdb_core.errors import UnsolvableError
+from pdb_core.jit import seconds_compiling
 from pdb_core.puzzle import Board, BoardLike, Boards, Tiles, as_goal
+from pdb_core.resources import available_memory
 from pdb_core.symmetry import BoardMapping
 from pdb_core.types import N_MOVES, Int64s
 from pdb_query import Database
-from pdb_query.database import as_databases
+from pdb_query.board_rows import checked_rows
+from solver.beams.beam_search import widest_beam
+from solver.beams.fitted_values import fitted_size
+from solver.beams.solutions import find_by_beams
 from solver.board_arrays import mapped_moves
 from solver.engine.checkpoint import Checkpoint
-from solver.engine.database_engine import database_engine
-from solver.engine.search import MOST_BOARDS
-from solver.engine.sums import DatabaseSums
+from solver.engine.database_engine import Databases
+from solver.engine.engine import BoundHeuristic, Engine
+from solver.engine.search import MOST_BOARDS, IdaStar
+from solver.engine.threads import ONE_SOLUTION, Wanted
 from solver.engine.tuning import TUNING, Tuning
 from solver.engine.worker_pool import WorkerPool, in_parallel
-from solver.ida_star_solver import IdaStarSolver, check_report_and_pool
 from solver.labels import Labels, distances_with_moves, optimal_first_moves
-from solver.progress import Iteration, Report
-from solver.solution import Solution, SolvedBoards, unsolvable
+from solver.progress import Iteration, LimitsLike, Report, as_limits
+from solver.pruning.fsm import fsm_for
+from solver.solution import Solution, SolvedBoards, check_replay, check_solvable, one_move_away, unsolvable
 
 Found = TypeVar("Found")
 
 
-class Solver(IdaStarSolver):
+class Solver:
     """Solver by IDA* with the tables of one or more databases. Its h is the largest of all their sums. Thread-safe.
+    `HeuristicSolver` makes one with heuristics that need no database.
 
     The sums of a database are looked up only if those of the databases before it do not prune the node. All databases
     must be of one board size, and serve the goal of the first.
@@ -50,7 +58,8 @@ class Solver(IdaStarSolver):
     Parameters
     ----------
     databases
-        One or more databases, open or as paths of their files. The attribute `databases` has them open.
+        One or more databases, open or as paths of their files; or one other heuristic. The attribute `databases` has
+        the databases open.
     goal
         Goal of boards for which none is given; by default that of the first database.
     plain
@@ -79,52 +88,114 @@ class Solver(IdaStarSolver):
 
     def __init__(
         self,
-        *databases: Database | FilePath,
+        *databases: Database | FilePath | BoundHeuristic,
         goal: BoardLike | None = None,
         plain: bool = False,
         reflects: bool = True,
         tuning: Tuning = TUNING,
     ) -> None:
-        if not databases:
-            raise InputError("no database is given; name one or more, or use HeuristicSolver")
         check_kind(tuning, Tuning, "tuning", "a Tuning")
-        self.databases = opened = as_databases(databases)
-        self._made = partial(type(self), goal=goal, plain=plain, reflects=reflects, tuning=tuning)
-        self._database = database = opened[0]
-        default_goal = as_goal(database.goal if goal is None else goal, database.size)
-        self._mapping(default_goal)
-        for other in opened[1:]:
-            other.check_size(database.size)
-        heuristics = [
-            DatabaseSums(
-                other.lookup_tables,
-                other.views(database.goal, reflects=reflects),
-                other.arrangement_rows if other.load == "huge" else None,
-            )
-            for other in opened
-        ]
-        source = " or ".join(str(other.path) for other in opened)
-        super().__init__(
-            database.size,
-            database.goal,
-            lambda fsm: database_engine(database.size, heuristics, fsm, source=source, tuning=tuning),
-            plain=plain,
-            operator_order=False,
+        match databases:
+            case (BoundHeuristic() as heuristic,):
+                pass
+            case _:
+                heuristic = Databases(databases, reflects=reflects)
+        self._made = partial(type(self), heuristic, goal=goal, plain=plain, tuning=tuning)
+        self._heuristic, self._plain, self._tuning = heuristic, plain, tuning
+        self.databases, self.size = heuristic.databases, heuristic.size
+        self.goal = as_goal(heuristic.goal if goal is None else goal, self.size)
+        heuristic.mapping(self.goal)
+        engine = heuristic.engine(fsm_for(self.size, plain=plain), tuning)
+        self.ida_star = IdaStar(
+            engine,
+            operator_order=plain and heuristic.operator_order,
+            find_solution=None if plain else partial(_find_by_beams, engine),
         )
-        self._goal = default_goal
+        # Load or compile the kernels now: the first board's seconds are then those of its search.
+        self.ida_star.load_kernels(one_move_away(heuristic.goal, self.size))
+
+    @cached_property
+    def _all_star(self) -> IdaStar:
+        # An FSM that prunes one of two equally long sequences would lose solutions.
+        return IdaStar(self._heuristic.engine(fsm_for(self.size, plain=self._plain, keeps_equals=True), self._tuning))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle the paths of the databases and the options."""
-        return self._made, self.databases
+        return self._made, ()
 
     def __repr__(self) -> str:
-        return f"Solver({', '.join(map(repr, self.databases))})"
+        return f"Solver({self._heuristic})"
 
-    def _mapping(self, goal: Tiles) -> BoardMapping:
-        return self._database.mappings(goal)[0]
+    def solve(
+        self,
+        board: BoardLike,
+        goal: BoardLike | None = None,
+        *,
+        limits: LimitsLike = None,
+        report: Report | None = None,
+        pool: WorkerPool | None = None,
+        checkpoint: Checkpoint | None = None,
+    ) -> Solution:
+        """Return an optimal solution of `board`, for the solver's goal or any other goal that it can serve.
 
-    def _method(self) -> object:
-        return [database.header.digest() for database in self.databases], self._plain, self._made.keywords["reflects"]
+        Parameters
+        ----------
+        board
+            Board to solve.
+        goal
+            Board to reach; by default the solver's goal.
+        limits
+            Seconds, or limits of time and nodes. If one is reached, the solution has no length, but a lower bound.
+        report
+            Function that is called several times a second with the threshold that is searched. An exception from it
+            ends the search.
+        pool
+            Workers that help if the search takes long (``with WorkerPool(1) as pool``). Lengths do not depend on it,
+            nor do the nodes of thresholds before the last.
+        checkpoint
+            Work of earlier runs, from which the search continues, and in which it records finished work. Nodes and
+            seconds are those of all runs; `limits` are on the nodes of all runs and on the seconds of this one.
+
+        Raises
+        ------
+        BoardError, GoalError
+            If the board or the goal is invalid, or the tables cannot serve the goal.
+        UnsolvableError
+            If the board cannot be solved.
+        TableFileDamagedError
+            If the tables contradict each other.
+        LimitReachedError
+            If the solution is too far above a sum for the search.
+        WrongAnswerError
+            If the solution fails its replay.
+        InputError
+            If `checkpoint` belongs to the search of another board, goal or method.
+        """
+        return self._searched(board, goal, limits, report, pool, checkpoint)
+
+    def solve_all(
+        self,
+        board: BoardLike,
+        goal: BoardLike | None = None,
+        *,
+        listed: Callable[[tuple[int, ...]], None] | None = None,
+        limits: LimitsLike = None,
+        report: Report | None = None,
+        pool: WorkerPool | None = None,
+        checkpoint: Checkpoint | None = None,
+    ) -> Solution:
+        """Return an optimal solution of `board`, with the number of all optimal solutions.
+
+        The last threshold is searched to its end. If a limit ends it, `n_solutions` counts those found so far, and
+        `is_complete` is False. Errors, and parameters beside `listed`, are those of `solve`.
+
+        Parameters
+        ----------
+        listed
+            Function that is called with the tiles of each solution, replayed, one at a time, in no particular order, by
+            any thread. Only finished thresholds of a checkpoint are used then.
+        """
+        check_functions(listed=listed)
+        return self._searched(board, goal, limits, report, pool, checkpoint, Wanted(finds_all=True, listed=listed))
 
     def solve_batch(
         self,
@@ -153,7 +224,7 @@ class Solver(IdaStarSolver):
         checkpoints
             Function that is called with the index of a hard board and returns its checkpoint.
         """
-        check_report_and_pool(report, pool)
+        _check_report_and_pool(report, pool)
         check_functions(checkpoints=checkpoints)
         checked_goal, mapping, mapped, solvable = self._prepared(boards, goal)
         if not len(mapped):
@@ -161,7 +232,7 @@ class Solver(IdaStarSolver):
         rows = {index: row for row, index in enumerate(solvable.tolist())}
 
         def answer(index: int) -> Solution | UnsolvableError:
-            board = Board(boards[index], self._database.size)
+            board = Board(boards[index], self.size)
             if index not in rows:
                 return unsolvable(board, checked_goal, board.size)
             return found.result(rows[index]).solution(board, checked_goal, mapping)
@@ -170,7 +241,7 @@ class Solver(IdaStarSolver):
             index = int(solvable[row])
             checkpoint = None if checkpoints is None else checkpoints(index)
             if checkpoint is not None:
-                checkpoint.begin(Board(boards[index], self._database.size), checked_goal, (self._method(), False))
+                checkpoint.begin(Board(boards[index], self.size), checked_goal, self._method(finds_all=False))
             return None if report is None else partial(report, index), checkpoint
 
         first = 0
@@ -256,7 +327,7 @@ class Solver(IdaStarSolver):
                 distances[chunk] = found.lengths
             return Labels(distances, None, None)
         after = np.full((len(mapped), N_MOVES), -1, dtype=np.int16)
-        order = mapped_moves(mapping.cell_map, self._database.size)
+        order = mapped_moves(mapping.cell_map, self.size)
         search = partial(distances_with_moves, self.ida_star)
         for chunk, (lengths, after_moves) in self._in_chunks(mapped, solvable, n_threads, report, search):
             distances[chunk], after[chunk] = lengths, after_moves[:, order]
@@ -285,14 +356,74 @@ class Solver(IdaStarSolver):
 
         return in_parallel(range(0, len(rows), n_chunk), work, n_threads=n_threads)
 
+    def _searched(
+        self,
+        board: BoardLike,
+        goal: BoardLike | None,
+        limits: LimitsLike,
+        report: Report | None,
+        pool: WorkerPool | None,
+        checkpoint: Checkpoint | None,
+        wanted: Wanted = ONE_SOLUTION,
+    ) -> Solution:
+        """Return the solution of one board. Raises what `solve` raises."""
+        checked = Board(board, self.size)
+        checked_goal, mapping = self._mapped_goal(goal)
+        check_solvable(checked, checked_goal, self.size)
+        _check_report_and_pool(report, pool)
+        check_kind(checkpoint, Checkpoint | None, "checkpoint", "a Checkpoint, or None")
+        if checkpoint is not None:
+            checkpoint.begin(checked, checked_goal, self._method(finds_all=wanted.finds_all))
+        if (listed := wanted.listed) is not None:
+
+            def list_one(tiles: tuple[int, ...]) -> None:
+                original = mapping.original_tiles(tiles)
+                check_replay(checked, original, checked_goal, self.size)
+                listed(original)
+
+            wanted = replace(wanted, listed=list_one)
+        ida_star = self._all_star if wanted.finds_all else self.ida_star
+        result = ida_star.search(mapping.apply(checked), as_limits(limits), report, pool, checkpoint, wanted=wanted)
+        return result.solution(checked, checked_goal, mapping)
+
     def _prepared(self, boards: npt.ArrayLike, goal: BoardLike | None) -> tuple[Board, BoardMapping, Boards, Int64s]:
         """Return the goal, the mapping to boards of the tables, the mapped boards, and the rows of the solvable ones.
         Raises what `solve_many` raises.
         """
-        database = self._database
-        checked_goal = as_goal(self._goal if goal is None else goal, database.size)
-        mapping = self._mapping(checked_goal)
-        rows, verdicts = database.check_boards(boards, checked_goal)
+        checked_goal, mapping = self._mapped_goal(goal)
+        rows, verdicts = checked_rows(boards, self.size, checked_goal)
         mapped = np.empty_like(rows)
         mapped[:, list(mapping.cell_map)] = np.array(mapping.tile_map, dtype=np.uint8)[rows]
         return checked_goal, mapping, mapped, np.flatnonzero(verdicts == 1)
+
+    def _mapped_goal(self, goal: BoardLike | None) -> tuple[Board, BoardMapping]:
+        """Return a goal, by default the solver's, and the mapping to boards of the tables. Raises `GoalError`."""
+        checked = as_goal(self.goal if goal is None else goal, self.size)
+        return checked, self._heuristic.mapping(checked)
+
+    def _method(self, *, finds_all: bool) -> object:
+        """Return the tables and options that the nodes of a search depend on, to be compared."""
+        return self._heuristic.identity, self._plain, finds_all
+
+
+def _check_report_and_pool(report: object, pool: object) -> None:
+    """Raise `InputError` if one of them is of another kind."""
+    check_functions(report=report)
+    check_kind(pool, WorkerPool | None, "pool", "a WorkerPool, or None")
+
+
+def _find_by_beams(
+    engine: Engine, board: Tiles, limit: int, n_nodes: int, end: float, report: Report | None
+) -> tuple[int, ...] | None:
+    """Return a solution of at most `limit` moves found by beams, see `FindSolution`."""
+    goal, size, tuning = engine.goal, engine.size, engine.tuning
+    widest = widest_beam(fitted_size(size.height, size.width).n_cells, limit, available_memory())
+    width = max(1, min(widest, n_nodes // tuning.nodes_per_board))
+    search = tuning.beams or find_by_beams
+    compiled_s = seconds_compiling()
+    try:
+        # Load or compile the kernels, whose time is not that of the search.
+        search(one_move_away(goal, size), goal, size, 1, 1, math.inf, None)
+        return search(board, goal, size, width, limit, end + seconds_compiling() - compiled_s, report)
+    except MemoryError:
+        return None

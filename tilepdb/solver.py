@@ -13,7 +13,6 @@ from pdb_query.table_file import LoadMode
 from solver import GraphSolver, HeuristicSolver, WorkerPool
 from solver.algorithms import ALGORITHMS, IDA_STAR
 from solver.check import CheckedNotation, SolutionCheck, Solve, check_moves
-from solver.ida_star_solver import IdaStarSolver
 from solver.solution import Solution, check_solvable
 from solver.solve import Solver as DatabaseSolver
 from tilepdb.progress import note
@@ -67,7 +66,7 @@ class Solver(DatabaseSolver):
 
 
 @lru_cache(maxsize=8)
-def _solver(size: BoardSize, goal: Board, algorithm: str, heuristics: tuple[str, ...]) -> IdaStarSolver | GraphSolver:
+def _solver(size: BoardSize, goal: Board, algorithm: str, heuristics: tuple[str, ...]) -> DatabaseSolver | GraphSolver:
     if algorithm == IDA_STAR:
         return HeuristicSolver(size, goal, heuristics) if heuristics else Solver.standard(size, goal)
     needs_tables = ALGORITHMS[algorithm].uses_heuristic and not heuristics

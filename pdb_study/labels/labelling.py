@@ -80,8 +80,9 @@ def label(
     first, chunk, n_threads = as_count(first, "first"), as_count(chunk, "chunk", 1), as_threads(n_threads)
     as_choice(content, "content", get_args(Content))
     if not isinstance(source, BoardSource):
-        source = GivenBoards(solver.ida_star.engine.size, solver.goal if goal is None else goal, source)
-    solver.databases[0].check_size(source.size)
+        source = GivenBoards(solver.size, solver.goal if goal is None else goal, source)
+    for database in solver.databases:
+        database.check_size(source.size)
     goal = source.goal
     blocks = (board_rows(block, source.size) for block in source.blocks(first))
     for boards in in_chunks(blocks, chunk):
@@ -133,7 +134,7 @@ def label_by_distance(
     """
     check_kind(solver, Solver, "solver", "a Solver")
     max_distance, n_each = as_count(max_distance, "max_distance"), as_count(n_each, "n_each", 1)
-    generator, size = np.random.default_rng(as_count(seed, "seed")), solver.ida_star.engine.size
+    generator, size = np.random.default_rng(as_count(seed, "seed")), solver.size
     boards = board_rows([solver.goal if goal is None else as_goal(goal, size)], size)
     cells = neighbours_by_move(size)
     for distance in range(max_distance + 1):

@@ -2,16 +2,20 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from pdb_core.board_size import BoardSize
 from pdb_core.encoding import UNREACHED
 from pdb_core.errors import InputError, TableFileDamagedError
+from pdb_core.puzzle import Tiles
+from pdb_core.symmetry import BoardMapping
 from pdb_core.types import Bytes, Int64s, UInt32s
+from pdb_query.database import as_databases
 from pdb_query.lookup import probe_boards
 from solver.engine import layout as mem
-from solver.engine.engine import NO_LAST, Engine, KeptArrays, Roots, engine_tables
+from solver.engine.engine import NO_LAST, BoundHeuristic, Engine, KeptArrays, Roots, engine_tables
 from solver.engine.rounds.catalogue import CATALOGUE
 from solver.engine.rounds.round import Round
 from solver.engine.rounds.scalar import SCALAR
@@ -56,6 +60,38 @@ class DatabaseEngine(Engine):
         return TableFileDamagedError(
             f"{self.source} is damaged: a distance in it contradicts another one; run pdb verify, and build it again"
         )
+
+
+class Databases(BoundHeuristic):
+    """Largest of all sums of one or more databases, for the goal of the first."""
+
+    def __init__(self, databases: Sequence[Any], *, reflects: bool) -> None:
+        """Raises the errors of `Solver`."""
+        if not databases:
+            raise InputError("no database is given; name one or more, or use HeuristicSolver")
+        self.databases, self._reflects = as_databases(databases), reflects
+        self.size, self.goal = self.databases[0].size, self.databases[0].goal
+        for other in self.databases[1:]:
+            other.check_size(self.size)
+        self.identity = [database.header.digest() for database in self.databases], reflects
+
+    def __repr__(self) -> str:
+        return ", ".join(map(repr, self.databases))
+
+    def engine(self, fsm: PruningFsm, tuning: Tuning) -> DatabaseEngine:
+        heuristics = [
+            DatabaseSums(
+                database.lookup_tables,
+                database.views(self.goal, reflects=self._reflects),
+                database.arrangement_rows if database.load == "huge" else None,
+            )
+            for database in self.databases
+        ]
+        source = " or ".join(str(database.path) for database in self.databases)
+        return database_engine(self.size, heuristics, fsm, source=source, tuning=tuning)
+
+    def mapping(self, goal: Tiles) -> BoardMapping:
+        return self.databases[0].mappings(goal)[0]
 
 
 def database_engine(

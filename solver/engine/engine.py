@@ -12,7 +12,9 @@ from pdb_core.board_size import BoardSize
 from pdb_core.errors import LimitReachedError, PdbError, WrongAnswerError
 from pdb_core.moves import blank_steps
 from pdb_core.puzzle import Tiles
+from pdb_core.symmetry import BoardMapping
 from pdb_core.types import N_MOVES, Bytes, Int64s, UInt32s
+from pdb_query import Database
 from pdb_query.private_memory import private_memory
 from solver.board_arrays import blank_moves
 from solver.engine import layout as mem
@@ -143,6 +145,29 @@ class Engine(ABC):
     def wrong_end(self) -> PdbError:
         """Return the error of a search that ends elsewhere than at the goal."""
         return WrongAnswerError("the search ended elsewhere than at the goal; please report this board")
+
+
+class BoundHeuristic(ABC):
+    """Heuristic of a solver, bound to the boards of one size and goal.
+
+    databases       whose tables it looks up
+    operator_order  whether plain searches visit nodes in the order of the textbook
+    identity        what the nodes of a search depend on, to be compared
+    """
+
+    size: BoardSize
+    goal: Tiles
+    databases: tuple[Database, ...] = ()
+    operator_order = False
+    identity: object
+
+    @abstractmethod
+    def engine(self, fsm: PruningFsm, tuning: Tuning) -> Engine:
+        """Return an engine for the goal of the heuristic."""
+
+    @abstractmethod
+    def mapping(self, goal: Tiles) -> BoardMapping:
+        """Return the mapping of boards with `goal` to boards of the heuristic's goal. Raises `GoalError`."""
 
 
 def too_deep(threshold: int) -> LimitReachedError:

@@ -32,7 +32,7 @@ from solver.graph_search.best_first_kernels import (
 )
 from solver.graph_search.node_table import NodeTable
 from solver.graph_search.node_table_kernels import FOUND, NO_BUCKETS, Packing
-from solver.heuristics import Heuristics, heuristic_tables
+from solver.heuristics import HeuristicsLike, heuristic_tables
 from solver.heuristics.evaluate_kernels import evaluate
 from solver.heuristics.heuristic import own_share
 from solver.progress import Clock
@@ -72,7 +72,7 @@ def _n_buckets(order: Order, most_g: int) -> int:
 class Evaluation:
     """Tables of the largest of some heuristics and of all sums of some databases, for one goal."""
 
-    def __init__(self, size: BoardSize, goal: Board, heuristics: Heuristics, databases: Sequence[Database]) -> None:
+    def __init__(self, size: BoardSize, goal: Board, heuristics: HeuristicsLike, databases: Sequence[Database]) -> None:
         """Raises `InputError`, `TableMismatchError` and `GoalError` if one of them does not serve the goal."""
         for database in databases:
             database.check_size(size)

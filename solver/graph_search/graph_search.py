@@ -24,7 +24,7 @@ from solver.graph_search.best_first import GREEDY_ORDER, BestFirstSearch, Evalua
 from solver.graph_search.breadth_first import BreadthFirstSearch
 from solver.graph_search.node_table import packing_of
 from solver.graph_search.node_table_kernels import EXPANDED, GENERATED, N_NODES, PEAK_OPEN, REOPENED
-from solver.heuristics import Heuristics
+from solver.heuristics import HeuristicsLike
 from solver.heuristics.heuristic import checked_solution
 from solver.progress import WARM_UP_LIMITS, Clock, LimitsLike, Report, as_limits
 from solver.solution import Solution, check_replay, check_solvable, least_length, one_move_away, solution_of
@@ -79,7 +79,7 @@ class GraphSolver:
         goal: BoardLike = "blank-last",
         *,
         algorithm: str = A_STAR,
-        heuristics: Heuristics = (),
+        heuristics: HeuristicsLike = (),
         databases: Database | FilePath | Sequence[Database | FilePath] = (),
         weight: float | None = None,
         memory_limit_bytes: int | None = None,

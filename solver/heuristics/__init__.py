@@ -5,6 +5,6 @@ Start reading in `heuristic`; `heuristic_solver` searches with them.
 
 from solver.algorithms import HEURISTICS
 from solver.heuristics.evaluate_kernels import HeuristicTables
-from solver.heuristics.heuristic import Heuristics, heuristic_tables, parse_heuristic
+from solver.heuristics.heuristic import HeuristicsLike, heuristic_tables, parse_heuristic
 
-__all__ = ["HEURISTICS", "HeuristicTables", "Heuristics", "heuristic_tables", "parse_heuristic"]
+__all__ = ["HEURISTICS", "HeuristicTables", "HeuristicsLike", "heuristic_tables", "parse_heuristic"]

@@ -29,7 +29,7 @@ from solver.solution import Solution
 
 # One heuristic or several, by name or as functions that numba has compiled.
 Heuristic = str | Callable[[Any], float]
-Heuristics = Heuristic | Sequence[Heuristic]
+HeuristicsLike = Heuristic | Sequence[Heuristic]
 # Speed of a search with a function of one's own, as in `solver.algorithms.Heuristic`.
 _OWN_SPEED = 0.03
 # The slowest evaluation by a function of one's own with which a search has its usual speed, and boards to measure it.
@@ -54,13 +54,13 @@ def parse_heuristic(text: str, *, also: Collection[str] = ()) -> tuple[str, ...]
     return names
 
 
-def as_heuristics(heuristics: Heuristics) -> tuple[Heuristic, ...]:
+def as_heuristics(heuristics: HeuristicsLike) -> tuple[Heuristic, ...]:
     """Return heuristics, given as one or several; each string as `parse_heuristic` reads it. Raises `InputError`."""
     given = given_heuristics(heuristics)
     return tuple(one for item in given for one in (parse_heuristic(item) if isinstance(item, str) else (item,)))
 
 
-def given_heuristics(heuristics: Heuristics) -> tuple[Heuristic, ...]:
+def given_heuristics(heuristics: HeuristicsLike) -> tuple[Heuristic, ...]:
     """Return heuristics, given as one or several, as they are. Raises `InputError`."""
     return as_all(heuristics, str | Callable, "heuristics", "a name, a function compiled by numba, or several")
 
@@ -71,7 +71,7 @@ def heuristic_name(heuristic: Heuristic) -> str:
 
 
 def heuristic_tables(
-    heuristics: Heuristics, size: BoardSize, goal: Tiles, *, may_be_none: bool = False
+    heuristics: HeuristicsLike, size: BoardSize, goal: Tiles, *, may_be_none: bool = False
 ) -> HeuristicTables:
     """Return the tables of heuristics, given as in `as_heuristics`. With `may_be_none`, no heuristic may be given.
 

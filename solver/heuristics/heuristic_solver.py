@@ -1,22 +1,56 @@
 """Optimal solutions by IDA* with heuristics that need no database."""
 
-from functools import partial
 from typing import Any
 
-from pdb_core.arguments import check_kind
-from pdb_core.board_size import SizeLike, as_size, check_table_size
+from pdb_core.board_size import SizeLike, as_size
 from pdb_core.errors import GoalError
 from pdb_core.puzzle import BoardLike, Tiles, as_goal, format_board
 from pdb_core.symmetry import BoardMapping, mappings_between
+from solver.engine.engine import BoundHeuristic
 from solver.engine.tuning import TUNING, Tuning
-from solver.heuristics import Heuristics, heuristic_tables
-from solver.heuristics.heuristic import as_heuristics, heuristic_name
-from solver.heuristics.heuristic_engine import heuristic_engine
-from solver.ida_star_solver import IdaStarSolver
+from solver.heuristics.heuristic import HeuristicsLike, as_heuristics, heuristic_name, heuristic_tables
+from solver.heuristics.heuristic_engine import HeuristicEngine, heuristic_engine
+from solver.pruning.fsm import PruningFsm
+from solver.solve import Solver
 
 
-class HeuristicSolver(IdaStarSolver):
-    """Solver by IDA* for one goal, with heuristics that need no database. Its h is the largest of them. Thread-safe.
+class Heuristics(BoundHeuristic):
+    """Largest of some heuristics that need no database, for one goal."""
+
+    operator_order = True
+
+    def __init__(self, size: SizeLike, goal: BoardLike, heuristics: HeuristicsLike) -> None:
+        """Raises the errors of `HeuristicSolver`."""
+        self.size = as_size(size)
+        self.goal = as_goal(goal, self.size)
+        self._tables = heuristic_tables(heuristics, self.size, self.goal)
+        self._given = as_heuristics(heuristics)
+        self.identity = self.size, self._given
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Heuristics, (self.size, self.goal, self._given)
+
+    def __repr__(self) -> str:
+        return f"{self.size}, {', '.join(map(heuristic_name, self._given))}"
+
+    def engine(self, fsm: PruningFsm, tuning: Tuning) -> HeuristicEngine:
+        return heuristic_engine(self.size, self.goal, self._tables, fsm, tuning)
+
+    def mapping(self, goal: Tiles) -> BoardMapping:
+        if goal != self.goal:
+            raise GoalError(f"the solver's goal is {format_board(self.goal, self.size)}; make one for another goal")
+        return mappings_between(goal, goal, self.size)[0]  # the identity
+
+
+def HeuristicSolver(  # noqa: N802 (it was a class of its own)
+    size: SizeLike,
+    goal: BoardLike = "blank-last",
+    heuristics: HeuristicsLike = "manhattan",
+    *,
+    plain: bool = False,
+    tuning: Tuning = TUNING,
+) -> Solver:
+    """Return a solver by IDA* for one goal, with the largest of heuristics that need no database.
 
     Its kernels are loaded or compiled when it is made.
 
@@ -52,40 +86,4 @@ class HeuristicSolver(IdaStarSolver):
     >>> solver.solve((1, 2, 3, 4, 0, 6, 7, 5, 8)).moves
     (5, 8)
     """
-
-    def __init__(
-        self,
-        size: SizeLike,
-        goal: BoardLike = "blank-last",
-        heuristics: Heuristics = "manhattan",
-        *,
-        plain: bool = False,
-        tuning: Tuning = TUNING,
-    ) -> None:
-        check_kind(tuning, Tuning, "tuning", "a Tuning")
-        board_size = as_size(size)
-        check_table_size(board_size)
-        checked_goal = as_goal(goal, board_size)
-        self._made = partial(type(self), board_size, checked_goal, heuristics, plain=plain, tuning=tuning)
-        tables = heuristic_tables(heuristics, board_size, checked_goal)
-        super().__init__(
-            board_size,
-            checked_goal,
-            lambda fsm: heuristic_engine(board_size, checked_goal, tables, fsm, tuning),
-            plain=plain,
-            operator_order=plain,
-        )
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return self._made, ()
-
-    def __repr__(self) -> str:
-        return f"HeuristicSolver({self._size}, {', '.join(map(heuristic_name, as_heuristics(self._made.args[2])))})"
-
-    def _method(self) -> object:
-        return self._size, self._made.args[2], self._plain
-
-    def _mapping(self, goal: Tiles) -> BoardMapping:
-        if goal != self._goal:
-            raise GoalError(f"the solver's goal is {format_board(self._goal, self._size)}; make one for another goal")
-        return mappings_between(goal, goal, self._size)[0]  # the identity
+    return Solver(Heuristics(size, goal, heuristics), plain=plain, tuning=tuning)

@@ -9,14 +9,14 @@ from pdb_core.board_size import BoardSize, SizeLike, check_table_size
 from pdb_core.puzzle import Board, BoardLike, Boards, Tiles, as_goal, as_items
 from pdb_core.types import Int64s
 from pdb_query.board_rows import board_rows
-from solver.heuristics.heuristic import Heuristics, heuristic_tables, values_of
+from solver.heuristics.heuristic import HeuristicsLike, heuristic_tables, values_of
 
 _BOARDS_AT_A_TIME = 100_000
 
 
 def h(
     boards: BoardLike | npt.ArrayLike,
-    heuristic: Heuristics = "manhattan",
+    heuristic: HeuristicsLike = "manhattan",
     goal: BoardLike = "blank-last",
     size: SizeLike | None = None,
 ) -> int | Int64s:
@@ -64,7 +64,7 @@ def h(
     return int(found[0]) if is_one else found
 
 
-def evaluated(boards: Boards, heuristic: Heuristics, goal: Tiles, size: BoardSize) -> Int64s:
+def evaluated(boards: Boards, heuristic: HeuristicsLike, goal: Tiles, size: BoardSize) -> Int64s:
     """Return h of each board, int64[m], for a heuristic as `as_heuristics` reads it. Raises `InputError`."""
     tables = heuristic_tables(heuristic, size, goal)
     found = np.empty(len(boards), dtype=np.int64)

@@ -49,7 +49,7 @@ solver.engine.frontier.Frontier.take solver.engine.frontier.Frontier.count solve
 solver.engine.frontier.Frontier.divide solver.Checkpoint.resume
 solver.Checkpoint.subtrees solver.Checkpoint.finish_subtrees
 
-solver.engine.stack.Stack.tiles_to_goal solver.ida_star_solver.check_replay solver.engine.result.check_replay
+solver.engine.stack.Stack.tiles_to_goal solver.solve.check_replay solver.engine.result.check_replay
 solver.engine.stack.StackPool.give_back solver.WorkerPool.withdraw solver.Checkpoint.finish_threshold
 """.split()
 

@@ -95,6 +95,20 @@ def test_nodes_of_published_boards_are_those_on_record(name: str, kind: str, mos
 
 
 @pytest.mark.tiny
+@pytest.mark.parametrize("plain", [True, False])
+def test_many_boards_and_labels_are_those_of_single_boards(plain: bool) -> None:
+    solver = HeuristicSolver("3x3", CENTRE, plain=plain)
+    boards = [walked(CENTRE, S3, n_moves, np.random.default_rng(n_moves)) for n_moves in range(12)]
+    lengths = [solver.solve(board).length for board in boards]
+    many = solver.solve_many([*boards, (2, 1, *CENTRE[2:])], moves=True)
+    assert many.lengths.tolist() == [*lengths, -1]
+    labels = solver.label(boards)
+    assert labels.distances.tolist() == lengths
+    assert labels.after is not None
+    assert (abs(labels.after - labels.distances[:, None]) == 1)[labels.after >= 0].all()
+
+
+@pytest.mark.tiny
 def test_other_goals_and_large_boards_are_rejected() -> None:
     solver = HeuristicSolver("3x3")
     with pytest.raises(GoalError, match="make one for another goal"):

@@ -123,7 +123,7 @@ def test_textbook_searches_and_studies_take_the_function() -> None:
     assert study.names == ("manhattan", "max(misplaced,manhattan)")
     assert study.overall[0] == study.overall[1]
     solver = HeuristicSolver(S3, heuristics=[MANHATTAN, "linear-conflict"])
-    assert repr(solver) == "HeuristicSolver(3x3, manhattan, linear-conflict)"
+    assert repr(solver) == "Solver(3x3, manhattan, linear-conflict)"
     assert compare({"own": solver}, [HARDEST_8]).rows[0].mean_length == 31
 
 

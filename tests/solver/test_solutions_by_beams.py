@@ -96,7 +96,7 @@ def test_compilation_of_beams_does_not_count_as_search(monkeypatch: pytest.Monke
             compiled_s[0] = 1000.0
         seen.append(arguments[5] - time.perf_counter())
 
-    for module in ("ida_star_solver", "engine.search"):
+    for module in ("solve", "engine.search"):
         monkeypatch.setattr(f"solver.{module}.seconds_compiling", lambda: compiled_s[0])
     solution = solver_with(beams).solve(BOARD, limits=100)
     assert seen[0] == math.inf

@@ -173,7 +173,7 @@ def test_all_optimal_solutions_are_listed(size: str, partition: str, encoding: E
     goal = blank_last(board_size)
     distances = naive_distances(board_size, goal)
     counts = naive_shortest_solutions(board_size, goal)
-    solver: Solver | HeuristicSolver = (
+    solver = (
         solver_for(partition, size, encoding) if partition else HeuristicSolver(board_size, goal, ["linear-conflict"])
     )
     for board in share(list(distances)[:: int(step)], 6):
