@@ -11,7 +11,7 @@ Of a board that is its own image, only some first moves are searched (`mirrored_
 solution by one that begins with another move. So it goes on after the first move as from a root, and prunes only the
 move back.
 
-The FSM is the minimised automaton of Aho and Corasick (1975) for the duplicates up to a length. They are found by
+The FSM is the automaton of Aho and Corasick (1975) for the duplicates up to a length. They are found by
 length: list all sequences that contain no shorter duplicate, sort them by the hashes of their effects, and compare the
 effects and boxes of those with equal hashes.
 """
@@ -32,7 +32,6 @@ from solver.pruning.fsm_kernels import (
     link_states,
     list_sequences,
     mark_duplicates,
-    merge_states,
 )
 
 PRUNED = -1
@@ -102,7 +101,7 @@ def pruning_fsm(max_length: int, *, keeps_equals: bool = False) -> PruningFsm:
         f"machines/{kind}-{max_length}",
         __file__,
         np.int32,
-        lambda: _minimised(_automaton(find_duplicates(max_length, keeps_equals=keeps_equals))),
+        lambda: _automaton(find_duplicates(max_length, keeps_equals=keeps_equals)),
     ).reshape(-1, N_MOVES)
     return PruningFsm(successors)
 
@@ -139,16 +138,3 @@ def _automaton(duplicates: dict[int, Int64s]) -> States:
     successors = np.empty((n_states, 4), dtype=np.int32)
     link_states(children[:n_states], successors)
     return successors
-
-
-def _minimised(successors: States) -> States:
-    """Return the smallest FSM that prunes the same sequences."""
-    classes = np.arange(len(successors), dtype=np.int32)
-    while merge_states(successors, classes):
-        pass
-    # Number the classes in the order of their first states, so that START stays 0.
-    _, first, merged = np.unique(classes, return_index=True, return_inverse=True)
-    number = np.empty(len(first), dtype=np.int32)
-    number[np.argsort(first)] = np.arange(len(first), dtype=np.int32)
-    representatives = successors[np.sort(first)]
-    return np.where(representatives < 0, PRUNED, number[merged][representatives]).astype(np.int32)

@@ -24,12 +24,8 @@ States = Int32s
 GRID = 64
 MIDDLE = GRID // 2 * GRID + GRID // 2
 NO_CHILD, COMPLETE = -1, -2
-NO_ENTRY = -1
 # The bits of a hash that an entry holds begin here.
 _HASH_SHIFT = 16
-# Odd numbers of 37 bits: products with the numbers of states fit 64 bits.
-_TUPLE_KEYS = (0x1B873593A5, 0x1CC9E2D51B, 0x165667B19F, 0x127D4EB2F3)
-_TUPLE_SHIFT = 16
 
 
 @inlined_kernel
@@ -211,50 +207,3 @@ def link_states(children: States, successors: States) -> None:
                 successors[state, move] = n_states
                 queue[n_states], suffixes[n_states] = child, behind
                 n_states += 1
-
-
-@inlined_kernel
-def _class_after(successors: States, classes: Int32s, state: int, move: int) -> int:
-    after = successors[state, move]
-    return -1 if after < 0 else int(classes[after])
-
-
-@kernel
-def merge_states(successors: States, classes: Int32s) -> int:
-    """Merge states that lead to the same states or to merged ones. Returns how many states were merged.
-
-    successors  int32[n, 4]  an automaton, states numbered breadth first
-    classes     int32[n]     mutated: a state that stands for each state and those merged with it
-
-    The deepest states come first, since a state leads to deeper ones. Call again until nothing is merged.
-    """
-    # A hash table with open addressing, half of it empty.
-    n_slots = 1
-    while n_slots <= 2 * len(successors):
-        n_slots *= 2
-    slots = np.full(n_slots, NO_ENTRY, dtype=np.int32)
-    n_merged = 0
-    # A state is merged with one of a higher number, which may itself have been merged since.
-    for state in range(successors.shape[0] - 1, -1, -1):
-        classes[state] = classes[classes[state]]
-    for state in range(successors.shape[0] - 1, -1, -1):
-        if classes[state] != state:
-            continue
-        mixed = 0
-        for move in range(4):
-            mixed += (_class_after(successors, classes, state, move) + 1) * _TUPLE_KEYS[move]
-        slot = (mixed >> _TUPLE_SHIFT) & (n_slots - 1)
-        while slots[slot] != NO_ENTRY:
-            is_same = True
-            for move in range(4):
-                here = _class_after(successors, classes, state, move)
-                is_same &= here == _class_after(successors, classes, slots[slot], move)
-            if is_same:
-                break
-            slot = (slot + 1) & (n_slots - 1)
-        if slots[slot] == NO_ENTRY:
-            slots[slot] = state
-        else:
-            classes[state] = slots[slot]
-            n_merged += 1
-    return n_merged
