@@ -11,6 +11,9 @@ import math
 import time
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import replace
+from typing import Any
+
+import numpy as np
 
 from pdb_core.arguments import as_names, as_number, check_kind
 from pdb_core.board_size import SizeLike
@@ -172,15 +175,12 @@ def _checked(
     board = Board(board, size)
     goal = as_goal(goal, board.size)
     check_solvable(board, goal, board.size)
-    function = heuristic
-    if hasattr(heuristic, "py_func"):  # numba has compiled it, and knows no `Board`
-        from solver.heuristics.own import as_function_of_board
-
-        function = as_function_of_board(heuristic, goal)
+    takes_cells = hasattr(heuristic, "py_func")  # numba has compiled it, and knows no `Board`
 
     def bound(here: Board) -> int:
         """Round up, because a length is a whole number, except for a rounding error."""
-        return math.ceil(as_number(function(here), "the value of the heuristic", most=1e9) - 1e-9)
+        given: Any = np.array(here, dtype=np.int8) if takes_cells else here
+        return math.ceil(as_number(heuristic(given), "the value of the heuristic", most=1e9) - 1e-9)
 
     return board, goal, bound
 

@@ -87,15 +87,9 @@ class Checkpoint:
                 if self._belongs_to[name] != value:
                     raise InputError(f"the checkpoint belongs to the search of another {name}; use a new Checkpoint()")
 
-    def resume(self, finished: tuple[Iteration, ...], first: int) -> None:
-        """Record the finished thresholds of this run, unless more are known; the board's first one is `first`.
-
-        A checkpoint whose thresholds do not follow each other from the first one on is ignored.
-        """
-        kept = self.finished
-        if [iteration.threshold for iteration in kept] != list(range(first, first + 2 * len(kept), 2)):
-            kept = ()
-        self.finished = kept if len(kept) > len(finished) else finished
+    def resume(self, finished: tuple[Iteration, ...]) -> None:
+        """Record the finished thresholds of this run, unless more are known."""
+        self.finished = max(finished, self.finished, key=len)
 
     def finish_threshold(self, finished: tuple[Iteration, ...]) -> None:
         """Record all finished thresholds; the last one is new."""

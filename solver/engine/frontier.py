@@ -35,15 +35,15 @@ class Frontier:
 
     counts   int64[3]: generated and expanded nodes, and solutions, of all that was searched, in all runs
     tiles    a solution; empty if none is known
-    seconds  of earlier runs
+    started  when the threshold was begun; if earlier runs searched it, earlier by their seconds
     """
 
     def __init__(self, board: Tiles, stack: Stack, threshold: int, started: float | None = None) -> None:
-        """The stack holds all nodes that are left. `started` is when the threshold was begun, now by default."""
+        """The stack holds all nodes that are left. `started` is now by default."""
         self.board, self.threshold = board, threshold
         self.counts: Int64s = np.zeros(len(_COUNTED), dtype=np.int64)
         self.tiles: tuple[int, ...] = ()
-        self.seconds, self._started = 0.0, time.perf_counter() if started is None else started
+        self.started = time.perf_counter() if started is None else started
         # Known after a division.
         self._division: tuple[Items, Checkpoint] | None = None
         self._left: deque[int] = deque()
@@ -52,21 +52,21 @@ class Frontier:
         self._paused: list[list[int]] = []
         stack.item = 0
 
-    def divide(self, items: Items, nodes: tuple[int, int], checkpoint: Checkpoint) -> None:
-        """Replace the only item by a list of items.
+    def divide(self, items: Items, nodes: tuple[int, int], checkpoint: Checkpoint) -> float:
+        """Replace the only item by a list of items. Returns the seconds of earlier runs.
 
         nodes       that were generated and expanded to make the list
         checkpoint  what is finished is taken from it, and recorded there
         """
         known = checkpoint.subtrees(self.threshold, items.digest)
-        if max(known.subtrees, default=0) >= len(items.nodes):
-            known = Subtrees(*known.key)  # only a forged log has such numbers
         self.counts[:] = nodes[0] + known.generated, nodes[1] + known.expanded, known.solutions
-        self.tiles, self.seconds = known.solution, known.seconds
+        self.tiles = known.solution
+        self.started -= known.seconds
         checkpoint.share = float(items.shares[list(known.subtrees)].sum())
         self._division = items, checkpoint
         self._left = deque(number for number in range(len(items.nodes)) if number not in known.subtrees)
         self._begun.clear()
+        return known.seconds
 
     @property
     def is_empty(self) -> bool:
@@ -80,7 +80,7 @@ class Frontier:
     def iteration(self) -> Iteration:
         """The threshold so far."""
         generated, expanded, _ = self.counts.tolist()
-        return Iteration(self.threshold, generated, expanded, self.seconds + time.perf_counter() - self._started)
+        return Iteration(self.threshold, generated, expanded, time.perf_counter() - self.started)
 
     def take(self, stack: Stack) -> bool:
         """Put the next item on an empty stack. Returns whether there is one."""

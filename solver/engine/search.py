@@ -110,7 +110,7 @@ class IdaStar:
                 row = many.row
                 report, checkpoint = of_hard_board(row)
                 if checkpoint is not None:
-                    checkpoint.resume(many.iterations(row), int(many.roots.thresholds[row]))
+                    checkpoint.resume(many.iterations(row))
                 yield many
                 if status == mem.TOO_DEEP:
                     raise too_deep(many.threshold)
@@ -164,25 +164,25 @@ class _LongSearch:
 
     def run(self) -> SearchResult:
         """Search from the threshold on that was begun on the stack."""
-        threshold, finished, is_begun = self.many.threshold, self.many.iterations(self.row), True
+        finished = self.many.iterations(self.row)
+        started = self.many.began_at + sum(done.seconds for done in finished)
+        frontier: Frontier | None = Frontier(self.board, self.stack, self.many.threshold, started)
         # `search_many` has given it the thresholds that this run finished.
         if self.checkpoint is not None and len(self.checkpoint.finished) > len(finished):
-            finished, is_begun = self.checkpoint.finished, False
-            self.earlier_s = sum(iteration.seconds for iteration in finished)
-            threshold = finished[-1].threshold + 2
-        # All solutions have the same parity, and so have all sums and thresholds.
-        while is_begun or threshold <= self.roots.last[self.row]:
+            finished, frontier = self.checkpoint.finished, None
+            self.earlier_s = sum(done.seconds for done in finished)
+        while True:
             nodes_left = self.clock.most_nodes - sum(done.generated for done in finished)
-            if is_begun:
-                started = self.many.began_at + sum(done.seconds for done in finished)
-                frontier = Frontier(self.board, self.stack, threshold, started)
-            elif (tiles := self._found_at(threshold, finished[-1])) is not None:
-                return self._result(finished, tiles)
-            else:
+            if frontier is None:
+                # All solutions have the same parity, and so have all sums and thresholds.
+                threshold = finished[-1].threshold + 2
+                if threshold > self.roots.last[self.row]:
+                    return self._result(finished)
+                if (tiles := self._found_at(threshold, finished[-1])) is not None:
+                    return self._result(finished, tiles)
                 frontier = self._frontier_of(threshold, finished, nodes_left)
             search = ThresholdSearch(self.ida_star.stacks, frontier, nodes_left, self.wanted)
             search.search(self.stack, self.clock, self.pool)
-            self.earlier_s += frontier.seconds
             if self.in_order and frontier.tiles:
                 frontier = self._search_in_order(frontier, nodes_left)
             finished = (*finished, frontier.iteration)
@@ -190,8 +190,7 @@ class _LongSearch:
                 return self._result(finished, frontier.tiles, frontier)
             if self.checkpoint is not None:
                 self.checkpoint.finish_threshold(finished)
-            threshold, is_begun = threshold + 2, False
-        return self._result(finished)
+            frontier = None
 
     def _found_at(self, threshold: int, last: Iteration) -> tuple[int, ...] | None:
         """Return an optimal solution of `threshold` moves found without IDA*, replayed, or None.
@@ -229,7 +228,7 @@ class _LongSearch:
         plan = plan_division(finished, threshold, self.speed, self.ida_star.engine.tuning)
         if plan is not None:
             items, nodes = divide(self.stack, plan, nodes_left)
-            frontier.divide(items, nodes, Checkpoint() if self.checkpoint is None else self.checkpoint)
+            self.earlier_s += frontier.divide(items, nodes, self.checkpoint or Checkpoint())
         return frontier
 
     def _search_in_order(self, frontier: Frontier, nodes_left: int) -> Frontier:
@@ -243,10 +242,9 @@ class _LongSearch:
             path = blank_moves_of(self.board, frontier.tiles, engine.size)
             paths, n_on_path = paths_before(engine, self.board, path)
             self.stack.load(*nodes_below(engine, self.board, paths, frontier.threshold))
-            before = Frontier(self.board, self.stack, frontier.threshold)
+            before = Frontier(self.board, self.stack, frontier.threshold, frontier.started)
             # The nodes of the path are expanded.
             before.counts[:] = n_on_path, frontier.threshold, 0
-            before.seconds = frontier.iteration.seconds
             ThresholdSearch(stacks, before, nodes_left).search(self.stack, self.clock)
             if not before.tiles:
                 before.tiles, before.counts[2] = frontier.tiles, 1

@@ -3,7 +3,6 @@
 import functools
 import math
 import re
-from collections.abc import Callable
 from typing import Any
 
 import numba
@@ -27,25 +26,15 @@ _MOST_H = 511
 def own_heuristic(function: Any, goal: Tiles) -> int:
     """Return the address of a compiled heuristic, for kernels. Raises `InputError` if it is none for this goal."""
     compiled = _compiled(function)
+    cells = np.array(goal, dtype=np.int8)
+    cells.flags.writeable = False
     try:
-        h = function(_cells(goal))
+        h = function(cells)
     except Exception as error:
         raise InputError(f"{_named(function)} raises {type(error).__name__} at the goal, where it must be 0") from error
     if h != 0:
         raise InputError(f"{_named(function)} is {h} at the goal; it must be 0 there")
     return int(compiled.address)
-
-
-def as_function_of_board(function: Any, goal: Tiles) -> Callable[[Tiles], Any]:
-    """Return a compiled heuristic as a function of a board. Raises what `own_heuristic` raises."""
-    own_heuristic(function, goal)
-    return lambda board: function(_cells(board))
-
-
-def _cells(board: Tiles) -> Any:
-    cells = np.array(board, dtype=np.int8)
-    cells.flags.writeable = False
-    return cells
 
 
 @functools.cache

@@ -181,10 +181,9 @@ def changes(cells: Any) -> int:
 )  # fmt: skip
 def test_unsuitable_function_is_refused(make: Callable[[], Any], message: str) -> None:
     function = make()
-    for search in (lambda f: HeuristicSolver(S3, heuristics=f), lambda f: ida_star(HARDEST_8, f)):
-        with pytest.raises(InputError, match=message) as caught:
-            search(function)
-        assert "\n" not in str(caught.value)
+    with pytest.raises(InputError, match=message) as caught:
+        HeuristicSolver(S3, heuristics=function)
+    assert "\n" not in str(caught.value)
 
 
 @pytest.mark.tiny
