@@ -105,10 +105,6 @@ class Clock:
         """Return the seconds since the search began."""
         return time.perf_counter() - self._start
 
-    def leave_out(self, seconds: float) -> None:
-        """Leave out seconds that were not spent on the search."""
-        self._start, self.end = self._start + seconds, self.end + seconds
-
     def is_over(self, at: Iteration) -> bool:
         """Report progress. Returns True if a limit is reached."""
         if self.report is not None:

@@ -7,7 +7,6 @@ share      a threshold among threads                      engine/threads.py, eng
 replay     the solution, before it is returned            engine/result.py
 """
 
-import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
@@ -18,7 +17,6 @@ import numpy.typing as npt
 
 from pdb_core.arguments import FilePath, as_threads, check_functions, check_kind
 from pdb_core.errors import UnsolvableError
-from pdb_core.jit import seconds_compiling
 from pdb_core.puzzle import Board, BoardLike, Boards, Tiles, as_goal
 from pdb_core.resources import available_memory
 from pdb_core.symmetry import BoardMapping
@@ -420,10 +418,7 @@ def _find_by_beams(
     widest = widest_beam(fitted_size(size.height, size.width).n_cells, limit, available_memory())
     width = max(1, min(widest, n_nodes // tuning.nodes_per_board))
     search = tuning.beams or find_by_beams
-    compiled_s = seconds_compiling()
     try:
-        # Load or compile the kernels, whose time is not that of the search.
-        search(one_move_away(goal, size), goal, size, 1, 1, math.inf, None)
-        return search(board, goal, size, width, limit, end + seconds_compiling() - compiled_s, report)
+        return search(board, goal, size, width, limit, end, report)
     except MemoryError:
         return None

@@ -73,10 +73,8 @@ def new_beam(n_cells: int, width: int, limit: int) -> Beam:
     n_children = N_MOVES * min(width, BLOCK)
     records = _on_lines(2 * width * n_bytes).reshape(2, width, n_bytes)
     return Beam(
-        boards=records.view(cell),
-        halves=records.view(np.uint16),
-        numbers=records.view(np.int32),
         words=records.view(np.uint64),
+        boards=records.view(cell),
         places=np.empty((2, width, n_cells), dtype=cell),
         parents=np.empty((limit + 1, width), dtype=np.int32),
         seen=np.zeros(1 << max(_SEEN_BITS, (_SEEN_PER_BOARD * width).bit_length()), dtype=np.uint32),

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from pdb_core.bit_kernels import prefetch
 from pdb_core.jit import inlined_kernel, kernel
-from pdb_core.types import N_MOVES, Bytes, Int32s, Int64s, UInt16s, UInt32s, UInt64s
+from pdb_core.types import N_MOVES, Bytes, Int32s, Int64s, UInt32s, UInt64s
 from solver.beams.fitted_values_kernels import BYTE_VALUES, FittedValues
 from solver.beams.pieces_kernels import Geometry, distance
 from solver.vectors.vector_kernels import (
@@ -41,8 +41,11 @@ AHEAD = 24
 BLOCK, SAMPLE = 1 << 15, 1 << 12
 # Above all ranks.
 NO_RANK = 1 << 32
-# Where a record has the blank's cell and the score, in halves and in numbers from its end.
-BLANK_FROM_END, SCORE_FROM_END = 7, 3
+# The tail of a record, the word before its key:
+#
+#     63      32             16                0
+#     | score  | blank's cell | last pieces    |
+BLANK_SHIFT, SCORE_SHIFT, PIECES_MASK = np.uint64(16), np.uint64(32), np.uint64(0xFFFF)
 # Children that are rated together; of fewer than the second number, the values of pairs are added one by one.
 BATCH, LEAST_SUMMED = 64, 10
 
@@ -70,13 +73,10 @@ class Beam(NamedTuple):
     The arrays for children have a length of c = 4 * min(b, BLOCK).
 
     The layer at an even depth is at index 0, the next one at 1. The *record* of a board is the pieces on the n cells
-    and, at its end, the blank's cell, the score and the key, a hash. It is read and written through arrays of four
-    types on the same memory, and takes one cache line up to 7x7.
+    and, in its last two words, the tail and the key, a hash. It takes one cache line up to 7x7.
 
-    boards      uint8[2, b, ...]   uint16 for more than 255 cells: the first n are the pieces on cells
-    halves      uint16[2, b, ...]  the blank's cell is at BLANK_FROM_END
-    numbers     int32[2, b, ...]   the score is at SCORE_FROM_END
-    words       uint64[2, b, ...]  the last is the key
+    words       uint64[2, b, ...]  records
+    boards      uint8[2, b, ...]   their memory; uint16 for more than 255 cells: the first n are the pieces on cells
     places      uint8[2, b, n]     cells of pieces, as `boards`; without a pull, those of the first board
     parents     int32[m, b]        by depth: 4 * (index in the layer before) + the move from there
     seen        uint32[2**k]       upper halves of the keys of recent boards, at the lower bits of the keys
@@ -90,10 +90,8 @@ class Beam(NamedTuple):
     sums        int32[BATCH]
     """
 
-    boards: npt.NDArray[Any]
-    halves: UInt16s
-    numbers: Int32s
     words: UInt64s
+    boards: npt.NDArray[Any]
     places: npt.NDArray[Any]
     parents: Int32s
     seen: UInt32s
@@ -117,6 +115,18 @@ def mixed(number: Any) -> np.uint64:
     return bits ^ (bits >> np.uint64(31))
 
 
+@inlined_kernel
+def blank_in(tail: np.uint64) -> np.uint64:
+    """Return the blank's cell in the tail of a record."""
+    return (tail >> BLANK_SHIFT) & PIECES_MASK
+
+
+@inlined_kernel
+def new_tail(tail: np.uint64, blank: Any, score: Any) -> np.uint64:
+    """Return the tail of a record with another cell of the blank and another score."""
+    return (tail & PIECES_MASK) | (np.uint64(blank) << BLANK_SHIFT) | (np.uint64(score) << SCORE_SHIFT)
+
+
 @kernel
 def start_beam(beam: Beam, cells: Int32s, blank_cell: int) -> None:
     """Make the first layer of one board. Beams of different widths get different random numbers."""
@@ -128,11 +138,7 @@ def start_beam(beam: Beam, cells: Int32s, blank_cell: int) -> None:
         if cell != blank_cell:
             key ^= mixed(piece * n + cell)
     end = beam.words.shape[2]
-    (
-        beam.halves[0, 0, 4 * end - BLANK_FROM_END],
-        beam.numbers[0, 0, 2 * end - SCORE_FROM_END],
-        beam.words[0, 0, end - 1],
-    ) = blank_cell, 0, key
+    beam.words[0, 0, end - 2], beam.words[0, 0, end - 1] = new_tail(beam.words[0, 0, end - 2], blank_cell, 0), key
     beam.state[0], beam.state[1] = 1, 0
 
 
@@ -149,18 +155,18 @@ def list_children(beam: Beam, aim: Aim, boards: Any) -> Int32s:
     now, depth = beam.state[1] & 1, beam.state[1]
     first, last, stride = np.uint64(boards[0]), np.uint64(boards[1]), np.uint64(boards[2])
     # Unsigned indices, because numba compares signed ones with zero.
-    cells, halves, parents = beam.boards[now].reshape(-1), beam.halves[now].reshape(-1), beam.parents[depth]
-    n_cells, n_halves = np.uint64(beam.boards.shape[2]), np.uint64(beam.halves.shape[2])
+    cells, words, parents = beam.boards[now].reshape(-1), beam.words[now].reshape(-1), beam.parents[depth]
+    n_cells, n_words = np.uint64(beam.boards.shape[2]), np.uint64(beam.words.shape[2])
     neighbours, edge_of = aim.geometry.neighbours.reshape(-1), aim.fitted.edge_of.reshape(-1)
-    unsorted, blank_at = beam.unsorted, n_halves - np.uint64(BLANK_FROM_END)
+    unsorted, tail = beam.unsorted, n_words - np.uint64(2)
     n_edges = aim.fitted.singles.shape[1]
     counts = np.zeros(len(aim.fitted.edge_of) * n_edges * 2 + 2, dtype=np.int32)
     n_children = np.uint64(0)
     while first < last:
         # Boards with the same last move are side by side and have the same moves.
-        here, last_move = np.uint64(halves[first * n_halves + blank_at]), parents[first] & 3
+        here, last_move = blank_in(words[first * n_words + tail]), parents[first] & 3
         end = first + stride
-        while end < last and halves[end * n_halves + blank_at] == here and parents[end] & 3 == last_move:
+        while end < last and blank_in(words[end * n_words + tail]) == here and parents[end] & 3 == last_move:
             end += stride
         for move in range(N_MOVES):
             step = here * np.uint64(N_MOVES) + np.uint64(move)
@@ -204,7 +210,7 @@ def rate_by_values(beam: Beam, aim: Aim, ends: Int32s) -> None:
     records = beam.words[now].ctypes.data
     fitted, n, n_children = aim.fitted, len(aim.geometry.rows), np.int64(ends[-1])
     n_edges, n_table_words = fitted.singles.shape[1], fitted.pairs.shape[2] // 8
-    blank = boards[now, 0, beam.halves[now, 0, 4 * end - BLANK_FROM_END]]
+    blank = boards[now, 0, blank_in(beam.words[now, 0, end - 2])]
     # The blank's cell before a move along an edge up or to the left, and before the opposite move.
     cells_before = np.zeros((n_edges, 2), dtype=np.int64)
     for cell in range(n):
@@ -250,7 +256,7 @@ def rate_batch(
     """Write the scores, keys and ranks of listed children, from `first` on, whose values of pairs add up to
     `beam.sums`. Whatever is written beyond them is overwritten by the next ones."""
     end, records = beam.words.shape[2], beam.words[beam.state[1] & 1].ctypes.data
-    scores_at, keys_at = records + 4 * (2 * end - SCORE_FROM_END), records + 8 * (end - 1)
+    scores_at, keys_at = records + 8 * end - 12, records + 8 * end - 8
     for q in range(0, n_children, LANES):
         k, total = first + q, load(beam.sums.ctypes.data + 4 * q)
         link = load(beam.child_links.ctypes.data + 4 * k)
@@ -272,11 +278,12 @@ def rate_by_weights(beam: Beam, aim: Aim, n_children: Any) -> None:
             prefetch_parent(beam, now, beam.child_links[k + AHEAD])
         link = np.int64(beam.child_links[k])
         i, move = link >> 2, link & 3
-        here = np.int64(beam.halves[now, i, 4 * end - BLANK_FROM_END])
+        tail = beam.words[now, i, end - 2]
+        here = np.int64(blank_in(tail))
         near = np.int64(aim.geometry.neighbours[here, move])
         piece = np.int64(boards[now, i, near])
         cells = distance(aim.geometry, piece, here) - distance(aim.geometry, piece, near)  # type: ignore[arg-type]
-        score = np.int64(beam.numbers[now, i, 2 * end - SCORE_FROM_END]) + aim.weights[piece] * cells
+        score = (np.int64(tail) >> np.int64(SCORE_SHIFT)) + aim.weights[piece] * cells
         key = beam.words[now, i, end - 1] ^ mixed(piece * n + near) ^ mixed(piece * n + here)
         keep_rating(beam, k, score, key)
         if aim.pull > 0:
@@ -346,12 +353,10 @@ def keep_children(beam: Beam, aim: Aim, width: int, n_chosen: Any) -> int:
     after = 1 - before
     # Flat arrays and unsigned indices, as above.
     n_copied, n_words = np.uint64((n * boards.itemsize + 7) // 8), np.uint64(end)
-    n_cells, n_halves, n_numbers = np.uint64(boards.shape[2]), np.uint64(4 * end), np.uint64(2 * end)
-    blank_at, score_at = n_halves - np.uint64(BLANK_FROM_END), n_numbers - np.uint64(SCORE_FROM_END)
+    n_cells, tail = np.uint64(boards.shape[2]), n_words - np.uint64(2)
     old_words, new_words = words[before].reshape(-1), words[after].reshape(-1)
     old_cells, new_cells = boards[before].reshape(-1), boards[after].reshape(-1)
-    old_halves, new_halves = beam.halves[before].reshape(-1), beam.halves[after].reshape(-1)
-    new_numbers, neighbours = beam.numbers[after].reshape(-1), aim.geometry.neighbours.reshape(-1)
+    neighbours = aim.geometry.neighbours.reshape(-1)
     keys, scores, links, chosen = beam.child_keys, beam.child_scores, beam.child_links, beam.chosen
     found, least, j = np.int64(NOT_FOUND), np.int32(0), np.uint64(beam.state[0])
     for c in range(n_chosen):
@@ -367,10 +372,15 @@ def keep_children(beam: Beam, aim: Aim, width: int, n_chosen: Any) -> int:
             continue
         seen[key & mask] = key >> np.uint64(32)
         i = link >> np.uint64(2)
-        here = np.uint64(old_halves[i * n_halves + blank_at])
+        old_tail = old_words[i * n_words + tail]
+        here = blank_in(old_tail)
         near = np.uint64(neighbours[here * np.uint64(N_MOVES) + (link & np.uint64(3))])
         for word in range(n_copied):
             new_words[j * n_words + word] = old_words[i * n_words + word]
+        new_words[j * n_words + tail], new_words[j * n_words + tail + np.uint64(1)] = (
+            new_tail(old_tail, near, scores[k]),
+            key,
+        )
         new_cells[j * n_cells + here] = old_cells[i * n_cells + near]
         new_cells[j * n_cells + near] = old_cells[i * n_cells + here]
         if aim.pull > 0:
@@ -378,8 +388,7 @@ def keep_children(beam: Beam, aim: Aim, width: int, n_chosen: Any) -> int:
                 places[after, j, piece] = places[before, i, piece]
             places[after, j, boards[before, i, near]] = here
             places[after, j, boards[before, i, here]] = near
-        new_halves[j * n_halves + blank_at], new_words[j * n_words + n_words - np.uint64(1)] = near, key
-        new_numbers[j * n_numbers + score_at], parents[j] = scores[k], link
+        parents[j] = link
         if is_goal(aim, boards, after, j) and (found == NOT_FOUND or beam.child_ranks[k] < least):
             found, least = np.int64(j), beam.child_ranks[k]
         j += np.uint64(1)

@@ -9,8 +9,6 @@ from dataclasses import dataclass
 
 import numpy.typing as npt
 
-from pdb_core.jit import seconds_compiling
-from pdb_core.moves import blank_moves_of
 from pdb_core.puzzle import Tiles
 from pdb_core.types import N_MOVES
 from solver.engine import layout as mem
@@ -207,9 +205,7 @@ class _LongSearch:
         n_nodes, now = int(last.generated / self.speed), time.perf_counter()
         # Runs with a short limit would otherwise never finish a subtree.
         end = now + (self.clock.end - now) / 2
-        compiled_s = seconds_compiling()
         tiles = ida_star.find_solution(self.board, threshold, n_nodes, end, at_last)
-        self.clock.leave_out(seconds_compiling() - compiled_s)
         if tiles is not None:
             if len(tiles) != threshold:
                 raise ida_star.engine.wrong_end()

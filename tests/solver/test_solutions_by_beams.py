@@ -53,11 +53,9 @@ def test_beams_have_a_width_and_half_of_the_time_that_is_left() -> None:
     begin = time.perf_counter()
     solver_with(note).solve(BOARD, limits=1000)
     widths, ends = zip(*widths_and_ends, strict=True)
-    # The kernels are loaded in any case, and the thresholds before have 9,137, 51,004 and 279,511 nodes. A board takes
-    # 50,000 at the speed of this engine.
-    assert set(ends[::2]) == {math.inf}
-    assert widths[-5::2] == (1, 1, 5)
-    assert all(400 < end - begin < 700 for end in ends[1::2])
+    # The thresholds before have 9,137, 51,004 and 279,511 nodes. A board takes 50,000 at the speed of this engine.
+    assert widths[-3:] == (1, 1, 5)
+    assert all(400 < end - begin < 700 for end in ends)
 
 
 def test_run_that_continues_a_threshold_does_not_repeat_the_beams() -> None:
@@ -86,20 +84,3 @@ def test_solution_by_beams_that_fails_its_replay_is_no_answer() -> None:
         solver_with(lambda *arguments: (1,) * arguments[4]).solve_many([BOARD])
     with pytest.raises(TableFileDamagedError):
         solver_with(lambda *arguments: (1,) * (arguments[4] - 2)).solve(BOARD)
-
-
-def test_compilation_of_beams_does_not_count_as_search(monkeypatch: pytest.MonkeyPatch) -> None:
-    compiled_s, seen = [0.0], list[float]()
-
-    def beams(*arguments: Any) -> None:
-        if not seen:
-            compiled_s[0] = 1000.0
-        seen.append(arguments[5] - time.perf_counter())
-
-    for module in ("solve", "engine.search"):
-        monkeypatch.setattr(f"solver.{module}.seconds_compiling", lambda: compiled_s[0])
-    solution = solver_with(beams).solve(BOARD, limits=100)
-    assert seen[0] == math.inf
-    assert 1000 < seen[1] < 1050
-    assert solution.optimal
-    assert solution.seconds < 0

@@ -414,25 +414,18 @@ def expand(
     return generated, top + n_left, has_ended
 
 
-@inlined_kernel
-def vector_round(
-    round_tables: VectorTables, tables: EngineTables, at: StackMemory, n: int, top: int, first_link: int
-) -> tuple[int, int, int]:
-    """Expand nodes with tables as in a file, see `expand`."""
-    return expand(round_tables, tables, at, n, top, first_link, False, False)
+def round_in(*, in_rows: bool, is_wide: bool) -> Any:
+    """Return the round for a layout of nodes and tables, see `expand`."""
+
+    @inlined_kernel
+    def expand_in_layout(
+        round_tables: VectorTables, tables: EngineTables, at: StackMemory, n: int, top: int, first_link: int
+    ) -> tuple[int, int, int]:
+        return expand(round_tables, tables, at, n, top, first_link, in_rows, is_wide)
+
+    return expand_in_layout
 
 
-@inlined_kernel
-def row_round(
-    round_tables: RowTables, tables: EngineTables, at: StackMemory, n: int, top: int, first_link: int
-) -> tuple[int, int, int]:
-    """Expand nodes with tables in rows, see `expand`."""
-    return expand(round_tables, tables, at, n, top, first_link, True, False)
-
-
-@inlined_kernel
-def wide_round(
-    round_tables: WideTables, tables: EngineTables, at: StackMemory, n: int, top: int, first_link: int
-) -> tuple[int, int, int]:
-    """Expand nodes of wide boards, see `expand`."""
-    return expand(round_tables, tables, at, n, top, first_link, False, True)
+vector_round = round_in(in_rows=False, is_wide=False)
+row_round = round_in(in_rows=True, is_wide=False)
+wide_round = round_in(in_rows=False, is_wide=True)
