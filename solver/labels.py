@@ -9,6 +9,7 @@ from pdb_core.messages import ShortRepr
 from pdb_core.types import N_MOVES, Bytes, Int16s
 from solver.board_arrays import blank_moved, neighbours_by_move
 from solver.engine.engine import NO_LAST
+from solver.engine.layout import THRESHOLD_STEP
 from solver.engine.search import IdaStar
 from solver.engine.worker_pool import WorkerPool
 from solver.progress import Report
@@ -76,7 +77,7 @@ def distances_with_moves(
         found = ida_star.search_all(roots.within(left, thresholds[rows[left]]), report, pool)
         is_nearer[left] = found.lengths >= 0
         is_searched[rows[is_nearer]] = False
-        thresholds[is_searched] += 2
+        thresholds[is_searched] += THRESHOLD_STEP
     distances = np.where(is_goal, 0, thresholds + 1).astype(np.int16)
     after = np.full((len(boards), N_MOVES), -1, dtype=np.int16)
     after[rows, moves] = distances[rows] + np.where(is_nearer, -1, 1)

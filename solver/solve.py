@@ -344,13 +344,13 @@ class Solver:
         n_chunk = max(1, min(MOST_BOARDS, len(rows) // (8 * n_threads)))
 
         def work(first: int, check: Report, pool: WorkerPool | None) -> tuple[Int64s, Found]:
-            def at(iteration: Iteration) -> None:
+            def show(iteration: Iteration) -> None:
                 check(iteration)
                 if report is not None:
                     report(iteration)
 
             chunk = rows[first : first + n_chunk]
-            return chunk, search(boards[chunk], at, pool)
+            return chunk, search(boards[chunk], show, pool)
 
         return in_parallel(range(0, len(rows), n_chunk), work, n_threads=n_threads)
 

@@ -104,7 +104,7 @@ def search_boards(
     round_tables: Any,
     at: StackMemory,
     counters: Int64s,
-    batch: BoardsMemory,
+    many: BoardsMemory,
     pause_at: int,
     max_nodes: int,
     counts_goals: bool,
@@ -118,12 +118,12 @@ def search_boards(
     pause_at   with boards, the nodes to generate before PAUSED is returned; without them, the limit of `search`
     max_nodes, counts_goals  those of `search`
 
-    Returns EXHAUSTED if all boards are done, PAUSED (also in a threshold that the batch has no room for), NO_ROOM, or
+    Returns EXHAUSTED if all boards are done, PAUSED (also in a threshold that `many` has no room for), NO_ROOM, or
     TOO_DEEP if a slack exceeds its bits; without boards what `search` returns.
     """
     n_left = pause_at
-    place, sums, lengths = batch.place, batch.sums, batch.lengths
-    n_boards = batch.roots.shape[0]
+    place, sums, lengths = many.place, many.sums, many.lengths
+    n_boards = many.roots.shape[0]
     while True:
         before = counters[mem.GENERATED]
         until = pause_at
@@ -134,14 +134,14 @@ def search_boards(
                 return mem.EXHAUSTED
             # Step 1. Begin a threshold.
             if place[THRESHOLD] < 0:
-                place[THRESHOLD] = batch.thresholds[row] + 2 * place[N_FINISHED]
-                if place[THRESHOLD] > batch.last[row]:
+                place[THRESHOLD] = many.thresholds[row] + mem.THRESHOLD_STEP * place[N_FINISHED]
+                if place[THRESHOLD] > many.last[row]:
                     lengths[row] = BEYOND
                     place[BOARD] += 1
                     place[N_FINISHED] = 0
                     place[THRESHOLD] = -1
                     continue
-                if is_goal_board(tables, batch.boards[row]):
+                if is_goal_board(tables, many.boards[row]):
                     lengths[row] = 0
                     place[BOARD] += 1
                     place[THRESHOLD] = -1
@@ -149,9 +149,9 @@ def search_boards(
                 for s in range(tables.n_sums):
                     if place[THRESHOLD] - sums[row, s] > 2 * mem.MAX_SLACK:
                         return mem.TOO_DEEP
-                begin_threshold(tables, at, counters, batch.roots[row], sums[row], place[THRESHOLD])
+                begin_threshold(tables, at, counters, many.roots[row], sums[row], place[THRESHOLD])
                 before = counters[mem.GENERATED]
-                if place[N_FINISHED] >= batch.counts.shape[1] or place[THRESHOLD] > batch.paths.shape[1]:
+                if place[N_FINISHED] >= many.counts.shape[1] or place[THRESHOLD] > many.paths.shape[1]:
                     return mem.PAUSED
             until = before + n_left
         # Step 2. Search it.
@@ -160,11 +160,11 @@ def search_boards(
         if n_boards == 0 or (status != mem.EXHAUSTED and status != mem.FOUND):
             return status
         # Step 3. Note it, and go to the next threshold or the next board.
-        batch.counts[row, place[N_FINISHED], 0] = counters[mem.GENERATED]
-        batch.counts[row, place[N_FINISHED], 1] = counters[mem.EXPANDED]
+        many.counts[row, place[N_FINISHED], 0] = counters[mem.GENERATED]
+        many.counts[row, place[N_FINISHED], 1] = counters[mem.EXPANDED]
         place[N_FINISHED] += 1
         if status == mem.FOUND:
-            is_right = write_path(tables, at, counters, batch.boards[row], batch.paths[row], place[THRESHOLD])
+            is_right = write_path(tables, at, counters, many.boards[row], many.paths[row], place[THRESHOLD])
             lengths[row] = place[THRESHOLD] if is_right else WRONG
             place[BOARD] += 1
             place[N_FINISHED] = 0

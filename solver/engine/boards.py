@@ -27,7 +27,7 @@ class BoardsSearch:
         """`start` is when the seconds of the first board begin. One call can note the nodes of `n_thresholds`."""
         n = len(roots.nodes)
         self.roots = roots
-        longest = int(roots.thresholds.max(initial=0)) + 2 * n_thresholds
+        longest = int(roots.thresholds.max(initial=0)) + mem.THRESHOLD_STEP * n_thresholds
         self.counts: Int64s = np.zeros((n, n_thresholds, 2), dtype=np.int64)
         self.lengths = np.full(n, -1, dtype=np.int16)
         self.paths = np.zeros((n, longest), dtype=np.uint8)
@@ -104,7 +104,7 @@ class BoardsSearch:
         first, seconds_per_node = int(self.roots.thresholds[row]), float(self._seconds_per_node[row])
         counts = self.counts[row, : np.count_nonzero(self.counts[row, :, 1])].tolist()
         return tuple(
-            Iteration(first + 2 * i, generated, expanded, generated * seconds_per_node)
+            Iteration(first + mem.THRESHOLD_STEP * i, generated, expanded, generated * seconds_per_node)
             for i, (generated, expanded) in enumerate(counts)
         )
 

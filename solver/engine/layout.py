@@ -54,6 +54,8 @@ SLACK, SLACK_SHIFT, OWN_FIELDS = range(3)
 N_COUNTERS = 7
 TOP, N_LINKS, GENERATED, EXPANDED, SOLUTIONS, FOUND_LINK, N_ENDED = range(N_COUNTERS)
 
+# From a threshold to the next one: all solutions of a board have the same parity.
+THRESHOLD_STEP = 2
 # What a search of a threshold returns.
 EXHAUSTED, FOUND, PAUSED, NO_ROOM, TOO_DEEP = range(5)
 

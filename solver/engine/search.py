@@ -172,8 +172,7 @@ class _LongSearch:
         while True:
             nodes_left = self.clock.most_nodes - sum(done.generated for done in finished)
             if frontier is None:
-                # All solutions have the same parity, and so have all sums and thresholds.
-                threshold = finished[-1].threshold + 2
+                threshold = finished[-1].threshold + mem.THRESHOLD_STEP
                 if threshold > self.roots.last[self.row]:
                     return self._result(finished)
                 if (tiles := self._found_at(threshold, finished[-1])) is not None:

@@ -78,7 +78,12 @@ IS_FAR, N_SUM_FIELDS = UNIT_COLUMN + 2, UNIT_COLUMN + 4
 # and the records of cell sets.
 N_UNIT_FIELDS, FIELD_BYTES = 6, 4 * MAX_UNITS
 TABLE_BIT, ROW_BITS, FIRST_DIGIT, EDGES, RANKS, SETS = range(0, N_UNIT_FIELDS * FIELD_BYTES, FIELD_BYTES)
-# A node has the cell sets of a sum's units, but the first one's, in pairs; on wide boards each alone, and the first:
+# The columns of a sum in a node begin at its fields CELL_SETS and UNIT_DIGITS. For three units:
+#
+#     cell sets of units 1 and 2 | digits of unit 0 | digits of unit 1 | digits of unit 2
+#     cell set of unit 0 | cell set of unit 1 | cell set of unit 2 | digits of unit 0 | ...   on wide boards
+#
+# Boards that are not wide have no cell set of the first unit, which holds all other cells, and the others in pairs:
 #
 #     31                    16                     0
 #     | cell set of unit 2  | cell set of unit 1   |
