@@ -1,27 +1,38 @@
 """Tables of a search with heuristics that need no database, arranged for the kernels of the engine."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from pdb_core.board_size import BoardSize
-from pdb_core.errors import InputError, PdbError
-from pdb_core.puzzle import Tiles, permutation_is_odd
+from pdb_core.board_size import BoardSize, SizeLike, as_size
+from pdb_core.errors import GoalError, InputError, PdbError
+from pdb_core.puzzle import BoardLike, Tiles, as_goal, format_board, permutation_is_odd
+from pdb_core.symmetry import BoardMapping, mappings_between
 from pdb_core.types import N_MOVES, Bytes, UInt32s, UInt64s
 from solver.algorithms import HEURISTICS
 from solver.board_arrays import neighbours_by_move
 from solver.engine.engine import (
     NO_LAST,
+    BoundHeuristic,
     Engine,
     KeptArrays,
     Roots,
     engine_tables,
     slack_rows,
 )
-from solver.engine.tuning import TUNING, Tuning
+from solver.engine.tuning import Tuning
 from solver.heuristics import HeuristicTables, packed_round_kernels as packed
 from solver.heuristics.evaluate_kernels import KORF_TAYLOR, LINEAR_CONFLICT, MANHATTAN, OWN
-from solver.heuristics.heuristic import own_share, search_speed, values_of
+from solver.heuristics.heuristic import (
+    HeuristicsLike,
+    as_heuristics,
+    heuristic_name,
+    heuristic_tables,
+    own_share,
+    search_speed,
+    values_of,
+)
 from solver.heuristics.heuristic_round_kernels import HeuristicRoundTables
 from solver.heuristics.packed_round_kernels import PackedTables
 from solver.pruning.fsm import PruningFsm
@@ -69,43 +80,68 @@ class HeuristicEngine(Engine):
         )
 
 
-def heuristic_engine(
-    size: BoardSize, goal: Tiles, heuristics: HeuristicTables, fsm: PruningFsm, tuning: Tuning = TUNING
-) -> HeuristicEngine:
-    """Arrange the largest of some heuristics for the kernels.
+class Heuristics(BoundHeuristic):
+    """Largest of some heuristics that need no database, for one goal."""
 
-    Manhattan distance prunes along with all of them that are never lower, linear conflicts along with `korf-taylor`,
-    which only adds to them.
-    """
-    codes = set(heuristics.codes.tolist())
-    relations = {code: of.than_manhattan for code, of in enumerate(HEURISTICS.values()) if code in codes}
-    uses_manhattan = "higher" in relations.values()
-    uses_conflicts = bool(codes & {LINEAR_CONFLICT, KORF_TAYLOR})
-    useless = {code for code, relation in relations.items() if uses_manhattan and relation == "lower"}
-    others = sorted(codes - {MANHATTAN, LINEAR_CONFLICT} - useless)
-    tracked = [MANHATTAN] * uses_manhattan + [LINEAR_CONFLICT] * uses_conflicts
-    sums, first_column = slack_rows(max(1, len(tracked)))
-    nearer = _nearer(size, heuristics)
-    arrays = KeptArrays()
-    is_packed = size.n_cells <= packed.MAX_CELLS and uses_manhattan and not others
-    if is_packed:
-        round_tables: PackedTables | HeuristicRoundTables = _packed_tables(heuristics, nearer, uses_conflicts, arrays)
-        columns, batch = {"n_columns": packed.PACKED_COLUMNS}, _PACKED_BATCH
-    else:
-        round_tables = HeuristicRoundTables(
-            heuristics, nearer, np.array(others, dtype=np.int64), int(uses_manhattan), int(uses_conflicts)
+    operator_order = True
+
+    def __init__(self, size: SizeLike, goal: BoardLike, heuristics: HeuristicsLike) -> None:
+        """Raises the errors of `HeuristicSolver`."""
+        self.size = as_size(size)
+        self.goal = as_goal(goal, self.size)
+        self._tables = heuristic_tables(heuristics, self.size, self.goal)
+        self._given = as_heuristics(heuristics)
+        self.identity = self.size, self._given
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Heuristics, (self.size, self.goal, self._given)
+
+    def __repr__(self) -> str:
+        return f"{self.size}, {', '.join(map(heuristic_name, self._given))}"
+
+    def engine(self, fsm: PruningFsm, tuning: Tuning) -> HeuristicEngine:
+        """Arrange the heuristics for the kernels.
+
+        Manhattan distance prunes along with all of them that are never lower, linear conflicts along with
+        `korf-taylor`, which only adds to them.
+        """
+        heuristics, size = self._tables, self.size
+        codes = set(heuristics.codes.tolist())
+        relations = {code: of.than_manhattan for code, of in enumerate(HEURISTICS.values()) if code in codes}
+        uses_manhattan = "higher" in relations.values()
+        uses_conflicts = bool(codes & {LINEAR_CONFLICT, KORF_TAYLOR})
+        useless = {code for code, relation in relations.items() if uses_manhattan and relation == "lower"}
+        others = sorted(codes - {MANHATTAN, LINEAR_CONFLICT} - useless)
+        tracked = [MANHATTAN] * uses_manhattan + [LINEAR_CONFLICT] * uses_conflicts
+        sums, first_column = slack_rows(max(1, len(tracked)))
+        nearer = _nearer(size, heuristics)
+        arrays = KeptArrays()
+        is_packed = size.n_cells <= packed.MAX_CELLS and uses_manhattan and not others
+        if is_packed:
+            round_tables: PackedTables | HeuristicRoundTables = _packed_tables(
+                heuristics, nearer, uses_conflicts, arrays
+            )
+            columns, batch = {"n_columns": packed.PACKED_COLUMNS}, _PACKED_BATCH
+        else:
+            round_tables = HeuristicRoundTables(
+                heuristics, nearer, np.array(others, dtype=np.int64), int(uses_manhattan), int(uses_conflicts)
+            )
+            columns = {"board_column": first_column, "n_columns": first_column + -(-size.n_cells // 4)}
+            batch = _BATCH
+        tables = engine_tables(
+            size, np.array(self.goal, dtype=np.uint8), fsm, arrays, sums=sums, batch=tuning.batch or batch, **columns
         )
-        columns = {"board_column": first_column, "n_columns": first_column + -(-size.n_cells // 4)}
-        batch = _BATCH
-    tables = engine_tables(
-        size, np.array(goal, dtype=np.uint8), fsm, arrays, sums=sums, batch=tuning.batch or batch, **columns
-    )
-    speed = search_speed(heuristics)
-    if is_packed:
-        speed = _CONFLICTS_SPEED if uses_conflicts else _MANHATTAN_SPEED
-    speed *= own_share(size, goal, heuristics)
-    by_sum = heuristics._replace(codes=np.array(tracked, dtype=np.int64))
-    return HeuristicEngine(size, fsm, tables, round_tables, speed, tuning, arrays, heuristics, by_sum)
+        speed = search_speed(heuristics)
+        if is_packed:
+            speed = _CONFLICTS_SPEED if uses_conflicts else _MANHATTAN_SPEED
+        speed *= own_share(size, self.goal, heuristics)
+        by_sum = heuristics._replace(codes=np.array(tracked, dtype=np.int64))
+        return HeuristicEngine(size, fsm, tables, round_tables, speed, tuning, arrays, heuristics, by_sum)
+
+    def mapping(self, goal: Tiles) -> BoardMapping:
+        if goal != self.goal:
+            raise GoalError(f"the solver's goal is {format_board(self.goal, self.size)}; make one for another goal")
+        return mappings_between(goal, goal, self.size)[0]  # the identity
 
 
 def _packed_tables(

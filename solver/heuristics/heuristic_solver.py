@@ -1,45 +1,11 @@
 """Optimal solutions by IDA* with heuristics that need no database."""
 
-from typing import Any
-
-from pdb_core.board_size import SizeLike, as_size
-from pdb_core.errors import GoalError
-from pdb_core.puzzle import BoardLike, Tiles, as_goal, format_board
-from pdb_core.symmetry import BoardMapping, mappings_between
-from solver.engine.engine import BoundHeuristic
+from pdb_core.board_size import SizeLike
+from pdb_core.puzzle import BoardLike
 from solver.engine.tuning import TUNING, Tuning
-from solver.heuristics.heuristic import HeuristicsLike, as_heuristics, heuristic_name, heuristic_tables
-from solver.heuristics.heuristic_engine import HeuristicEngine, heuristic_engine
-from solver.pruning.fsm import PruningFsm
+from solver.heuristics.heuristic import HeuristicsLike
+from solver.heuristics.heuristic_engine import Heuristics
 from solver.solve import Solver
-
-
-class Heuristics(BoundHeuristic):
-    """Largest of some heuristics that need no database, for one goal."""
-
-    operator_order = True
-
-    def __init__(self, size: SizeLike, goal: BoardLike, heuristics: HeuristicsLike) -> None:
-        """Raises the errors of `HeuristicSolver`."""
-        self.size = as_size(size)
-        self.goal = as_goal(goal, self.size)
-        self._tables = heuristic_tables(heuristics, self.size, self.goal)
-        self._given = as_heuristics(heuristics)
-        self.identity = self.size, self._given
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return Heuristics, (self.size, self.goal, self._given)
-
-    def __repr__(self) -> str:
-        return f"{self.size}, {', '.join(map(heuristic_name, self._given))}"
-
-    def engine(self, fsm: PruningFsm, tuning: Tuning) -> HeuristicEngine:
-        return heuristic_engine(self.size, self.goal, self._tables, fsm, tuning)
-
-    def mapping(self, goal: Tiles) -> BoardMapping:
-        if goal != self.goal:
-            raise GoalError(f"the solver's goal is {format_board(self.goal, self.size)}; make one for another goal")
-        return mappings_between(goal, goal, self.size)[0]  # the identity
 
 
 def HeuristicSolver(  # noqa: N802 (it was a class of its own)

@@ -28,7 +28,7 @@ def naive_h(board: Tiles, goal: Tiles, size: BoardSize, names: Sequence[str]) ->
     largest = int(evaluate(cached_tables(tuple(names), size, goal), np.array(board, dtype=np.uint8)))
     if all(HEURISTICS[name].than_manhattan != "higher" for name in names):
         return largest
-    # Manhattan distance prunes along with all others, see `heuristic_engine`.
+    # Manhattan distance prunes along with all others, see `Heuristics.engine`.
     return max(largest, naive_manhattan(board, goal, size))
 
 
