@@ -418,7 +418,4 @@ def _find_by_beams(
     widest = widest_beam(fitted_size(size.height, size.width).n_cells, limit, available_memory())
     width = max(1, min(widest, n_nodes // tuning.nodes_per_board))
     search = tuning.beams or find_by_beams
-    try:
-        return search(board, goal, size, width, limit, end, report)
-    except MemoryError:
-        return None
+    return search(board, goal, size, width, limit, end, report)

@@ -107,9 +107,8 @@ class ThresholdSearch:
         """Search nodes of others until the threshold is over."""
         try:
             stack = self._stacks.take()
-        except (MemoryError, OSError):
-            with self._lock:
-                self._changed.wait(_WAIT_S)
+        except BaseException as error:
+            self._fail(error)
             return
         with self._lock:
             if self.is_over:
@@ -174,12 +173,8 @@ class ThresholdSearch:
             self._end()
         elif not tiles and stack.n_nodes > 1 and self._waiting:
             # Not after a solution: the nodes beside it, on top of the stack, may have ended, too.
-            try:
-                self._waiting[0].reserve(stack)
-            except (MemoryError, OSError):
-                pass  # that thread waits for another share
-            else:
-                frontier.split(stack, self._waiting.popleft())
+            self._waiting[0].reserve(stack)
+            frontier.split(stack, self._waiting.popleft())
         self._changed.notify_all()
 
     def _note_rest(self, stack: Stack) -> None:

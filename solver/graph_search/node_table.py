@@ -158,12 +158,9 @@ class NodeTable:
             return clock.is_over(Iteration(threshold(), generated, expanded, clock.seconds))
 
         while True:
-            try:
-                status = expand()
-                if status == NO_ROOM:
-                    self.make_room()
-            except MemoryError:
-                raise self.too_large(by_system=True) from None
+            status = expand()
+            if status == NO_ROOM:
+                self.make_room()
             if status not in (PAUSED, NO_ROOM):
                 return status
             if is_over():
@@ -175,14 +172,12 @@ class NodeTable:
             raise self.too_large()
         self.other_bytes = other_bytes
 
-    def too_large(self, *, by_system: bool = False) -> MemoryLimitError:
-        """Return the error of a search that exceeds its limit, or gets no more memory from the system."""
-        limit, advice = f"may not take more than {format_bytes(self.limit_bytes)}", "raise the memory limit"
-        if by_system:
-            limit, advice = "gets no more from the system", "raise the limit of the system (ulimit -v)"
+    def too_large(self) -> MemoryLimitError:
+        """Return the error of a search that exceeds its limit."""
         return MemoryLimitError(
-            f"the search holds {self.counters[N_NODES]:,} nodes in {format_bytes(self.n_bytes)}, needs more, and "
-            f"{limit}; {advice}, use a search with a stronger heuristic, or ida-star, which stores no nodes"
+            f"the search holds {self.counters[N_NODES]:,} nodes in {format_bytes(self.n_bytes)}, needs more, and may "
+            f"not take more than {format_bytes(self.limit_bytes)}; raise the memory limit, use a search with a "
+            "stronger heuristic, or ida-star, which stores no nodes"
         )
 
     def make_room(self) -> None:
