@@ -39,7 +39,7 @@ def cached_array(
         with contextlib.suppress(OSError, PdbError):
             path.parent.mkdir(parents=True, exist_ok=True)
             with written_safely(path, is_text=False) as file:
-                file.write(_digest(path, content) + content)
+                file.write(_digest(content) + content)
     return np.frombuffer(content, dtype=dtype)
 
 
@@ -50,11 +50,8 @@ def _load(path: Path) -> bytes | None:
             digest, content = file.read(_DIGEST_BYTES), file.read()
     except OSError:
         return None
-    return content if digest == _digest(path, content) else None
+    return content if digest == _digest(content) else None
 
 
-def _digest(path: Path, content: bytes) -> bytes:
-    # The digest includes the name, so that a copy of another table's file is not accepted.
-    digest = hashlib.sha256(path.name.encode())
-    digest.update(content)
-    return digest.digest()
+def _digest(content: bytes) -> bytes:
+    return hashlib.sha256(content).digest()

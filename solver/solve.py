@@ -18,18 +18,14 @@ import numpy.typing as npt
 from pdb_core.arguments import FilePath, as_threads, check_functions, check_kind
 from pdb_core.errors import UnsolvableError
 from pdb_core.puzzle import Board, BoardLike, Boards, Tiles, as_goal
-from pdb_core.resources import available_memory
 from pdb_core.symmetry import BoardMapping
 from pdb_core.types import N_MOVES, Int64s
 from pdb_query import Database
 from pdb_query.board_rows import checked_rows
-from solver.beams.beam_search import widest_beam
-from solver.beams.fitted_values import fitted_size
-from solver.beams.solutions import find_by_beams
 from solver.board_arrays import mapped_moves
 from solver.engine.checkpoint import Checkpoint
 from solver.engine.database_engine import Databases
-from solver.engine.engine import BoundHeuristic, Engine
+from solver.engine.engine import BoundHeuristic
 from solver.engine.search import MOST_BOARDS, IdaStar
 from solver.engine.threads import ONE_SOLUTION, Wanted
 from solver.engine.tuning import TUNING, Tuning
@@ -103,11 +99,10 @@ class Solver:
         self.databases, self.size = heuristic.databases, heuristic.size
         self.goal = as_goal(heuristic.goal if goal is None else goal, self.size)
         heuristic.mapping(self.goal)
-        engine = heuristic.engine(fsm_for(self.size, plain=plain), tuning)
         self.ida_star = IdaStar(
-            engine,
+            heuristic.engine(fsm_for(self.size, plain=plain), tuning),
             operator_order=plain and heuristic.operator_order,
-            find_solution=None if plain else partial(_find_by_beams, engine),
+            uses_beams=not plain,
         )
         # Load or compile the kernels now: the first board's seconds are then those of its search.
         self.ida_star.load_kernels(one_move_away(heuristic.goal, self.size))
@@ -408,14 +403,3 @@ def _check_report_and_pool(report: object, pool: object) -> None:
     """Raise `InputError` if one of them is of another kind."""
     check_functions(report=report)
     check_kind(pool, WorkerPool | None, "pool", "a WorkerPool, or None")
-
-
-def _find_by_beams(
-    engine: Engine, board: Tiles, limit: int, n_nodes: int, end: float, report: Report | None
-) -> tuple[int, ...] | None:
-    """Return a solution of at most `limit` moves found by beams, see `FindSolution`."""
-    goal, size, tuning = engine.goal, engine.size, engine.tuning
-    widest = widest_beam(fitted_size(size.height, size.width).n_cells, limit, available_memory())
-    width = max(1, min(widest, n_nodes // tuning.nodes_per_board))
-    search = tuning.beams or find_by_beams
-    return search(board, goal, size, width, limit, end, report)

@@ -10,7 +10,11 @@ from dataclasses import dataclass
 import numpy.typing as npt
 
 from pdb_core.puzzle import Tiles
+from pdb_core.resources import available_memory
 from pdb_core.types import N_MOVES
+from solver.beams.beam_search import widest_beam
+from solver.beams.fitted_values import fitted_size
+from solver.beams.solutions import find_by_beams
 from solver.engine import layout as mem
 from solver.engine.boards import BoardsSearch
 from solver.engine.checkpoint import Checkpoint
@@ -27,10 +31,6 @@ from solver.solution import check_replay
 
 # Boards that one call searches at most: enough to keep Python out, few enough to keep all threads busy.
 MOST_BOARDS = 64
-# Looks for a solution without IDA*, and returns None if it finds none. Its arguments are the board, the most moves of
-# the solution, the nodes of the last threshold at a speed of 1 (it should take a small part of their time), the time at
-# which it must end, and the report, which it calls every fraction of a second.
-FindSolution = Callable[[Tiles, int, int, float, Report | None], tuple[int, ...] | None]
 # Is called with the row of a hard board. Returns its report, called every fraction of a second, and its checkpoint.
 OfHardBoard = Callable[[int], tuple[Report | None, Checkpoint | None]]
 
@@ -38,14 +38,12 @@ OfHardBoard = Callable[[int], tuple[Report | None, Checkpoint | None]]
 class IdaStar:
     """IDA* with an engine, for its goal. Thread-safe."""
 
-    def __init__(
-        self, engine: Engine, *, operator_order: bool = False, find_solution: FindSolution | None = None
-    ) -> None:
-        """`operator_order`: without a pool, search in the order of the textbook. `find_solution`: called after a long
-        threshold; if it finds a solution of the next one, that is not searched.
+    def __init__(self, engine: Engine, *, operator_order: bool = False, uses_beams: bool = False) -> None:
+        """`operator_order`: without a pool, search in the order of the textbook. `uses_beams`: after a long threshold,
+        beams look for a solution of the next one. If they find it, that is not searched.
         """
         self.engine, self.stacks = engine, StackPool(engine)
-        self.operator_order, self.find_solution = operator_order, find_solution
+        self.operator_order, self.uses_beams = operator_order, uses_beams
 
     def search(
         self,
@@ -190,25 +188,29 @@ class _LongSearch:
             frontier = None
 
     def _found_at(self, threshold: int, last: Iteration) -> tuple[int, ...] | None:
-        """Return an optimal solution of `threshold` moves found without IDA*, replayed, or None.
+        """Return an optimal solution of `threshold` moves found by beams, replayed, or None.
 
         Raises `Engine.wrong_end` if it is shorter: smaller thresholds have no solution; `WrongAnswerError` if it fails
         its replay.
         """
-        ida_star, report = self.ida_star, self.clock.report
-        if ida_star.find_solution is None or self.wanted.finds_all or not is_long(last, ida_star.engine):
+        engine, report = self.ida_star.engine, self.clock.report
+        if not self.ida_star.uses_beams or self.wanted.finds_all or not is_long(last, engine):
             return None
         if self.checkpoint is not None and self.checkpoint.has_subtrees(threshold):
             return None  # an earlier run has looked
         at_last = None if report is None else lambda _: report(last)
-        n_nodes, now = int(last.generated / self.speed), time.perf_counter()
+        # So wide that it takes a small part of the time of the last threshold.
+        widest = widest_beam(fitted_size(engine.size.height, engine.size.width).n_cells, threshold, available_memory())
+        width = max(1, min(widest, int(last.generated / self.speed) // engine.tuning.nodes_per_board))
+        now = time.perf_counter()
         # Runs with a short limit would otherwise never finish a subtree.
         end = now + (self.clock.end - now) / 2
-        tiles = ida_star.find_solution(self.board, threshold, n_nodes, end, at_last)
+        search = engine.tuning.beams or find_by_beams
+        tiles = search(self.board, engine.goal, engine.size, width, threshold, end, at_last)
         if tiles is not None:
             if len(tiles) != threshold:
-                raise ida_star.engine.wrong_end()
-            check_replay(self.board, tiles, ida_star.engine.goal, ida_star.engine.size)
+                raise engine.wrong_end()
+            check_replay(self.board, tiles, engine.goal, engine.size)
         return tiles
 
     def _frontier_of(self, threshold: int, finished: tuple[Iteration, ...], nodes_left: int) -> Frontier:
