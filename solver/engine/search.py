@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import numpy.typing as npt
 
+from pdb_core.moves import blank_moves_of
 from pdb_core.puzzle import Tiles
 from pdb_core.resources import available_memory
 from pdb_core.types import N_MOVES

@@ -1,6 +1,5 @@
 """Long searches end when beams find a solution of the next threshold: it is optimal."""
 
-import math
 import time
 from collections.abc import Callable
 from dataclasses import replace
