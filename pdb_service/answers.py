@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from pdb_core.encoding import Cost, Encoding
 from pdb_core.puzzle import Tiles
-from solver import Iteration
+from solver.progress import Iteration
 
 # Media types.
 JSON, BINARY = "application/json", "application/octet-stream"

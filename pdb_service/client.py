@@ -36,8 +36,8 @@ from pdb_service.answers import (
     clearest_error,
 )
 from pdb_service.settings import is_token
-from solver import Limits
 from solver.check import CheckedNotation, SolutionCheck
+from solver.progress import Limits
 
 _MAX_SENTENCE = 800
 # The most that the service takes by default.

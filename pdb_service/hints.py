@@ -12,8 +12,9 @@ from pdb_core.errors import InputError, LimitReachedError
 from pdb_core.puzzle import Board, Tiles
 from pdb_core.types import BLANK
 from pdb_service.databases import Served
-from solver import Iteration, Limits, Solver
 from solver.beams.solutions import find_by_beams
+from solver.progress import Iteration, Limits
+from solver.solve import Solver
 
 # Beams of this width take some 30 ms for a 5x5 board. With a tenth of it, the first moves of one solution after another
 # may lead to and fro.

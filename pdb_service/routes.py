@@ -62,8 +62,10 @@ from pdb_service.requests import (
     read_json,
 )
 from pdb_service.searches import Search, Searches, run_in
-from solver import Checkpoint, Limits, Solution
 from solver.check import SolutionCheck, check_moves
+from solver.engine.checkpoint import Checkpoint
+from solver.progress import Limits
+from solver.solution import Solution
 
 _PLAIN, _EVENTS = "text/plain", "text/event-stream"
 PAGE = Path(__file__).parent / "page"

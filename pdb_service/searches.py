@@ -26,8 +26,10 @@ from pdb_service.hints import Report, first_tile
 from pdb_service.metrics import Metrics
 from pdb_service.requests import SearchLimits
 from pdb_service.settings import ServiceSettings
-from solver import Checkpoint, Iteration, Limits, Solution, Solver
-from solver.solution import one_move_away
+from solver.engine.checkpoint import Checkpoint
+from solver.progress import Iteration, Limits
+from solver.solution import Solution, one_move_away
+from solver.solve import Solver
 
 # Niceness of the searching threads, on systems where threads have one (Linux): lookups go first.
 _NICENESS = 10

@@ -193,7 +193,7 @@ def compare(
 
     Examples
     --------
-    >>> from solver import HeuristicSolver
+    >>> from solver.heuristics.heuristic_solver import HeuristicSolver
     >>> compare({"Manhattan": HeuristicSolver("3x3")}, ["1 2 3/4 5 6/0 7 8"]).rows[0].mean_length
     2
     """

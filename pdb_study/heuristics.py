@@ -18,10 +18,10 @@ from pdb_query import Database
 from pdb_query.database import as_databases
 from pdb_study.complete_search import MAX_LISTED_CELLS, all_boards
 from pdb_study.plots import Plotted
-from solver import Solver
 from solver.heuristics import HEURISTICS, HeuristicsLike, heuristic_tables
 from solver.heuristics.heuristic import Heuristic, given_heuristics, heuristic_name
 from solver.heuristics.values import evaluated
+from solver.solve import Solver
 
 # What is studied.
 Studied = Heuristic | Database

@@ -9,8 +9,8 @@ from functools import cache
 
 from pdb_core.puzzle import blank_first
 from pdb_query import read_instances
-from solver import HeuristicSolver
 from solver.engine.worker_pool import in_parallel
+from solver.heuristics.heuristic_solver import HeuristicSolver
 from tests import ROOT
 from tests.solver.test_engine_processors import counts
 from tests.solving import S4, golden_rows, solver_for

@@ -20,7 +20,7 @@ from pdb_core.resources import available_cores
 from pdb_core.version import version_text
 from pdb_query import open_database, read_instances
 from scripts.markdown import markdown
-from solver import Solver
+from solver.solve import Solver
 from tests import ROOT
 from tests.pdb_service.server import serving
 

@@ -105,7 +105,7 @@ class Solution:
 
         Examples
         --------
-        >>> from solver import HeuristicSolver
+        >>> from solver.heuristics.heuristic_solver import HeuristicSolver
         >>> solution = HeuristicSolver(3).solve("1 2 3/4 0 6/7 5 8")
         >>> solution.moves, solution.directions(), solution.directions(of="tile")
         ((5, 8), 'DR', 'UL')

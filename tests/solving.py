@@ -13,12 +13,14 @@ from pdb_core.encoding import DEFAULT_COST, Cost, Encoding
 from pdb_core.puzzle import BoardLike, Tiles, random_boards
 from pdb_core.types import BLANK
 from pdb_query import Database, open_database, read_instances
-from solver import Iteration, Solver, replay
 from solver.engine.database_engine import CATALOGUE, ROWS, SCALAR, VECTOR, WIDE, database_engine
 from solver.engine.search import IdaStar
 from solver.engine.sums import DatabaseSums
 from solver.engine.tuning import TUNING, Tuning
+from solver.progress import Iteration
 from solver.pruning.fsm import find_duplicates, pruning_fsm
+from solver.solution import replay
+from solver.solve import Solver
 from tests import ROOT
 from tests.tables import table_file
 

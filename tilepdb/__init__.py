@@ -107,24 +107,19 @@ if TYPE_CHECKING:
         StrengthStudy as StrengthStudy,
         study_strength as study_strength,
     )
-    from solver import (
-        ALGORITHMS as ALGORITHMS,
-        Checkpoint as Checkpoint,
-        GraphSolver as GraphSolver,
-        HeuristicSolver as HeuristicSolver,
-        Iteration as Iteration,
-        Limits as Limits,
-        Solution as Solution,
-        SolvedBoards as SolvedBoards,
-        WorkerPool as WorkerPool,
-        a_star as a_star,
-        find_suboptimal_solution as find_suboptimal_solution,
-        h as h,
-        ida_star as ida_star,
-    )
+    from solver.algorithms import ALGORITHMS as ALGORITHMS
+    from solver.approximate.suboptimal import find_suboptimal_solution as find_suboptimal_solution
     from solver.check import (
         SolutionCheck as SolutionCheck,
     )
+    from solver.engine.checkpoint import Checkpoint as Checkpoint
+    from solver.engine.worker_pool import WorkerPool as WorkerPool
+    from solver.graph_search.graph_search import GraphSolver as GraphSolver
+    from solver.heuristics.heuristic_solver import HeuristicSolver as HeuristicSolver
+    from solver.heuristics.values import h as h
+    from solver.progress import Iteration as Iteration, Limits as Limits
+    from solver.solution import Solution as Solution, SolvedBoards as SolvedBoards
+    from solver.textbook import a_star as a_star, ida_star as ida_star
     from tilepdb.named_build import (
         build as build,
     )

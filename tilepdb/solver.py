@@ -10,9 +10,11 @@ from pdb_core.moves import MovesLike
 from pdb_core.puzzle import Board, BoardLike, as_goal
 from pdb_query import open_database
 from pdb_query.table_file import LoadMode
-from solver import GraphSolver, HeuristicSolver, WorkerPool
 from solver.algorithms import ALGORITHMS, IDA_STAR
 from solver.check import CheckedNotation, SolutionCheck, Solve, check_moves
+from solver.engine.worker_pool import WorkerPool
+from solver.graph_search.graph_search import GraphSolver
+from solver.heuristics.heuristic_solver import HeuristicSolver
 from solver.solution import Solution, check_solvable
 from solver.solve import Solver as DatabaseSolver
 from tilepdb.progress import note

@@ -30,13 +30,18 @@ from pdb_core.types import Bytes
 from pdb_query import open_database
 from pdb_query.lookup import lookup_tables
 from pdb_query.table_file import LOAD_MODES
-from solver import Checkpoint, GraphSolver, Iteration, Limits, Solver, WorkerPool, replay
 from solver.algorithms import A_STAR, GREEDY, WEIGHTED_A_STAR
+from solver.engine.checkpoint import Checkpoint
 from solver.engine.database_engine import CATALOGUE, ROWS, SCALAR, VECTOR, WIDE, DatabaseEngine
 from solver.engine.rounds.round import Round
 from solver.engine.search import IdaStar
 from solver.engine.threads import Wanted
 from solver.engine.tuning import Tuning
+from solver.engine.worker_pool import WorkerPool
+from solver.graph_search.graph_search import GraphSolver
+from solver.progress import Iteration, Limits
+from solver.solution import replay
+from solver.solve import Solver
 from tests import rows
 from tests.faults.driver import Tally, in_child, main
 from tests.solving import engine_for, walked

@@ -22,7 +22,10 @@ from traceback import format_exception
 from typing import Any
 from unittest import mock
 
-from solver import Checkpoint, Limits, Solver, WorkerPool
+from solver.engine.checkpoint import Checkpoint
+from solver.engine.worker_pool import WorkerPool
+from solver.progress import Limits
+from solver.solve import Solver
 from tests.faults.driver import Tally, main
 from tests.solving import HARDEST_8, S3, database_for, divided_early, node_counts, solvable_boards
 

@@ -6,7 +6,7 @@ import pytest
 from distributed import Client, Scheduler
 
 from pdb_query import Database
-from solver import Solver
+from solver.solve import Solver
 from tests.pdb_cluster.two_workers import N_WORKERS, WAIT_S, started_cluster
 from tests.solving import S4, database_for, solvable_boards
 

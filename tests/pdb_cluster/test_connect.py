@@ -17,8 +17,8 @@ from pdb_cluster.tasks import Tasks
 from pdb_core.errors import ClusterError
 from pdb_core.puzzle import Board
 from pdb_core.resources import available_memory
-from solver import Iteration
 from solver.answers.requests import Request
+from solver.progress import Iteration
 from tests import wait_until
 from tests.command_line import BOARD, start
 from tests.pdb_cluster.two_workers import NO_PACKAGE, OTHER_VERSION, started_cluster, worker_process

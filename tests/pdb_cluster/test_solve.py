@@ -19,9 +19,11 @@ from pdb_cluster.boards import ClusterAnswers, ClusterProgress
 from pdb_core.errors import ClusterError, GoalError, InputError
 from pdb_core.puzzle import Board, Tiles, blank_first, format_board
 from pdb_query import Database
-from solver import Limits, Solution, Solver
 from solver.answers.requests import Answer, Log, Request
 from solver.engine.tuning import Tuning
+from solver.progress import Limits
+from solver.solution import Solution
+from solver.solve import Solver
 from tests import wait_until
 from tests.command_line import UNSOLVABLE, pdb, start
 from tests.pdb_cluster.two_workers import (

@@ -8,7 +8,7 @@ import pytest
 from pdb_core.encoding import block_bytes
 from pdb_core.errors import MemoryLimitError
 from pdb_query import open_database
-from solver import Solver
+from solver.solve import Solver
 from tests import rows
 from tests.tables import table_file
 

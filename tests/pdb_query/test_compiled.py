@@ -9,7 +9,7 @@ from numba import njit
 
 from pdb_core.encoding import Cost, Encoding
 from pdb_core.types import BLANK
-from solver import Solver
+from solver.solve import Solver
 from tests import ROOT
 from tests.solving import S3, database_for, share, solvable_boards
 from tests.tables import table_file

@@ -12,7 +12,7 @@ from hypothesis import given
 from pdb_core.board_size import BoardSize
 from pdb_core.puzzle import Board, Tiles
 from pdb_query import read_instances
-from solver import HeuristicSolver
+from solver.heuristics.heuristic_solver import HeuristicSolver
 from tests import rows, text_of
 from tests.fuzzing import boards
 

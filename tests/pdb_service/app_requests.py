@@ -19,7 +19,8 @@ from pdb_core.puzzle import Board, Tiles, blank_last, is_solvable
 from pdb_query import Database
 from pdb_service.app import create_app
 from pdb_service.settings import ServiceSettings
-from solver import Checkpoint, Iteration, Limits
+from solver.engine.checkpoint import Checkpoint
+from solver.progress import Iteration, Limits
 from tests.pdb_service.server import Reply
 from tests.solving import S3, solvable_boards
 

@@ -9,7 +9,7 @@ from itertools import product
 import pytest
 
 from pdb_query import Database
-from solver import Iteration
+from solver.progress import Iteration
 from tests import text_of
 from tests.pdb_service.app_requests import (
     BOARDS,

@@ -9,7 +9,9 @@ from pdb_query import Database
 from pdb_service.databases import Served
 from pdb_service.searches import Searches, Together
 from pdb_service.settings import ServiceSettings
-from solver import Checkpoint, Limits, Solution
+from solver.engine.checkpoint import Checkpoint
+from solver.progress import Limits
+from solver.solution import Solution
 from tests.pdb_service.app_requests import BOARDS, GOAL
 from tests.solving import database_for
 

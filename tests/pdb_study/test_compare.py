@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from pdb_study.compare import compare
-from solver import HeuristicSolver
+from solver.heuristics.heuristic_solver import HeuristicSolver
 from tests.command_line import BOARD, UNSOLVABLE, pdb, records, refused
 
 MANHATTAN = ("study", "compare", "--heuristic", "manhattan")

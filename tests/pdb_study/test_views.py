@@ -12,7 +12,9 @@ from pdb_study.compare import Comparison, compare
 from pdb_study.heuristics import study_heuristics
 from pdb_study.histograms import Histograms
 from pdb_study.space import explore_space
-from solver import GraphSolver, HeuristicSolver, Limits
+from solver.graph_search.graph_search import GraphSolver
+from solver.heuristics.heuristic_solver import HeuristicSolver
+from solver.progress import Limits
 
 BOARDS: Sequence[BoardLike] = ("8 6 7/2 5 4/3 0 1", [1, 2, 3, 4, 5, 6, 7, 0, 8], "2 1 3/4 5 6/7 8 0")
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import tilepdb
-from solver import replay
+from solver.solution import replay
 from tests import ROOT, text_of
 from tests.pdb_service.browsing import browser
 from tests.solving import S4

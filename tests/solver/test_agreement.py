@@ -14,9 +14,12 @@ from pdb_core.board_size import BoardSize, parse_size
 from pdb_core.encoding import Cost, Encoding
 from pdb_core.puzzle import Tiles, parse_goal, random_boards
 from pdb_query import Database, read_instances
-from solver import GraphSolver, HeuristicSolver, Solution, Solver, find_suboptimal_solution
+from solver.approximate.suboptimal import find_suboptimal_solution
 from solver.engine.worker_pool import in_parallel
-from solver.graph_search.graph_search import GRAPH_SEARCHES
+from solver.graph_search.graph_search import GRAPH_SEARCHES, GraphSolver
+from solver.heuristics.heuristic_solver import HeuristicSolver
+from solver.solution import Solution
+from solver.solve import Solver
 from tests import marked_rows, rows
 from tests.naive.boards_and_tables import naive_distances
 from tests.solving import database_for, divided_early, solvable_boards, solver_for, walked

@@ -10,11 +10,12 @@ import pytest
 
 from pdb_core.errors import InputError
 from pdb_core.puzzle import Board, blank_last
-from solver import HeuristicSolver, Iteration, Limits
 from solver.answers.journal import Journal
 from solver.answers.log import AnswerLog
 from solver.answers.requests import Answer, Request
 from solver.engine.checkpoint import Subtrees
+from solver.heuristics.heuristic_solver import HeuristicSolver
+from solver.progress import Iteration, Limits
 from tests import ROOT
 from tests.solver.test_frontier import DIVIDED, PARTITION, UNDIVIDED
 from tests.solving import HARDEST_8, S3, node_counts, solver_for

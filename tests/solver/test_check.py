@@ -8,8 +8,8 @@ import tilepdb
 from pdb_core.board_size import BoardSize
 from pdb_core.moves import MovesLike, Notation
 from pdb_core.puzzle import Board, blank_last
-from solver import HeuristicSolver
 from solver.check import CheckedNotation, SolutionCheck
+from solver.heuristics.heuristic_solver import HeuristicSolver
 from tests.naive.boards_and_tables import naive_distances, naive_moves
 from tests.solving import S3
 

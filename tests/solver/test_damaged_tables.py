@@ -9,7 +9,9 @@ from pdb_core.errors import TableFileDamagedError
 from pdb_core.pattern import Pattern
 from pdb_core.puzzle import Tiles
 from pdb_query import Database
-from solver import GraphSolver, Limits, Solver
+from solver.graph_search.graph_search import GraphSolver
+from solver.progress import Limits
+from solver.solve import Solver
 from tests.pdb_query.test_lookup import with_table_bytes
 from tests.solving import HARDEST_8, S3, database_for, engine_for
 

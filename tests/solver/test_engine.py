@@ -4,10 +4,10 @@ import pytest
 
 from pdb_core.encoding import ENCODINGS, Encoding
 from pdb_core.puzzle import blank_last
-from solver import replay
 from solver.engine.database_engine import ROWS, SCALAR, VECTOR, WIDE
 from solver.engine.tuning import TUNING, Tuning
 from solver.pruning.fsm import LARGE_BOARD_LENGTH
+from solver.solution import replay
 from solver.textbook import ida_star as textbook_ida_star
 from tests import rows
 from tests.naive.boards_and_tables import naive_duplicates

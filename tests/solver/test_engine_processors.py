@@ -8,7 +8,7 @@ import pytest
 
 from pdb_core.board_size import BoardSize
 from pdb_core.puzzle import blank_last
-from solver import HeuristicSolver
+from solver.heuristics.heuristic_solver import HeuristicSolver
 from tests import marked_rows
 from tests.command_line import python
 from tests.solving import S3, S4, golden_rows, solvable_boards, solver_for

@@ -8,10 +8,13 @@ import pytest
 from pdb_core.encoding import Encoding
 from pdb_core.errors import InputError
 from pdb_core.puzzle import Tiles
-from solver import Checkpoint, HeuristicSolver, Limits, Solver, WorkerPool
-from solver.engine.checkpoint import Subtrees
+from solver.engine.checkpoint import Checkpoint, Subtrees
 from solver.engine.paths import search_subtrees
 from solver.engine.threads import Wanted
+from solver.engine.worker_pool import WorkerPool
+from solver.heuristics.heuristic_solver import HeuristicSolver
+from solver.progress import Limits
+from solver.solve import Solver
 from tests.solving import (
     HARDEST_8,
     S3,

@@ -9,9 +9,10 @@ from pdb_core.board_size import BoardSize
 from pdb_core.errors import GoalError, InputError, MemoryLimitError, TableMismatchError, UnsolvableError
 from pdb_core.puzzle import Board, blank_last
 from pdb_core.resources import available_memory
-from solver import GraphSolver, Iteration, Limits, Solution
-from solver.graph_search.graph_search import GRAPH_SEARCHES
+from solver.graph_search.graph_search import GRAPH_SEARCHES, GraphSolver
 from solver.graph_search.node_table import NodeTable, packing_of
+from solver.progress import Iteration, Limits
+from solver.solution import Solution
 from solver.textbook import a_star, ida_star
 from tests.naive.boards_and_tables import naive_distances, naive_manhattan
 from tests.solving import CENTRE, HARDEST_8, S3, S4, UNSOLVABLE, database_for, hard_board

@@ -11,10 +11,11 @@ from pdb_core.board_size import BoardSize
 from pdb_core.errors import GoalError, InputError
 from pdb_core.puzzle import Tiles, blank_first, blank_last, snail
 from pdb_query import read_instances
-from solver import HeuristicSolver, Limits
 from solver.engine.worker_pool import in_parallel
 from solver.heuristics import HEURISTICS, heuristic_tables
 from solver.heuristics.evaluate_kernels import evaluate
+from solver.heuristics.heuristic_solver import HeuristicSolver
+from solver.progress import Limits
 from solver.pruning.fsm import DEFAULT_LENGTH
 from solver.textbook import UNDOING, ida_star
 from tests.naive.boards_and_tables import naive_manhattan

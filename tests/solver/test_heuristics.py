@@ -12,9 +12,9 @@ from pdb_core.board_size import BoardSize, parse_size
 from pdb_core.errors import InputError
 from pdb_core.puzzle import Tiles, blank_first, blank_last, parse_goal, random_boards, snail
 from pdb_core.types import Bytes, Int64s
-from solver import HeuristicSolver
 from solver.heuristics import HEURISTICS, heuristic, heuristic_tables, parse_heuristic
 from solver.heuristics.evaluate_kernels import evaluate
+from solver.heuristics.heuristic_solver import HeuristicSolver
 from solver.heuristics.walking_distance import walking_table
 from tests.naive import heuristics as naive
 from tests.naive.boards_and_tables import naive_distances

@@ -8,7 +8,9 @@ import pytest
 from pdb_core.board_size import parse_size
 from pdb_core.encoding import Cost, Encoding
 from pdb_core.puzzle import parse_goal
-from solver import Iteration, Labels, Solver
+from solver.labels import Labels
+from solver.progress import Iteration
+from solver.solve import Solver
 from tests import rows
 from tests.naive.boards_and_tables import naive_distances, naive_labels
 from tests.solving import TINY_SLICES, database_for, share

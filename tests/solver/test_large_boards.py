@@ -14,9 +14,8 @@ from pdb_core.errors import TableMismatchError
 from pdb_core.jit import JIT_DISABLED
 from pdb_core.puzzle import Tiles, blank_last, format_board
 from pdb_query import open_database
-from solver import find_suboptimal_solution, replay
 from solver.approximate.lower_bound import linear_conflict_bound, manhattan_distance
-from solver.approximate.suboptimal import find_from_both_ends
+from solver.approximate.suboptimal import find_from_both_ends, find_suboptimal_solution
 from solver.beams.beam_search import find_path, new_beam
 from solver.beams.beam_search_kernels import (
     Beam,
@@ -24,6 +23,7 @@ from solver.beams.beam_search_kernels import (
 from solver.beams.fitted_values import embedding
 from solver.beams.pieces import in_pieces
 from solver.beams.solutions import fitted_aim
+from solver.solution import replay
 from tests.command_line import started_pdb
 from tests.naive import boards_and_tables as naive
 from tests.naive.heuristics import naive_linear_conflict

@@ -23,7 +23,8 @@ from pdb_core.symmetry import mappings_between
 from pdb_core.table_spec import DatabaseSpec, TableSpec, most_pattern_tiles
 from pdb_core.types import Bytes
 from pdb_query import open_database
-from solver import GraphSolver, Solver
+from solver.graph_search.graph_search import GraphSolver
+from solver.solve import Solver
 from tests.naive import boards_and_tables as naive
 
 # Boards up to this length are solved. A search from one of them reads boards up to twice as far from the goal.

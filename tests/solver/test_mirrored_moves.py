@@ -8,9 +8,10 @@ import pytest
 from pdb_core.board_size import BoardSize, parse_size
 from pdb_core.puzzle import Tiles, as_goal, is_solvable
 from pdb_core.symmetry import BoardMapping, mappings_between
-from solver import HeuristicSolver, Solver
 from solver.engine.search import IdaStar
+from solver.heuristics.heuristic_solver import HeuristicSolver
 from solver.pruning.fsm import START
+from solver.solve import Solver
 from tests.naive.boards_and_tables import naive_distances
 from tests.solving import S3, database_for
 

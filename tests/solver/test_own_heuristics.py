@@ -15,10 +15,14 @@ from pdb_core.puzzle import Tiles, blank_first, blank_last, snail
 from pdb_study.compare import compare
 from pdb_study.complete_search import all_boards
 from pdb_study.heuristics import study_heuristics
-from solver import GraphSolver, HeuristicSolver, Limits, a_star, h, ida_star
 from solver.board_arrays import manhattan_distances
+from solver.graph_search.graph_search import GraphSolver
 from solver.heuristics import heuristic_tables
 from solver.heuristics.heuristic import own_share
+from solver.heuristics.heuristic_solver import HeuristicSolver
+from solver.heuristics.values import h
+from solver.progress import Limits
+from solver.textbook import a_star, ida_star
 from tests.solving import HARDEST_8, S3, S4, node_counts, walked
 
 needs_jit = pytest.mark.skipif(JIT_DISABLED, reason="functions are not compiled")

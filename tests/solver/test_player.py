@@ -3,7 +3,9 @@
 from dataclasses import asdict
 
 from pdb_core.puzzle import Board, blank_last
-from solver import HeuristicSolver, Limits, find_suboptimal_solution
+from solver.approximate.suboptimal import find_suboptimal_solution
+from solver.heuristics.heuristic_solver import HeuristicSolver
+from solver.progress import Limits
 
 BOARD = Board("8 6 7/2 5 4/3 0 1")
 

@@ -9,8 +9,11 @@ from typing import Any
 import pytest
 
 from pdb_core.errors import TableFileDamagedError, WrongAnswerError
-from solver import Checkpoint, Limits, Solution, Solver
+from solver.engine.checkpoint import Checkpoint
 from solver.engine.tuning import Tuning
+from solver.progress import Limits
+from solver.solution import Solution
+from solver.solve import Solver
 from tests.solving import S4, TINY_SLICES, database_for, divided_early, node_counts, solvable_boards, solver_for
 
 (BOARD,) = solvable_boards(S4, 1, 8)

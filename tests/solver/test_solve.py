@@ -13,10 +13,12 @@ from pdb_core.errors import BoardError, GoalError, TableMismatchError, Unsolvabl
 from pdb_core.puzzle import Board, Tiles, blank_first, blank_last, parse_goal
 from pdb_core.symmetry import BoardMapping
 from pdb_query import Instance, read_instances
-from solver import HeuristicSolver, Solver, replay
 from solver.engine.result import SearchResult
 from solver.engine.tuning import TUNING, Tuning
 from solver.engine.worker_pool import in_parallel
+from solver.heuristics.heuristic_solver import HeuristicSolver
+from solver.solution import replay
+from solver.solve import Solver
 from solver.textbook import ida_star
 from tests import marked_rows
 from tests.naive.boards_and_tables import naive_distances, naive_shortest_solutions

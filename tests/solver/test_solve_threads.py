@@ -7,9 +7,10 @@ from unittest import mock
 
 import pytest
 
-from solver import Iteration, Limits, WorkerPool
 from solver.engine import stack
 from solver.engine.tuning import Tuning
+from solver.engine.worker_pool import WorkerPool
+from solver.progress import Iteration, Limits
 from tests.solving import (
     HARDEST_8,
     TINY_SLICES,

@@ -7,12 +7,11 @@ import pytest
 
 from pdb_core.errors import InputError
 from pdb_core.puzzle import Board, blank_last
-from solver import Iteration, WorkerPool
 from solver.answers.read_ahead import in_chunks
 from solver.answers.requests import Request
 from solver.answers.sources import ThreadedAnswers, one_by_one
-from solver.engine.worker_pool import in_parallel, stream_in_parallel
-from solver.progress import Report
+from solver.engine.worker_pool import WorkerPool, in_parallel, stream_in_parallel
+from solver.progress import Iteration, Report
 from tests.solving import HARDEST_8, S3
 
 

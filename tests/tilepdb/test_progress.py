@@ -8,8 +8,9 @@ import pytest
 
 from pdb_build import BuildProgress
 from pdb_core.puzzle import Board, blank_last
-from solver import Checkpoint, Iteration
 from solver.answers.requests import Request
+from solver.engine.checkpoint import Checkpoint
+from solver.progress import Iteration
 from tests.solving import S4, solvable_boards
 from tilepdb.commands.progress import LabelDisplay, show_search
 from tilepdb.named_build import named_plan

@@ -16,8 +16,8 @@ from tilepdb.commands.tile_names import TileNames
 from tilepdb.progress import ProgressLine
 
 if TYPE_CHECKING:
-    from solver import Solution
     from solver.answers.requests import Answer, Request, Result
+    from solver.solution import Solution
 
 _COLUMNS = (
     "id", "size", "board", "goal", "solvable", "length", "moves", "optimal", "h", "lower_bound", "generated",

@@ -44,7 +44,7 @@ def random(
     """
     from pdb_core.puzzle import format_board, parse_goal, parse_size
     from pdb_study.labels import RandomBoards, RandomWalks, boards_at_distances
-    from solver import Solver
+    from solver.solve import Solver
 
     if walks is not None and distances is not None:
         raise InputError("--walks and --distance exclude each other; leave one out")

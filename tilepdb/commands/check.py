@@ -77,8 +77,9 @@ def check(
     """
     from pdb_core.resources import available_cores
     from pdb_query.instances import InvalidRow
-    from solver import Checkpoint, WorkerPool
     from solver.check import check_moves
+    from solver.engine.checkpoint import Checkpoint
+    from solver.engine.worker_pool import WorkerPool
 
     boards, moves = _without_moves(boards)
     counts = Counter[str]()

@@ -16,7 +16,7 @@ from tilepdb.commands.output import Record, message, write_records
 
 if TYPE_CHECKING:
     from pdb_core.puzzle import Tiles
-    from solver import Solver
+    from solver.solve import Solver
 
     # Boards, and their goals if they differ from the solver's.
     Boards = Sequence[tuple[Tiles, str | None]]
@@ -104,7 +104,7 @@ def _huge_pages() -> str:
 def _self_test() -> str:
     import tempfile
 
-    from solver import Solver
+    from solver.solve import Solver
     from tilepdb.named_build import build
 
     start = time.perf_counter()
@@ -152,7 +152,7 @@ def bench(
     from pdb_core.pattern import parse_partition
     from pdb_core.puzzle import random_boards
     from pdb_query import read_instances
-    from solver import Solver
+    from solver.solve import Solver
 
     chosen = partitions or ["663", "78"]
     # All partitions are checked before the first build.

@@ -7,8 +7,9 @@ from tilepdb.progress import ProgressLine
 
 if TYPE_CHECKING:
     from pdb_cluster.boards import ClusterProgress
-    from solver import Checkpoint, Iteration
     from solver.answers.requests import Request
+    from solver.engine.checkpoint import Checkpoint
+    from solver.progress import Iteration
 
 
 def show_search(line: ProgressLine, request: "Request", iteration: "Iteration", checkpoint: "Checkpoint") -> None:

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Option
 
-import solver
 from pdb_core.errors import InputError
 from solver.algorithms import IDA_STAR
+from solver.progress import Limits
 from tilepdb.commands.answers import AnswerWriter, solution_list
 from tilepdb.commands.board_input import boards_to_solve
 from tilepdb.commands.method import APPROXIMATE, Method, parse_method
@@ -36,7 +36,10 @@ if TYPE_CHECKING:
     from solver.answers.log import AnswerLog
     from solver.answers.requests import Request
     from solver.answers.sources import ThreadedAnswers
+    from solver.engine.checkpoint import Checkpoint
+    from solver.engine.worker_pool import WorkerPool
     from solver.progress import Report
+    from solver.solution import Solution
 
 
 def solve(
@@ -130,7 +133,7 @@ def _answer_boards(
     from pdb_core.resources import available_cores
     from solver.answers.requests import Log
 
-    search_limits = solver.Limits(limits.time_limit, limits.max_nodes)
+    search_limits = Limits(limits.time_limit, limits.max_nodes)
     with ExitStack() as stack:
         databases = stack.enter_context(OpenDatabases(tables))
         boards = boards_to_solve(options, databases)
@@ -178,7 +181,7 @@ def _answer_boards(
 def search_source(
     method: Method,
     databases: OpenDatabases,
-    limits: solver.Limits,
+    limits: Limits,
     *,
     n_threads: int,
     listed: Callable[[str, tuple[int, ...]], None] | None = None,
@@ -197,21 +200,19 @@ def search_source(
     if is_ida_star and method.uses_databases and not (method.all_solutions or is_limited):
         return ThreadedAnswers(in_batches(solver_for), MOST_BOARDS, n_threads=n_threads, **hooks)
 
-    def search(
-        request: "Request", report: "Report", pool: "solver.WorkerPool | None", checkpoint: "solver.Checkpoint"
-    ) -> "solver.Solution":
+    def search(request: "Request", report: "Report", pool: "WorkerPool | None", checkpoint: "Checkpoint") -> "Solution":
         if method.algorithm == APPROXIMATE:
             used = databases.databases_for(request.size, request.goal) if method.uses_databases else ()
-            return solver.find_suboptimal_solution(
-                request.board, request.goal, time_limit=limits.time_limit, databases=used
-            )
+            from solver.approximate.suboptimal import find_suboptimal_solution
+
+            return find_suboptimal_solution(request.board, request.goal, time_limit=limits.time_limit, databases=used)
         made = solver_for(request.size, request.goal)
         options: dict[str, Any] = {"limits": limits, "report": report}
         if is_ida_star:
             options |= {"goal": request.goal, "pool": pool, "checkpoint": checkpoint}
         if method.all_solutions:
             options["listed"] = None if listed is None else functools.partial(listed, request.id)
-        solution: solver.Solution = (made.solve_all if method.all_solutions else made.solve)(request.board, **options)
+        solution: Solution = (made.solve_all if method.all_solutions else made.solve)(request.board, **options)
         return solution
 
     return ThreadedAnswers(one_by_one(search), n_threads=n_threads, **hooks)
@@ -223,9 +224,11 @@ def solvers(method: Method, databases: OpenDatabases, *, n_at_a_time: int) -> "C
     It is a `Solver`, a `HeuristicSolver` or a `GraphSolver`. `n_at_a_time` boards share the memory limits. The function
     raises `TableMismatchError`, `InputError`.
     """
+    from solver.solve import Solver
+
     lock = threading.Lock()
     # A solver with tables serves several goals.
-    of_tables = functools.cache(lambda *tables: solver.Solver(*tables, plain=method.plain))
+    of_tables = functools.cache(lambda *tables: Solver(*tables, plain=method.plain))
 
     @functools.cache
     def make(size: "BoardSize", goal: "Tiles") -> Any:
@@ -233,11 +236,12 @@ def solvers(method: Method, databases: OpenDatabases, *, n_at_a_time: int) -> "C
         # Each kind of solver loads kernels that the others do not need.
         if method.algorithm != IDA_STAR:
             from pdb_core.resources import available_memory
+            from solver.graph_search.graph_search import GraphSolver
 
             limit = method.memory_limit_bytes
             if limit is None:
                 limit = available_memory() * 3 // 4
-            return solver.GraphSolver(
+            return GraphSolver(
                 size,
                 goal,
                 algorithm=method.algorithm,
@@ -247,7 +251,9 @@ def solvers(method: Method, databases: OpenDatabases, *, n_at_a_time: int) -> "C
                 memory_limit_bytes=limit // n_at_a_time,
             )
         if method.heuristics:
-            return solver.HeuristicSolver(size, goal, method.heuristics, plain=method.plain)
+            from solver.heuristics.heuristic_solver import HeuristicSolver
+
+            return HeuristicSolver(size, goal, method.heuristics, plain=method.plain)
         return of_tables(*tables)
 
     def solver_for(size: "BoardSize", goal: "Tiles") -> Any:

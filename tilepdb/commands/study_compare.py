@@ -114,7 +114,7 @@ def compare(
     """
     methods = _methods(compared, tables.db)
     from pdb_study.compare import Comparison, ComparisonRow, comparison_row
-    from solver import Limits
+    from solver.progress import Limits
 
     rows: list[ComparisonRow] = []
     with OpenDatabases(tables) as databases, ProgressLine(message) as line:

@@ -25,7 +25,7 @@ from pdb_study.labels.dataset import _default_chunk
 from pdb_study.labels.formats import WRITERS
 from pdb_study.labels.labelling import Content
 from pdb_study.labels.sources import Shard
-from solver import Solver
+from solver.solve import Solver
 from tests.solving import database_for
 
 N, CHUNK = 50, 12
