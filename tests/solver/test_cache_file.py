@@ -12,7 +12,7 @@ from solver.heuristics import walking_distance
 
 @pytest.mark.tiny
 def test_array_is_loaded_or_computed_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """If it is damaged, the renamed file of another array, or in a folder that cannot be made, it is computed."""
+    """If it is damaged, or in a folder that cannot be made, it is computed."""
     monkeypatch.setenv("TILE_PDB_CACHE", str(tmp_path))
     computed: list[str] = []
 
@@ -25,12 +25,12 @@ def test_array_is_loaded_or_computed_again(tmp_path: Path, monkeypatch: pytest.M
 
     assert [array("a"), array("a"), array("bb")] == [[1, 1, 1], [1, 1, 1], [2, 2, 2]]
     assert computed == ["a", "bb"]
-    kept, other = sorted(tmp_path.iterdir())
+    kept = min(tmp_path.iterdir())
     sound = kept.read_bytes()
-    for damaged in (b"", sound[:-1], sound[:-1] + b"\x02", other.read_bytes()):
+    for damaged in (b"", sound[:-1], sound[:-1] + b"\x02"):
         kept.write_bytes(damaged)
         assert array("a") == [1, 1, 1]
         assert kept.read_bytes() == sound
     monkeypatch.setenv("TILE_PDB_CACHE", str(kept / "no folder"))
     assert array("a") == [1, 1, 1]
-    assert computed[2:] == 5 * ["a"]
+    assert computed[2:] == 4 * ["a"]

@@ -43,8 +43,8 @@ class AnswerWriter:
         self._columns = (*_COLUMNS, *(_ALL_COLUMNS if method.all_solutions else ()))
         self._word: Callable[[int], str] = str if names is None else names.word
         self._start = clock()
-        self._n_boards = self._n_solved = self._generated = 0
-        self._errors: dict[type[PdbError], PdbError] = {}  # the first one of each kind
+        self._n_boards = self._n_solved = self._n_given_up = self._generated = 0
+        self._errors: dict[type[PdbError], PdbError] = {}  # one of each kind
 
     def record(self, answer: "Answer") -> dict[str, Any]:
         """Return the record of one board. Messages about the board go to stderr."""
@@ -56,16 +56,14 @@ class AnswerWriter:
         record["solvable"] = not isinstance(result, UnsolvableError)
         if isinstance(result, MemoryLimitError):
             message(f"board {request.id}: {result}")
-            self._remember(LimitReachedError(f"board {request.id} was given up at the memory limit"))
+            self._give_up(request, "at the memory limit")
         if isinstance(result, UnsolvableError):
             self._report_unsolvable(request)
         solution = _solution_of(result)
         if solution is None:
             return record
         if solution.length is None or (self._method.all_solutions and not solution.is_complete):
-            self._remember(
-                LimitReachedError(f"board {request.id} was given up at a limit; raise --time-limit or --max-nodes")
-            )
+            self._give_up(request, "at a limit; raise --time-limit or --max-nodes")
         self._generated += solution.generated
         self._n_solved += solution.length is not None
         if error := contradiction(answer):
@@ -88,6 +86,11 @@ class AnswerWriter:
         reason = why_unsolvable(request.board, request.goal, request.size, None if self._names is None else goal)
         message(f"board {shorten(board)} cannot be solved: {reason}")
         self._remember(UnsolvableError("not all boards can be solved"))
+
+    def _give_up(self, request: "Request", why: str) -> None:
+        self._n_given_up += 1
+        boards = f"board {request.id} was" if self._n_given_up == 1 else f"{self._n_given_up:,} boards were"
+        self._errors[LimitReachedError] = LimitReachedError(f"{boards} given up {why}")
 
     def _remember(self, error: PdbError) -> None:
         self._errors.setdefault(type(error), error)

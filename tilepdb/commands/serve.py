@@ -3,6 +3,7 @@
 import contextlib
 import itertools
 import os
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -112,6 +113,8 @@ def serve(tables: ServedTableOptions, network: NetworkOptions, searches: SearchQ
     import faulthandler
     import logging
 
+    import psutil
+
     from pdb_core.board_size import check_table_size, parse_size
     from pdb_core.puzzle import blank_last
     from pdb_core.resources import available_cores
@@ -147,6 +150,10 @@ def serve(tables: ServedTableOptions, network: NetworkOptions, searches: SearchQ
         address, port = listener.getsockname()[:2]
         url = f"http://{f'[{address}]' if ':' in address else address}:{port}/"
         message(f"listening on {url}")
+        if address in ("0.0.0.0", "::") and not settings.allowed_hosts:
+            near = (each.address for found in psutil.net_if_addrs().values() for each in found)
+            hosts = [f"--allowed-host {host}" for host in near if re.fullmatch(r"(?!127\.)[\d.]+", host)]
+            message(f"other machines get answers only with {' '.join(hosts) or '--allowed-host NAME'}")
         settings = replace(settings, allowed_hosts=(*hosts_of(network.host, address), *settings.allowed_hosts))
         logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
         app = create_app(databases, settings)
