@@ -102,7 +102,7 @@ def read_boards(lines: Iterator[Line], size: BoardSize | None, *, waits: bool = 
     for where, rows in lines:
         if not rows or n_wanted == 0:
             continue
-        if n_wanted < 0 and (n_boards := _header(rows[0], lines)):
+        if n_wanted < 0 and len(rows) == 1 and (n_boards := _header(rows[0], lines)):
             n_wanted = n_boards
             continue
         n_wanted -= n_wanted > 0
@@ -225,7 +225,10 @@ def _header(words: Words, lines: Iterator[Line]) -> int:
     match words:
         case [int(width), int(height), int(n_boards)]:
             with suppress(InputError):
-                if _is_whole([*chain(*_rows_of_size(after, BoardSize(width, height)))]):
+                size = BoardSize(width, height)
+                first: list[Words] = next((rows for _, rows in copy(after) if rows), [[]])
+                # The first row is mostly enough to tell, and the writer of the lines may wait.
+                if len(first[0]) == width and _is_whole([*chain(*_rows_of_size(after, size))]):
                     for _ in range(taken):
                         next(rows for _, rows in lines if rows)
                     return n_boards

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from pydantic import TypeAdapter, ValidationError
 
 from pdb_core import errors
-from pdb_core.arguments import as_number, shown
+from pdb_core.arguments import as_choice, as_number, shown
 from pdb_core.board_size import SizeLike, as_size, parse_size
 from pdb_core.errors import (
     PROBLEM_TYPE,
@@ -36,7 +36,7 @@ from pdb_service.answers import (
     clearest_error,
 )
 from pdb_service.settings import is_token
-from solver.check import CheckedNotation, SolutionCheck
+from solver.check import CHECKED_NOTATIONS, CheckedNotation, SolutionCheck
 from solver.progress import Limits
 
 _MAX_SENTENCE = 800
@@ -253,7 +253,8 @@ class Client:
         The limits of the service apply too. Raises the errors of `probe`, and `MovesError` if the moves are not written
         in the notation.
         """
-        given = self._query(board, goal, Limits(time_limit)) | {"moves": as_moves(moves), "notation": notation}
+        given = self._query(board, goal, Limits(time_limit)) | {"moves": as_moves(moves)}
+        given["notation"] = as_choice(notation, "notation", CHECKED_NOTATIONS)
         return self._ask(SolutionCheck, "check", json=given)
 
     def _query(self, board: BoardLike, goal: BoardLike | None, limits: Limits) -> dict[str, Any]:

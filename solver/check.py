@@ -6,13 +6,15 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Literal
 
+from pdb_core.arguments import as_choice
 from pdb_core.errors import LimitReachedError, MovesError
-from pdb_core.moves import MovesLike, Notation, as_moves, parse_moves, play
+from pdb_core.moves import NOTATIONS, MovesLike, Notation, as_moves, parse_moves, play
 from pdb_core.puzzle import Board, BoardLike, Tiles, as_goal, unchecked_board
 from solver.solution import Solution
 
 # "any": the notation of numbers, or the one of letters in which the moves reach the goal.
 CheckedNotation = Notation | Literal["any"]
+CHECKED_NOTATIONS: tuple[CheckedNotation, ...] = *NOTATIONS, "any"
 GUESSED_NOTATIONS: tuple[Notation, ...] = ("tiles", "blank", "tile-directions")
 # Returns an optimal solution of a board for a goal.
 Solve = Callable[[Board, Board], Solution]
@@ -63,7 +65,7 @@ def check_moves(
     board: BoardLike, moves: MovesLike | int, goal: BoardLike, notation: CheckedNotation, solve: Solve
 ) -> SolutionCheck:
     """Return what is right and wrong about a solution, see `tilepdb.check_solution`."""
-    board = Board(board)
+    board, notation = Board(board), as_choice(notation, "notation", CHECKED_NOTATIONS)
     goal, boards, verdict = as_goal(goal, board.size), [board], "unknown"
     first_illegal_move = optimal_length = difference = first_suboptimal_move = moves_left = fitting_notation = None
     given = as_moves(moves)

@@ -2,12 +2,13 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
 
-from pdb_core.arguments import as_choice, as_count, as_threads, check_kind
+from pdb_core.arguments import as_all, as_choice, as_count, as_threads, check_kind, refusal
 from pdb_core.errors import InputError
 from pdb_core.puzzle import BoardLike, Boards, as_goal
 from pdb_query.board_rows import board_rows
@@ -19,6 +20,7 @@ from solver.solve import Solver
 
 # Boards of each distance from which the next ones are drawn: more of them reach farther.
 _LEAST_BOARDS = 100, 10_000
+_DISTANCES = "one or more distances from the goal"
 # Labels of each board: its distance; or also its optimal first moves and the distances after each move.
 Content = Literal["distances", "moves"]
 
@@ -149,14 +151,17 @@ def label_by_distance(
 
 
 def boards_at_distances(
-    solver: Solver, distances: Sequence[int], n_each: int = 1, *, goal: BoardLike | None = None, seed: int = 0
+    solver: Solver, distances: int | Sequence[int], n_each: int = 1, *, goal: BoardLike | None = None, seed: int = 0
 ) -> Boards:
     """Return up to `n_each` different boards of each of some distances from the goal, uint8[m, n_cells].
 
     They are drawn as in `label_by_distance`. Raises what it raises, and `InputError` if it draws no board of the
     largest distance.
     """
-    farthest, layers = max(distances, default=0), []
+    wanted = [as_count(distance, "distance") for distance in as_all(distances, Integral, "distances", _DISTANCES)]
+    if not wanted:
+        raise refusal(distances, "distances", _DISTANCES)
+    n_each, farthest, layers = as_count(n_each, "n_each", 1), max(wanted), []
     for least in _LEAST_BOARDS:
         layers = list(label_by_distance(solver, farthest, max(n_each, least), goal=goal, seed=seed))
         if len(layers) > farthest:
@@ -166,4 +171,4 @@ def boards_at_distances(
             f"no board at distance {farthest} was found; the farthest board that was drawn is at distance "
             f"{len(layers) - 1}: give a smaller distance"
         )
-    return np.concatenate([layers[distance].boards[:n_each] for distance in distances])
+    return np.concatenate([layers[distance].boards[:n_each] for distance in wanted])

@@ -69,6 +69,8 @@ def spellings(board: Tiles, size: BoardSize) -> dict[str, list[str]]:
         "digits": [digits, digits.lower(), digits.replace(":0", ":_").replace("0", "_", 1)],
         "a size in front": [f"{sides}\n{lines}", f"{size}\n{lines}", f"{size}: {joined(' ', '/')}"],
         "a number of boards in front": [f"1\n{lines}"],
+        "sizes and a number in front": [f"{size.width} {size.height}{end}1\n{lines}" for end in (" ", "\n")],
+        "a number and a length in front": [f" 12  45 : {joined(' ', ' ' if size.width == size.height else '/')}"],
         "a drawing": ["\n".join([border, *(f"{line}\n{border}" for line in cells)]), str(Board(board, size))],
         "Python and JSON": [
             json.dumps(rows),

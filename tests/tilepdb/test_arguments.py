@@ -52,7 +52,7 @@ def arguments(folder: Path, table: str) -> tuple[dict[str, Any], dict[str, dict[
     plan = tilepdb.plan_build(2, "blank-last", "auto", folder / "plan.h5")
     return {
         "algorithm": "a-star", "board": BOARD, "boards": [BOARD], "cell": 0, "cells": [0, 1, 2], "chunk": 2,
-        "column": 0, "database": database, "databases": database, "default": None,
+        "column": 0, "database": database, "databases": database, "default": None, "distances": [2],
         "height": 3, "heuristic": "manhattan", "heuristics": "manhattan", "index": 0, "lengths": 3, "max_depth": 2,
         "moves": "7 8", "notation": "tiles", "of": "blank", "solve": solver.solve,
         "max_distance": 2, "memory_limit_bytes": 10**8, "n_boards": 3, "n_chains": 2, "n_each": 2,

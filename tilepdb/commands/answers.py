@@ -62,7 +62,8 @@ class AnswerWriter:
         solution = _solution_of(result)
         if solution is None:
             return record
-        if solution.length is None or (self._method.all_solutions and not solution.is_complete):
+        is_complete = solution.is_complete if self._method.all_solutions else solution.length is not None
+        if not is_complete and not isinstance(result, MemoryLimitError):
             self._give_up(request, "at a limit; raise --time-limit or --max-nodes")
         self._generated += solution.generated
         self._n_solved += solution.length is not None

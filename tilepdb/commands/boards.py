@@ -38,9 +38,11 @@ def random(
 
     Without --walks and --distance, all boards are equally likely. Equal seeds give equal boards.
 
+    Other commands read them from a pipe: pdb random | pdb solve -
+
     Examples:
-      pdb random -n 100 | pdb solve -
-      pdb random --distance 1-60 -n 100 | pdb label --instances - --out labels.npz
+      pdb random -n 100
+      pdb random --distance 1-60 -n 100
     """
     from pdb_core.puzzle import format_board, parse_goal, parse_size
     from pdb_study.labels import RandomBoards, RandomWalks, boards_at_distances
@@ -79,7 +81,7 @@ def apply(
 
     Examples:
       pdb apply "1 2 3/4 0 6/7 5 8" "5 8"
-      pdb apply --notation tile-directions "R D2 L U2" | pdb solve -
+      pdb apply --notation tile-directions "R D2 L U2"
     """
     from pdb_core.puzzle import Board, format_board, parse_goal
 

@@ -125,7 +125,7 @@ def check(
                 line.clear()
                 yield record
 
-        write_records(records(), output, _text)
+        write_records(records(), output, partial(_text, notation == "any"))
     summary = f"{plural(counts.total(), 'solution')}: {', '.join(f'{n:,} {verdict}' for verdict, n in counts.items())}"
     if bad := counts.keys() - {"optimal"}:
         raise (LimitReachedError if bad == {"unknown"} else PdbError)(summary)
@@ -142,12 +142,12 @@ def _without_moves(boards: SolutionOptions) -> tuple[SolutionOptions, Any]:
     return replace(boards, boards=given), moves
 
 
-def _text(record: Record) -> Iterator[str]:
+def _text(tells_notation: bool, record: Record) -> Iterator[str]:
     facts = [f", {fact.replace('_', ' ')} {record[fact]}" for fact in _FACTS if record.get(fact) is not None]
     if record.get("moves_left"):
         facts.append(f", moves left {record['moves_left']}")
     if record.get("fitting_notation") is not None:
         facts.append(f"; the moves reach the goal as --notation {record['fitting_notation']}")
-    elif record.get("notation") not in (None, "tiles"):
+    elif tells_notation and record.get("notation") is not None:
         facts.append(f", notation {record['notation']}")
     yield f"{record['id']}: {record['verdict']}{''.join(facts)}"

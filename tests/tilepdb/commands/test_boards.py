@@ -14,7 +14,7 @@ from tests.command_line import pdb, records
         ((), None),
         (("--walks", "2"), [0, 2]),
         (("--distance", "4,6"), [4] * 3 + [6] * 3),
-        (("--distance", "31"), [31] * 2),
+        (("--distance", "27"), [27] * 3),
     ],
 )
 def test_random_boards_are_solved(small_table: str, options: tuple[str, ...], distances: list[int] | None) -> None:

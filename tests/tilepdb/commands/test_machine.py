@@ -15,7 +15,7 @@ def test_doctor_finds_this_installation_well() -> None:
 
 
 def test_failed_self_test_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("solver.Solver.solve", lambda *_: SimpleNamespace(length=29))
+    monkeypatch.setattr("solver.solve.Solver.solve", lambda *_: SimpleNamespace(length=29))
     assert "takes 31 moves, found h 31 and length 29; please report this" in pdb("doctor").stderr
 
 

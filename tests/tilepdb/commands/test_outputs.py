@@ -53,7 +53,7 @@ _SEARCHES = (
     "pdb_study.space.search_completely",
     "pdb_study.heuristics.study_heuristics",
     "pdb_study.compare.compare",
-    "solver.find_suboptimal_solution",
+    "solver.approximate.suboptimal.find_suboptimal_solution",
     "tilepdb.standard.standard_table",
 )
 
