@@ -259,6 +259,6 @@ class Searches:
     def solve(
         self, board: Board, served: Served, limits: Limits, report: Report, checkpoint: Checkpoint | None = None
     ) -> Solution:
-        """Return the solution of a solvable board, as `solver.Solver.solve`."""
+        """Return the solution of a solvable board, as `solver.solve.Solver.solve`."""
         solver = self.solver(served.database)
         return solver.solve(board, served.goal, limits=limits, report=report, checkpoint=checkpoint)

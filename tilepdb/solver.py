@@ -24,7 +24,7 @@ from tilepdb.standard import standard_table
 class Solver(DatabaseSolver):
     """Solver with the tables of databases: `Solver("data/663.h5")`, `Solver(database, ...)`, `Solver.standard(4)`.
 
-    It has all methods of `solver.Solver`, whose parameters `goal`, `plain` and `reflects` it takes. Use it as a context
+    It has all methods of `solver.solve.Solver`, whose parameters `goal`, `plain` and `reflects` it takes. Use it as a context
     manager, or `close` it; both close the databases.
     """
 
