@@ -45,15 +45,15 @@ POINTS = f"""
 solver.engine.stack.StackPool.take solver.engine.stack.Stack.begin solver.engine.stack.Stack.load
 solver.engine.stack.Stack._allocate solver.engine.engine.Engine.roots solver.engine.frontier.Frontier.__init__
 
-solver.engine.stack.search_boards solver.engine.stack.Stack.split
-solver.engine.frontier.Frontier.split
+solver.engine.stack.search_boards solver.engine.stack.Stack.split solver.engine.frontier.Frontier.split
 
 solver.engine.frontier.Frontier.take solver.engine.frontier.Frontier.count solver.engine.search.divide
 solver.engine.frontier.Frontier.divide solver.engine.checkpoint.Checkpoint.resume
 solver.engine.checkpoint.Checkpoint.subtrees solver.engine.checkpoint.Checkpoint.finish_subtrees
 
 solver.engine.stack.Stack.tiles_to_goal solver.solve.check_replay solver.engine.result.check_replay
-solver.engine.stack.StackPool.give_back solver.engine.worker_pool.WorkerPool.withdraw solver.engine.checkpoint.Checkpoint.finish_threshold
+solver.engine.stack.StackPool.give_back solver.engine.worker_pool.WorkerPool.withdraw
+solver.engine.checkpoint.Checkpoint.finish_threshold
 """.split()
 
 
