@@ -25,7 +25,7 @@ class Solver(DatabaseSolver):
     """Solver with the tables of databases: `Solver("data/663.h5")`, `Solver(database, ...)`, `Solver.standard(4)`.
 
     It has all methods of `solver.solve.Solver`, whose parameters `goal`, `plain` and `reflects` it takes. Use it as a
-    context manager, or `close` it; both close the databases. """
+    context manager, or `close` it; both close the databases."""
 
     @classmethod
     def standard(cls, size: SizeLike = 4, goal: BoardLike = "blank-last", *, load: LoadMode = "map") -> Self:
