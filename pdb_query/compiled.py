@@ -7,6 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pdb_core.board_size import BoardSize
+from pdb_core.moves import blank_steps
 from pdb_core.types import Int64s
 from pdb_query.compiled_kernels import N_DIRECTIONS, begin, expand
 from pdb_query.lookup import LookupTables, SumViews
@@ -15,7 +16,7 @@ from pdb_query.records import MOVE_FIELDS, RECORD_FIELDS
 
 
 class SearchTables(NamedTuple):
-    """What the functions of `CompiledLookups` need. For units see `pdb_query.lookup`."""
+    """Arrays that the functions of `CompiledLookups` read. For units see `pdb_query.lookup`."""
 
     lookup: LookupTables
     unit_maps: Int64s  # see `SumViews`
@@ -30,7 +31,7 @@ class SearchTables(NamedTuple):
 class CompiledLookups(NamedTuple):
     """Lookups for functions that you compile with `numba.njit`: `tables, begin, expand, n = database.compiled()`.
 
-    A search keeps an array for each node, int64[n]: what is known of the node's board. Boards are uint8[n_cells] with 0
+    A search keeps an array for each node, int64[n]: the state of the board and its distances. Boards are uint8[n_cells] with 0
     for the blank. The functions check nothing: for a board that is invalid or cannot be solved, they give wrong bounds
     or end the process. Only compiled code can call `expand`.
 
@@ -63,7 +64,7 @@ def compiled_lookups(size: BoardSize, tables: LookupTables, views: SumViews) -> 
         for tile in range(size.n_cells)
     ]
     neighbours, moves = np.full((size.n_cells, N_DIRECTIONS), -1), np.zeros((size.n_cells, size.n_cells), np.int64)
-    steps = (-size.width, -1, 1, size.width)
+    steps = blank_steps(size)
     for (source, target), number in move_numbers(size).items():
         neighbours[source, steps.index(target - source)] = target
         moves[source, target] = number * MOVE_FIELDS

@@ -6,6 +6,7 @@ import numpy as np
 
 from pdb_core.board_size import BoardSize
 from pdb_core.encoding import Cost
+from pdb_core.moves import blank_steps
 from pdb_core.puzzle import cell_distances
 from pdb_core.types import Int64s
 from pdb_query.records import BOTH_CELLS, KEPT, MOVE_FIELDS, WORD_BITS
@@ -18,7 +19,7 @@ def n_words_of(n_cells: int) -> int:
 
 def move_numbers(size: BoardSize) -> dict[tuple[int, int], int]:
     """Return the number of each move (source, target): WORD_BITS * its word + its bit."""
-    directions = (-size.width, -1, 1, size.width)
+    directions = blank_steps(size)
     per_word = len(directions) // n_words_of(size.n_cells)
     numbers = {}
     for source, near in enumerate(size.neighbours):
