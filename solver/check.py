@@ -109,14 +109,17 @@ def _read(
 
     Raises `MovesError` if they are not moves in `notation`.
     """
-    readings = {} if notation == "any" else {notation: _played(board, moves, notation)}
-    for other in GUESSED_NOTATIONS if notation in (*GUESSED_NOTATIONS, "any") else ():
+    wanted = GUESSED_NOTATIONS if notation == "any" else (notation,)
+    others = GUESSED_NOTATIONS if notation in GUESSED_NOTATIONS else ()
+    readings: dict[Notation, tuple[list[Board], int]] = {}
+    for name in (*wanted, *(other for other in others if other != notation)):
         with suppress(MovesError):
-            readings[other] = _played(board, moves, other)
+            readings[name] = _played(board, moves, name)
     fitting = [name for name, (boards, length) in readings.items() if len(boards) > length and boards[-1] == goal]
-    best: Notation = next(iter([*fitting, *readings]), "blank")
-    read_as = best if notation == "any" else notation
-    return *_played(board, moves, read_as), read_as, best if best in fitting and read_as not in fitting else None
+    read_as: Notation = next((name for name in (*fitting, *readings) if name in wanted), wanted[-1])
+    # Raises if there is no reading.
+    boards, length = readings.get(read_as) or _played(board, moves, read_as)
+    return boards, length, read_as, next((name for name in fitting if read_as not in fitting), None)
 
 
 def _played(board: Board, moves: str, notation: Notation) -> tuple[list[Board], int]:
