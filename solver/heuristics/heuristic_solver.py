@@ -8,7 +8,7 @@ from solver.heuristics.heuristic_engine import Heuristics
 from solver.solve import Solver
 
 
-def HeuristicSolver(  # noqa: N802 (it was a class of its own)
+def HeuristicSolver(  # noqa: N802 (users make it as a solver)
     size: SizeLike,
     goal: BoardLike = "blank-last",
     heuristics: HeuristicsLike = "manhattan",
