@@ -31,9 +31,9 @@ class SearchTables(NamedTuple):
 class CompiledLookups(NamedTuple):
     """Lookups for functions that you compile with `numba.njit`: `tables, begin, expand, n = database.compiled()`.
 
-    A search keeps an array for each node, int64[n]: the state of the board and its distances. Boards are uint8[n_cells] with 0
-    for the blank. The functions check nothing: for a board that is invalid or cannot be solved, they give wrong bounds
-    or end the process. Only compiled code can call `expand`.
+    A search keeps an array for each node, int64[n]: the state of its board and the distances. Boards are uint8[n_cells]
+    with 0 for the blank. The functions check nothing: for a board that is invalid or cannot be solved, they give wrong
+    bounds or end the process. Only compiled code can call `expand`.
 
     Attributes
     ----------
