@@ -1,6 +1,7 @@
 """`pdb random` and `pdb apply`: boards to solve, and boards after moves."""
 
-from typing import Annotated
+from collections.abc import Iterable
+from typing import Annotated, Any
 
 from typer import Argument, Option
 
@@ -44,23 +45,24 @@ def random(
       pdb random -n 100
       pdb random --distance 1-60 -n 100
     """
-    from pdb_core.puzzle import format_board, parse_goal, parse_size
-    from pdb_study.labels import RandomBoards, RandomWalks, boards_at_distances
+    from pdb_core.puzzle import format_board, parse_goal, parse_size, random_boards
+    from pdb_study.labels import RandomWalks, boards_at_distances
     from solver.solve import Solver
 
     if walks is not None and distances is not None:
         raise InputError("--walks and --distance exclude each other; leave one out")
     board_size = parse_size(size)
     goal_board = parse_goal(goal, board_size)
+    blocks: Iterable[Any]
     if distances is not None:
         lengths = parse_lengths(distances)
         with OpenDatabases(tables) as databases:
             solver = Solver(*databases.databases_for(board_size, goal_board))
-            blocks = iter([boards_at_distances(solver, lengths, n_boards, goal=goal_board, seed=seed)])
+            blocks = [boards_at_distances(solver, lengths, n_boards, goal=goal_board, seed=seed)]
     elif walks is not None:
         blocks = RandomWalks(board_size, goal_board, n_boards, seed, parse_lengths(walks)).blocks()
     else:
-        blocks = RandomBoards(board_size, goal_board, n_boards, seed).blocks()
+        blocks = [random_boards(board_size, goal_board, n_boards, seed)]
     for block in blocks:
         for board in block.tolist():
             print_line(format_board(board, board_size))
