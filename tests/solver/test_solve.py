@@ -2,19 +2,19 @@
 many boards at once. Their lengths: test_agreement.py.
 """
 
-from typing import Any
+from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 import pytest
 
 from pdb_core.board_size import parse_size
 from pdb_core.encoding import Encoding
-from pdb_core.errors import BoardError, GoalError, TableMismatchError, UnsolvableError, WrongAnswerError
-from pdb_core.puzzle import Board, Tiles, blank_first, blank_last, parse_goal
+from pdb_core.errors import GoalError, InputError, TableMismatchError, UnsolvableError, WrongAnswerError
+from pdb_core.puzzle import Board, Tiles, blank_first, blank_last
 from pdb_core.symmetry import BoardMapping
-from pdb_query import Instance, read_instances
+from scripts.golden import counted
 from solver.engine.result import SearchResult
-from solver.engine.tuning import TUNING, Tuning
 from solver.engine.worker_pool import in_parallel
 from solver.heuristics.heuristic_solver import HeuristicSolver
 from solver.solution import replay
@@ -26,7 +26,6 @@ from tests.solving import (
     CENTRE,
     HARDEST_8,
     S3,
-    S4,
     TINY_SLICES,
     UNSOLVABLE,
     database_for,
@@ -45,10 +44,11 @@ def test_boards_goals_and_tables_that_do_not_fit_are_rejected() -> None:
     for call, error, match in (
         (lambda: solver.solve(UNSOLVABLE), UnsolvableError, "odd"),
         (lambda: solver.solve_all(UNSOLVABLE), UnsolvableError, "odd"),
-        (lambda: solver.solve((1, 2, 3)), BoardError, "3 numbers"),
-        (lambda: solver.solve_many([near, [1, 1, 3, 4, 5, 6, 7, 0, 8]]), BoardError, "row 1"),
         (lambda: solver.solve(near, CENTRE), GoalError, "goal"),
         (lambda: solver.solve_many([near], CENTRE), GoalError, "goal"),
+        (lambda: HeuristicSolver("3x3").solve(near, CENTRE), GoalError, "make one for another goal"),
+        (lambda: HeuristicSolver("7x4"), InputError, "go to boards of 6x6"),
+        (lambda: HeuristicSolver("4x6", heuristics="walking-distance"), InputError, "not for 4x6"),
         (lambda: Solver(*solver.databases, other), TableMismatchError, "holds tables for 2x2"),
     ):
         with pytest.raises(error, match=match):
@@ -92,60 +92,36 @@ def test_nodes_are_those_of_the_textbook_with_the_largest_sum(tables: str) -> No
 # Instance sets
 
 
-# Set of boards | partition | encoding | the most nodes of a board that is solved.
+# Columns of tests/golden/nodes.csv, or of classic.csv for heuristics | the most nodes of a board that is solved.
 SETS = """
-korf100 | 78 | bits | inf |
-classic | 78 | bits | inf |
-korf100 | 663 | bits | inf |
-korf100 | 663 | bytes | 3e5 |
-hardest80 | 78 | bits | inf | slow
-worst-for-78 | 78 | bits | inf | slow
-hardest80 | 78 | bytes | inf | slow
-korf100 | 78 | bytes | inf | slow
-korf100 | 663 | bytes | inf | slow
-hardest80 | 663 | bits | inf | slow
+set=korf100 partition=78 encoding=bits | inf |
+set=classic partition=78 encoding=bits | inf |
+set=korf100 partition=663 encoding=bits | inf |
+set=korf100 partition=663 encoding=bytes | 3e5 |
+set=hardest80 partition=78 encoding=bits | inf | slow
+set=worst-for-78 partition=78 encoding=bits | inf | slow
+set=hardest80 partition=78 encoding=bytes | inf | slow
+set=korf100 partition=78 encoding=bytes | inf | slow
+set=korf100 partition=663 encoding=bytes | inf | slow
+set=hardest80 partition=663 encoding=bits | inf | slow
+heuristic=manhattan algorithm=plain | 1e6 |
+heuristic=manhattan algorithm=pruned | 1e6 |
+heuristic=linear-conflict algorithm=pruned | 1e6 |
+heuristic=manhattan algorithm=plain | 2e7 | slow
+heuristic=manhattan algorithm=pruned | 2e7 | slow
+heuristic=linear-conflict algorithm=pruned | 2e7 | slow
 """
 
 
-@pytest.mark.parametrize(("name", "partition", "encoding", "most_nodes"), marked_rows(SETS))
-def test_sets_are_solved_in_their_published_lengths(
-    name: str, partition: str, encoding: Encoding, most_nodes: str
-) -> None:
-    """Exact to the node, of the complete thresholds and of all: any change of the search shows here.
-
-    One thread per board: with several the last threshold varies.
-    """
-    rows = golden_rows("nodes.csv", set=name, partition=partition, encoding=encoding)
-    counts = {row["id"]: (int(row["complete"]), int(row["generated"])) for row in rows}
-    expected = {at: nodes for at, nodes in counts.items() if nodes[1] < float(most_nodes)}
-    solver = solver_for(partition, "4x4", encoding)
-
-    def solve(instance: Instance, _report: object, _pool: object) -> tuple[str, tuple[int, int]]:
-        solution = solver.solve(instance.board, parse_goal(instance.goal or "blank-last", S4))
-        assert solution.length == instance.optimal_length, instance
-        complete = sum(at.generated for at in solution.thresholds if at.threshold < solution.length)
-        return instance.id, (complete, solution.generated)
-
-    boards = [at for at in read_instances(name, None) if at.size == S4 and at.id in expected]
-    assert dict(in_parallel(boards, solve, n_threads=2)) == expected != {}
-
-
-# Replays
-
-
-@pytest.mark.tiny
-def test_replay_gives_every_board_and_refuses_what_is_no_solution() -> None:
-    board, goal = (1, 2, 3, 4, 5, 6, 0, 7, 8), blank_last(S3)
-    assert replay(board, (7, 8), goal, S3) == (board, (1, 2, 3, 4, 5, 6, 7, 0, 8), goal)
-    refused: dict[tuple[Any, ...], str] = {
-        (1,): "move 1 .* slides tile 1",
-        (7, 7): "ends at",
-        (): "ends at",
-        **{(7, tile): f"move 2 .* slides tile {tile}" for tile in (9, -1, 2.5, "a")},
-    }
-    for tiles, match in refused.items():
-        with pytest.raises(WrongAnswerError, match=match):
-            replay(board, tiles, goal, S3)
+@pytest.mark.parametrize(("columns", "most_nodes"), marked_rows(SETS))
+def test_published_boards_have_their_lengths_and_the_nodes_on_record(columns: str, most_nodes: str) -> None:
+    """Exact to the node, of the complete thresholds and of all: any change of the search shows here."""
+    where = dict(column.split("=") for column in columns.split())
+    kept = golden_rows("nodes.csv" if "set" in where else "classic.csv", **where)
+    kept = [row for row in kept if int(row["generated"]) < float(most_nodes)]
+    assert kept
+    for row, found in zip(kept, in_parallel(kept, counted, n_threads=2), strict=True):
+        assert {name: str(value) for name, value in found.items()} == row
 
 
 @pytest.mark.tiny
@@ -193,14 +169,19 @@ def test_all_optimal_solutions_are_listed(size: str, partition: str, encoding: E
 
 
 @pytest.mark.tiny
-@pytest.mark.parametrize(("encoding", "n_threads", "tuning"), [("bytes", 1, TUNING), ("bits", 3, TINY_SLICES)])
-def test_many_boards_have_the_solutions_and_nodes_of_single_ones(
-    encoding: Encoding, n_threads: int, tuning: Tuning
-) -> None:
+@pytest.mark.parametrize(
+    ("make", "n_threads"),
+    [
+        (partial(solver_for, "1,2,5/3,4,6/7,8", "3x3"), 1),
+        (partial(solver_for, "1,2,5/3,4,6/7,8", "3x3", "bits", TINY_SLICES), 3),
+        (partial(HeuristicSolver, S3, "blank-first"), 1),
+    ],
+    ids=["bytes", "bits", "heuristic"],
+)
+def test_many_boards_have_the_solutions_and_nodes_of_single_ones(make: Callable[[], Solver], n_threads: int) -> None:
     """With tiny slices, all boards are hard ones, which the threads share."""
-    goal = blank_first(S3)
+    goal, solver = blank_first(S3), make()
     boards = [*solvable_boards(S3, 9, 5, goal), goal]
-    solver = solver_for("1,2,5/3,4,6/7,8", "3x3", encoding, tuning)
     many = solver.solve_many(boards, goal, n_threads=n_threads, moves=True)
     for row, board in enumerate(boards):
         alone, length = solver.solve(board, goal), many.lengths[row]
