@@ -6,59 +6,48 @@ import pytest
 
 import tilepdb
 from pdb_core.board_size import BoardSize
-from pdb_core.moves import MovesLike, Notation
 from pdb_core.puzzle import Board, blank_last
 from solver.check import CheckedNotation, SolutionCheck
 from solver.heuristics.heuristic_solver import HeuristicSolver
+from tests import rows
 from tests.naive.boards_and_tables import naive_distances, naive_moves
 from tests.solving import S3
 
 # 2 moves from the goal, and the moves.
 NEAR = Board("1 2 3/4 0 6/7 5 8")
-# What is given, in which notation; then the verdict, length, first illegal move, optimum, difference, and first
-# suboptimal move.
-CHECKS = (
-    ("5 8", "tiles", ("optimal", 2, None, 2, 0, None)),
-    ("up, left", "tile-directions", ("optimal", 2, None, 2, 0, None)),
-    ("DR", "tile-directions", ("goal not reached", 2, None, 2, None, 1)),
-    ("U2", "blank", ("illegal", 2, 2, 2, None, 1)),
-    ("", "tiles", ("goal not reached", 0, None, 2, None, None)),
-    (4, "tiles", ("too long", 4, None, 2, 2, None)),
-    (1, "tiles", ("too short", 1, None, 2, -1, None)),
-)
+# What is given | its notation | the verdict | length, first illegal move, optimum, difference, first suboptimal move |
+# the board reached | the moves left, the notation read, and another one that fits.
+CHECKS = rows("""
+5 8 | any | optimal | 2 None 2 0 None | 1 2 3/4 5 6/7 8 0 | 0 tiles None
+up, left | tile-directions | optimal | 2 None 2 0 None | 1 2 3/4 5 6/7 8 0 | 0 tile-directions None
+DR | any | optimal | 2 None 2 0 None | 1 2 3/4 5 6/7 8 0 | 0 blank None
+DR | tile-directions | goal not reached | 2 None 2 None 1 | 0 1 3/4 2 6/7 5 8 | 4 tile-directions blank
+UL | any | optimal | 2 None 2 0 None | 1 2 3/4 5 6/7 8 0 | 0 tile-directions None
+UR | any | goal not reached | 2 None 2 None 1 | 1 3 0/4 2 6/7 5 8 | 4 blank None
+U2 | blank | illegal | 2 2 2 None 1 | 1 0 3/4 2 6/7 5 8 | 3 blank None
+[0, 2] | deepcubea | optimal | 2 None 2 0 None | 1 2 3/4 5 6/7 8 0 | 0 deepcubea None
+[3] | gym | goal not reached | 1 None 2 None None | 1 2 3/4 5 6/7 0 8 | 1 gym None
+D D | blank | illegal | 2 2 2 None None | 1 2 3/4 5 6/7 0 8 | 1 blank None
+ | tiles | goal not reached | 0 None 2 None None | 1 2 3/4 0 6/7 5 8 | 2 tiles None
+4 | tiles | too long | 4 None 2 2 None | 1 2 3/4 0 6/7 5 8 | 2 tiles None
+1 | any | too short | 1 None 2 -1 None | 1 2 3/4 0 6/7 5 8 | 2 tiles None
+""")
+
+
+@pytest.mark.parametrize(("moves", "notation", "verdict", "numbers", "reached", "rest"), CHECKS)
+def test_solution_is_checked(
+    moves: str, notation: CheckedNotation, verdict: str, numbers: str, reached: str, rest: str
+) -> None:
+    """A number is a mere length."""
+    check = tilepdb.check_solution(NEAR, int(moves) if moves.isdecimal() else moves, notation=notation)
+    assert (check.verdict, " ".join(map(str, facts(check)[1:]))) == (verdict, numbers)
+    assert check.reached == Board(reached)
+    assert f"{check.moves_left} {check.notation} {check.fitting_notation}" == rest
 
 
 def facts(check: SolutionCheck) -> tuple[str | int | None, ...]:
-    """Return the verdict and the numbers, as in `CHECKS`."""
+    """Return the verdict and the numbers of moves."""
     return tuple(vars(check).values())[:6]
-
-
-@pytest.mark.parametrize(("moves", "notation", "expected"), CHECKS)
-def test_solution_is_checked(moves: str | int, notation: Notation, expected: tuple[str | int | None, ...]) -> None:
-    assert facts(tilepdb.check_solution(NEAR, moves, notation=notation)) == expected
-
-
-@pytest.mark.parametrize(
-    ("moves", "notation", "read_as", "fitting", "reached", "left"),
-    [
-        ("5 8", "any", "tiles", None, "1 2 3/4 5 6/7 8 0", 0),
-        ("DR", "any", "blank", None, "1 2 3/4 5 6/7 8 0", 0),
-        ("UL", "any", "tile-directions", None, "1 2 3/4 5 6/7 8 0", 0),
-        ("UL", "blank", "blank", "tile-directions", "0 1 3/4 2 6/7 5 8", 4),
-        ("UR", "any", "blank", None, "1 3 0/4 2 6/7 5 8", 4),
-        ([0, 2], "deepcubea", "deepcubea", None, "1 2 3/4 5 6/7 8 0", 0),
-        ([3], "gym", "gym", None, "1 2 3/4 5 6/7 0 8", 1),
-        ("D D", "blank", "blank", None, "1 2 3/4 5 6/7 0 8", 1),
-        (2, "any", "tiles", None, "1 2 3/4 0 6/7 5 8", 2),
-    ],
-)
-def test_notation_and_rest_of_moves(
-    moves: MovesLike | int, notation: CheckedNotation, read_as: str, fitting: str | None, reached: str, left: int
-) -> None:
-    check = tilepdb.check_solution(NEAR, moves, notation=notation)
-    assert (check.notation, check.fitting_notation, check.reached, check.moves_left) == (
-        read_as, fitting, Board(reached), left,
-    )  # fmt: skip
 
 
 def test_limits_leave_open_what_they_prevent() -> None:
