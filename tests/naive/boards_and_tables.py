@@ -3,7 +3,7 @@
 import itertools
 import math
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache, lru_cache
 from types import MappingProxyType
 from typing import TypeVar
@@ -18,13 +18,13 @@ State = TypeVar("State")
 Blank = TypeVar("Blank", int, frozenset[int])
 
 
-def breadth_first(start: State, moves: Callable[[State], Iterable[State]]) -> dict[State, int]:
-    """Return the distance of every state that moves lead to, the nearest first."""
+def breadth_first(start: State, moves: Callable[[State], Iterable[State]], most: float = math.inf) -> dict[State, int]:
+    """Return the distance of every state that moves lead to, up to the distance `most`, the nearest first."""
     distances = {start: 0}
     queue = deque([start])
     while queue:
         state = queue.popleft()
-        for near in moves(state):
+        for near in moves(state) if distances[state] < most else ():
             if near not in distances:
                 distances[near] = distances[state] + 1
                 queue.append(near)
@@ -54,18 +54,9 @@ def naive_moves(board: Tiles, size: BoardSize) -> list[tuple[int, Tiles]]:
 
 
 @lru_cache(maxsize=8)
-def naive_distances(size: BoardSize, goal: Tiles) -> Mapping[Tiles, int]:
-    """Return the distance of every solvable board, the nearest first."""
-    return MappingProxyType(breadth_first(goal, lambda board: [near for _tile, near in naive_moves(board, size)]))
-
-
-def naive_layers(size: BoardSize, goal: Tiles) -> Iterator[list[Tiles]]:
-    """Yield the boards at each distance from the goal."""
-    layer, seen = [goal], {goal}
-    while layer:
-        yield layer
-        layer = sorted({near for board in layer for _tile, near in naive_moves(board, size)} - seen)
-        seen.update(layer)
+def naive_distances(size: BoardSize, goal: Tiles, most: float = math.inf) -> Mapping[Tiles, int]:
+    """Return the distance of every solvable board, up to the distance `most`, the nearest first."""
+    return MappingProxyType(breadth_first(goal, lambda board: [near for _tile, near in naive_moves(board, size)], most))
 
 
 def naive_labels(board: Tiles, size: BoardSize, distances: Mapping[Tiles, int]) -> tuple[int, int, list[int]]:
@@ -75,8 +66,9 @@ def naive_labels(board: Tiles, size: BoardSize, distances: Mapping[Tiles, int]) 
     after = [-1] * 4
     if board not in distances:
         return -1, 0, after
+    moves = {-size.width: 0, -1: 1, 1: 2, size.width: 3}
     for _tile, near in naive_moves(board, size):
-        after["ULRD".index(naive_letter(board, near))] = distances[near]
+        after[moves[near.index(0) - board.index(0)]] = distances[near]
     is_nearer = [0 <= distance < distances[board] for distance in after]
     return distances[board], sum(1 << move for move in range(4) if is_nearer[move]), after
 
@@ -240,9 +232,3 @@ def naive_duplicates(max_length: int, *, keeps_equals: bool = False) -> list[str
             else:
                 earlier.append((length, box))
     return duplicates
-
-
-def naive_letter(before: Tiles, after: Tiles) -> str:
-    """Return the move of the blank between two boards."""
-    change = after.index(0) - before.index(0)
-    return {-1: "L", 1: "R"}[change] if abs(change) == 1 else "U" if change < 0 else "D"

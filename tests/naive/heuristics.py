@@ -137,54 +137,43 @@ def naive_best_packing(groups: Sequence[tuple[frozenset[int], int]]) -> int:
     )
 
 
-# Walking distance: dictionaries of counts, searched from the goal's
+# Walking distance: the goal lines of the tiles of each line, searched from the goal's
 
-Counts = tuple[tuple[int, ...], ...]  # per line: the number of its tiles of each goal line
+Lines = tuple[tuple[int, ...], ...]
 
 
 @cache
-def naive_walking_distances(n_lines: int, n_in_line: int, blank_line: int) -> dict[Counts, int]:
-    """The moves from all counts to the goal's."""
-    goal = tuple(
-        tuple((n_in_line - (line == blank_line)) * (line == goal_line) for goal_line in range(n_lines))
-        for line in range(n_lines)
-    )
-    return breadth_first(goal, lambda counts: naive_walking_moves(counts, n_in_line))
+def naive_walking_distances(of_goal: Lines) -> dict[Lines, int]:
+    """Return the moves from all lines to the goal's."""
+    return breadth_first(of_goal, naive_walking_moves)
 
 
-def naive_walking_moves(counts: Counts, n_in_line: int) -> list[Counts]:
-    """Return the counts after each move."""
-    blank_line = next(line for line, row in enumerate(counts) if sum(row) < n_in_line)
+def naive_walking_moves(lines: Lines) -> list[Lines]:
+    """Return the lines after each move into the shortest one, which has the blank."""
+    blank = min(range(len(lines)), key=lambda line: len(lines[line]))
     result = []
-    for line in (blank_line - 1, blank_line + 1):
-        for goal_line in range(len(counts)):
-            if 0 <= line < len(counts) and counts[line][goal_line] > 0:
-                near = [list(row) for row in counts]
-                near[line][goal_line] -= 1
-                near[blank_line][goal_line] += 1
-                result.append(tuple(map(tuple, near)))
+    for near in (blank - 1, blank + 1):
+        for goal_line in set(lines[near]) if 0 <= near < len(lines) else ():
+            after = list(map(list, lines))
+            after[near].remove(goal_line)
+            after[blank].append(goal_line)
+            result.append(tuple(tuple(sorted(line)) for line in after))
     return result
 
 
-def naive_row_counts(board: Tiles, goal: Tiles, size: BoardSize) -> Counts:
-    counts = [[0] * size.height for _ in range(size.height)]
+def naive_lines(board: Tiles, goal: Tiles, line_of: Sequence[int]) -> Lines:
+    """Return the goal lines of the tiles of each line; `line_of` has the line of each cell."""
+    lines: list[list[int]] = [[] for _ in set(line_of)]
     for cell, tile in enumerate(board):
         if tile != 0:
-            counts[cell // size.width][goal.index(tile) // size.width] += 1
-    return tuple(map(tuple, counts))
+            lines[line_of[cell]].append(line_of[goal.index(tile)])
+    return tuple(tuple(sorted(line)) for line in lines)
 
 
 def naive_walking_distance(board: Tiles, goal: Tiles, size: BoardSize) -> int:
-    """The moves that the rows need, and those that the rows of the transposed board need."""
-    total = 0
-    for width, height, turned, turned_goal in (
-        (size.width, size.height, board, goal),
-        (size.height, size.width, _transposed(board, size), _transposed(goal, size)),
-    ):
-        distances = naive_walking_distances(height, width, turned_goal.index(0) // width)
-        total += distances[naive_row_counts(turned, turned_goal, BoardSize(width, height))]
-    return total
-
-
-def _transposed(board: Tiles, size: BoardSize) -> Tiles:
-    return tuple(board[row * size.width + column] for column in range(size.width) for row in range(size.height))
+    """The moves that the rows need, and those that the columns need."""
+    rows, columns = zip(*(divmod(cell, size.width) for cell in range(size.n_cells)), strict=True)
+    return sum(
+        naive_walking_distances(naive_lines(goal, goal, line_of))[naive_lines(board, goal, line_of)]
+        for line_of in (rows, columns)
+    )

@@ -1,7 +1,6 @@
 """Heuristics: on every board of small sizes, on larger boards, and their tables."""
 
 import itertools
-from collections import Counter
 from collections.abc import Callable
 from functools import cache
 
@@ -9,16 +8,14 @@ import numpy as np
 import pytest
 
 from pdb_core.board_size import BoardSize, parse_size
-from pdb_core.errors import InputError
-from pdb_core.puzzle import Tiles, blank_first, blank_last, parse_goal, random_boards, snail
+from pdb_core.puzzle import Tiles, parse_goal, random_boards
 from pdb_core.types import Bytes, Int64s
 from solver.heuristics import HEURISTICS, heuristic, heuristic_tables, parse_heuristic
 from solver.heuristics.evaluate_kernels import evaluate
-from solver.heuristics.heuristic_solver import HeuristicSolver
 from solver.heuristics.walking_distance import walking_table
+from tests import rows
 from tests.naive import heuristics as naive
 from tests.naive.boards_and_tables import naive_distances
-from tests.solving import S4
 
 INCONSISTENT = {"corner-tiles", "korf-taylor", "pairs"}
 # Goals of boards.
@@ -48,32 +45,40 @@ def values_of(name: str, size: BoardSize, goal: Tiles, boards: Bytes) -> Int64s:
 # Values
 
 
-@pytest.mark.tiny
-@pytest.mark.parametrize("case", SMALL)
-@pytest.mark.parametrize("name", HEURISTICS)
-def test_heuristic_is_that_of_its_naive_twin(name: str, case: str) -> None:
-    size, goal = case_of(case)
-    assert_equals_naive_twin(name, size, goal, all_boards(size, goal)[0])
-
-
 def assert_equals_naive_twin(name: str, size: BoardSize, goal: Tiles, boards: Bytes) -> None:
     twin: Callable[[Tiles, Tiles, BoardSize], int] = getattr(naive, f"naive_{name.replace('-', '_')}")
     expected = [twin(tuple(board), goal, size) for board in boards.tolist()]
     assert values_of(name, size, goal, boards).tolist() == expected
 
 
+@pytest.mark.tiny
+@pytest.mark.parametrize("name", HEURISTICS)
+def test_heuristic_is_that_of_its_naive_twin(name: str) -> None:
+    for size, goal in map(case_of, SMALL):
+        assert_equals_naive_twin(name, size, goal, all_boards(size, goal)[0])
+
+
+# Size | goal | how many random boards. The last row has every order of tiles in a line of 4 cells.
+RANDOM = rows("""
+4x4 | snail | 100
+4x4 | blank-last | 50
+4x4 | blank-first | 50
+4x4 | 1 2 3 4/5 0 6 7/8 9 10 11/12 13 14 15 | 50
+3x5 | snail | 50
+6x2 | snail | 50
+6x6 | snail | 50
+2x4 | blank-last | 20_000
+""")
+# How many of the rows: some twins take long.
+N_ROWS = {"pairs": 1, "walking-distance": 4, "linear-conflict": 8}
+
+
 @pytest.mark.parametrize("name", HEURISTICS)
 def test_heuristic_of_larger_boards_is_that_of_its_naive_twin(name: str) -> None:
-    inside: Tiles = (1, 2, 3, 4, 5, 0, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15)
-    cases = [(S4, snail(S4), 100)]
-    if name != "pairs":  # the twin takes long for the distances of the pairs
-        cases += [(S4, goal, 50) for goal in (blank_last(S4), blank_first(S4), inside)]
-    if name not in ("pairs", "walking-distance"):
-        cases += [(BoardSize(*sides), snail(BoardSize(*sides)), 50) for sides in ((3, 5), (6, 2), (6, 6))]
-    if name == "linear-conflict":  # every order of tiles in a line of 4 cells
-        cases.append((BoardSize(2, 4), blank_last(BoardSize(2, 4)), 20_000))
-    for size, goal, n in cases:
-        assert_equals_naive_twin(name, size, goal, random_boards(size, goal, n, seed=3).astype(np.uint8))
+    for sides, goal_text, n in RANDOM[: N_ROWS.get(name, 7)]:
+        size = parse_size(sides)
+        goal = parse_goal(goal_text, size)
+        assert_equals_naive_twin(name, size, goal, random_boards(size, goal, int(n), seed=3).astype(np.uint8))
 
 
 @pytest.mark.parametrize(
@@ -114,21 +119,6 @@ def test_several_heuristics_give_the_largest() -> None:
         for board in boards[::7]:
             one, other = (values_of(name, size, goal, board[None])[0] for name in names)
             assert evaluate(tables, board) == max(one, other)
-
-
-@pytest.mark.tiny
-def test_sizes_with_too_large_tables_are_rejected() -> None:
-    with pytest.raises(InputError, match="not for 4x6"):
-        HeuristicSolver("4x6", heuristics="walking-distance")
-
-
-# Walking distance
-
-
-@pytest.mark.parametrize("case", [pytest.param((3, 3, 2), marks=pytest.mark.tiny), (4, 4, 3), (5, 2, 0), (4, 3, 2)])
-def test_walking_distances_are_those_of_the_naive_search(case: tuple[int, int, int]) -> None:
-    found = Counter(walking_table(*case).distances.tolist())
-    assert found == Counter(naive.naive_walking_distances(*case).values())
 
 
 @pytest.mark.slow

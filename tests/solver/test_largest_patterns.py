@@ -6,7 +6,6 @@ goal, they are the distances of patterns, so searches are exact as long as they 
 
 import hashlib
 from collections.abc import Iterable
-from itertools import chain, islice
 from pathlib import Path
 
 import numpy as np
@@ -101,15 +100,14 @@ def test_boards_are_solved_with_the_largest_patterns(
     patterns = [",".join(tiles[first : first + n_tiles]) for first in range(0, len(tiles), n_tiles)]
     goal, path = blank_last(size), tmp_path / "a.h5"
     spec = DatabaseSpec(goal, parse_partition("/".join(patterns), size), encoding)
-    layers = list(islice(naive.naive_layers(size, goal), 2 * LENGTH + 2))
+    distances = naive.naive_distances(size, goal, 2 * LENGTH + 1)
     lengths = {
         board: length
-        for length, layer in enumerate(layers[: LENGTH + 1])
-        for board in layer
-        if encoding == "bytes" or all(descents(board, table) for table in spec.tables)
+        for board, length in distances.items()
+        if length <= LENGTH and (encoding == "bytes" or all(descents(board, table) for table in spec.tables))
     }
     assert len(lengths) > 20
-    write_sparse_file(path, spec, lengths, chain(*layers))
+    write_sparse_file(path, spec, lengths, distances)
     with open_database(path) as database:
         solver = Solver(database)
         graph_solver = GraphSolver(size, goal, algorithm="a-star", databases=[database])
