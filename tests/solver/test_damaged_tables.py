@@ -54,7 +54,10 @@ def test_solution_below_a_lower_bound_is_rejected(search: str) -> None:
 
 @pytest.mark.parametrize(("at_goal", "elsewhere"), [(0, 7), (9, 0), (0, 0), (40, 40)])
 def test_constructor_rejects_the_table(at_goal: int, elsewhere: int) -> None:
-    """The search that loads the kernels when a solver is made is limited. Distances differ only at the goal."""
+    """A limited search loads the kernels when a solver is made: the first board does not wait for compilation.
+
+    Distances differ only at the goal.
+    """
     with database_for("1,2,3/4,5,6/7,8,9/10,11,12/13,14,15", "4x4") as sound:
         content = np.full_like(sound.lookup_tables.memory, elsewhere)
         for index, entry in enumerate(sound.header.patterns):

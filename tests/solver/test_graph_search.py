@@ -11,7 +11,7 @@ from pdb_core.puzzle import Board, blank_last
 from pdb_core.resources import available_memory
 from solver.graph_search.graph_search import GRAPH_SEARCHES, GraphSolver
 from solver.graph_search.node_table import NodeTable, packing_of
-from solver.progress import Iteration, Limits
+from solver.progress import Limits
 from solver.solution import Solution
 from solver.textbook import a_star, ida_star
 from tests.naive.boards_and_tables import naive_distances, naive_manhattan
@@ -122,7 +122,7 @@ def test_a_star_reopens_nodes_only_with_inconsistent_tables(tables: str, reopens
     assert (n_reopened > 0) == reopens
 
 
-# Limits and reports
+# Limits. Reports: test_solve_threads.py
 
 
 @pytest.mark.parametrize("search", GRAPH_SEARCHES)
@@ -148,21 +148,6 @@ def test_search_without_memory_keeps_what_it_knows(search: str) -> None:
     assert known.generated >= known.n_nodes > 100_000
     with pytest.raises(MemoryLimitError, match="to begin with; raise the memory limit"):
         search_hardest(S3, search, memory_limit_bytes=1000)
-
-
-@pytest.mark.parametrize("search", ["a-star", "bidirectional"])
-def test_report_gets_progress_and_can_end_the_search(search: str) -> None:
-    told: list[Iteration] = []
-
-    def report(iteration: Iteration) -> None:
-        told.append(iteration)
-        if len(told) == 12:
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        GraphSolver(S4, algorithm=search).solve(hard_board(), report=report)
-    assert [i.threshold for i in told] == sorted(i.threshold for i in told)
-    assert [i.generated for i in told] == sorted(i.generated for i in told)
 
 
 # The table of nodes
