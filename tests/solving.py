@@ -19,7 +19,6 @@ from solver.engine.sums import DatabaseSums
 from solver.engine.tuning import TUNING, Tuning
 from solver.progress import Iteration
 from solver.pruning.fsm import find_duplicates, pruning_fsm
-from solver.solution import replay
 from solver.solve import Solver
 from tests import ROOT
 from tests.tables import table_file
@@ -105,17 +104,16 @@ def node_counts(iterations: Iterable[Iteration]) -> list[tuple[int, int, int]]:
 ROUNDS = {kind.name: kind for kind in (VECTOR, ROWS, CATALOGUE, WIDE, SCALAR)}
 
 
+def sums_for(database: Database, goal: Tiles, *, in_rows: bool = False) -> DatabaseSums:
+    return DatabaseSums(database.lookup_tables, database.views(goal), database.arrangement_rows if in_rows else None)
+
+
 def engine_for(
     databases: Sequence[Database], max_duplicate: int = 12, source: str = "the table", **tuning: Any
 ) -> IdaStar:
     """Return IDA* with databases, for the goal of the first."""
     in_rows = ROWS in tuning.get("rounds", ())
-    heuristics = [
-        DatabaseSums(
-            database.lookup_tables, database.views(databases[0].goal), database.arrangement_rows if in_rows else None
-        )
-        for database in databases
-    ]
+    heuristics = [sums_for(database, databases[0].goal, in_rows=in_rows) for database in databases]
     fsm = pruning_fsm(max_duplicate)
     return IdaStar(database_engine(databases[0].size, heuristics, fsm, source=source, tuning=Tuning(**tuning)))
 
@@ -128,11 +126,3 @@ def duplicates_up_to(max_length: int, *, keeps_equals: bool = False) -> list[str
         for length, codes in find_duplicates(max_length, keeps_equals=keeps_equals).items()
         for code in codes
     ]
-
-
-def assert_same_search(ida_star: IdaStar, other: IdaStar, board: Tiles) -> None:
-    """Check that two searches have the same length, and the same nodes in complete thresholds."""
-    one, two = ida_star.search(board), other.search(board)
-    assert replay(board, one.moves, ida_star.engine.goal, ida_star.engine.size)
-    assert len(one.moves) == len(two.moves)
-    assert node_counts(one.thresholds[:-1]) == node_counts(two.thresholds[:-1])

@@ -174,11 +174,6 @@ def test_all_searches_find_the_same_lengths(kind: Kind, n_boards: int) -> None:
 # The set random1000
 
 
-def test_random1000_is_drawn_by_random_boards_with_seed_1() -> None:
-    boards = [list(instance.board) for instance in read_instances("random1000", None)]
-    assert boards == random_boards("4x4", seed=1).tolist()
-
-
 PARTITIONS = """
 663 | bits | 60 |
 78 | bits | 1000 | slow
@@ -188,8 +183,11 @@ PARTITIONS = """
 
 
 @pytest.mark.parametrize(("partition", "encoding", "n_boards"), marked_rows(PARTITIONS))
-def test_lengths_of_random1000_are_those_of_the_file(partition: str, encoding: Encoding, n_boards: str) -> None:
-    solver = solver_for(partition, "4x4", encoding)
-    for instance in list(read_instances("random1000", None))[: int(n_boards)]:
+def test_random1000_has_the_boards_of_seed_1_and_their_lengths(
+    partition: str, encoding: Encoding, n_boards: str
+) -> None:
+    solver, instances = solver_for(partition, "4x4", encoding), list(read_instances("random1000", None))
+    assert [list(instance.board) for instance in instances] == random_boards("4x4", seed=1).tolist()
+    for instance in instances[: int(n_boards)]:
         found = solver.solve(instance.board)
         assert (found.length, found.optimal) == (instance.optimal_length, True), instance

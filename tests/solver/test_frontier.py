@@ -38,16 +38,14 @@ UNDIVIDED = divided_early(1 << 60, 100_000, 1, slice_nodes=64)
 
 
 class CountedCheckpoint(Checkpoint):
-    """Checkpoint that counts the finished subtrees."""
+    """Checkpoint that keeps the finished share of a threshold at the end of each subtree."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.n_subtrees = 0
         self.shares: list[float] = []
 
     def finish_subtrees(self, more: Subtrees) -> bool:
-        self.n_subtrees += len(more.subtrees)
-        self.shares.append(self.share)
+        self.shares += len(more.subtrees) * [self.share]
         return super().finish_subtrees(more)
 
 
@@ -62,15 +60,15 @@ def test_divided_and_shared_thresholds_have_the_nodes_of_whole_ones(
             partial(Solver, catalogue, plain=plain),
             partial(HeuristicSolver, S3, database.goal, ["linear-conflict"], plain=plain),
         ):
-            divided, whole, n_subtrees = make(tuning=DIVIDED), make(tuning=UNDIVIDED), 0
+            divided, whole, shares = make(tuning=DIVIDED), make(tuning=UNDIVIDED), list[float]()
             for board in solvable_boards(S3, 8, 3):
                 checkpoint, alone = CountedCheckpoint(), whole.solve(board)
                 for found in (whole.solve(board, pool=pool), divided.solve(board, pool=pool, checkpoint=checkpoint)):
                     assert (found.length, found.thresholds[-1].threshold) == (alone.length, alone.length)
                     assert node_counts(found.thresholds[:-1]) == node_counts(alone.thresholds[:-1])
-                n_subtrees += checkpoint.n_subtrees
-                assert all(0 <= share <= 1 for share in checkpoint.shares)
-            assert n_subtrees > 100
+                shares += checkpoint.shares
+            assert len(shares) > 100
+            assert 0 <= min(shares) <= max(shares) <= 1
 
 
 @pytest.mark.parametrize("n_workers", [0, 2])

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from pdb_core.board_size import BoardSize, parse_size
-from pdb_core.encoding import Encoding
+from pdb_core.encoding import ENCODINGS, Encoding
 from pdb_core.errors import InputError
+from pdb_core.puzzle import blank_last
 from pdb_core.types import Bytes
 from pdb_query import records
 from solver.engine.database_engine import CATALOGUE, ROWS, SCALAR, VECTOR, WIDE, database_engine
@@ -16,14 +17,7 @@ from solver.engine.search import IdaStar
 from solver.engine.sums import DatabaseSums, sums_of
 from solver.engine.tuning import Tuning
 from tests import rows
-from tests.solving import ROUNDS, database_for, node_counts, pruning_fsm, share, solvable_boards
-
-
-def sums_for(partition: str, size: str, encoding: Encoding = "bits", *, in_rows: bool = False) -> DatabaseSums:
-    database = database_for(partition, size, encoding=encoding)
-    return DatabaseSums(
-        database.lookup_tables, database.views(database.goal), database.arrangement_rows if in_rows else None
-    )
+from tests.solving import ROUNDS, S4, database_for, node_counts, pruning_fsm, share, solvable_boards, sums_for
 
 
 def moved(heuristic: DatabaseSums, n_bytes: int, folder: Path | None = None) -> DatabaseSums:
@@ -66,7 +60,7 @@ def test_tables_are_searched_up_to_the_last_address(
     name: str, sides: str, partition: str, encoding: Encoding, tmp_path: Path
 ) -> None:
     kind, size = ROUNDS[name], parse_size(sides)
-    heuristic = sums_for(partition, sides, encoding, in_rows=kind is ROWS)
+    heuristic = sums_for(database_for(partition, sides, encoding=encoding), blank_last(size), in_rows=kind is ROWS)
     n_bytes = (1 << 33) + 5
     largest = {width.field: width.largest for width in kind.widths(size, sums_of([heuristic]))}
     if "address" in largest:
@@ -86,14 +80,14 @@ def test_tables_are_searched_up_to_the_last_address(
 
 
 def test_tables_that_exceed_a_field_are_left_to_other_rounds() -> None:
-    size, heuristic = parse_size("4x4"), sums_for("555", "4x4")
+    in_bytes, heuristic = (sums_for(database_for("555", "4x4", encoding=each), blank_last(S4)) for each in ENCODINGS)
     nine_tiles = heuristic._replace(tables=heuristic.tables._replace(n_tiles=np.array([5, 5, 9])))
     sums = 128 * sums_of([heuristic])
     for kind, most_sums in ((VECTOR, 16), (CATALOGUE, 32), (WIDE, 16), (SCALAR, 255)):
-        assert kind.suits(size, sums[:most_sums])
-        assert not kind.suits(size, sums[: most_sums + 1])
-        for other in (nine_tiles, sums_for("555", "4x4", "bytes")):
-            assert kind.suits(size, sums_of([other])) == (kind is SCALAR)
+        assert kind.suits(S4, sums[:most_sums])
+        assert not kind.suits(S4, sums[: most_sums + 1])
+        for other in (nine_tiles, in_bytes):
+            assert kind.suits(S4, sums_of([other])) == (kind is SCALAR)
     assert not CATALOGUE.suits(BoardSize(6, 5), sums[:1])
     with pytest.raises(InputError, match="256 sums are more than a search can look up"):
-        database_engine(size, 128 * [heuristic], pruning_fsm(8), tuning=Tuning(rounds=[SCALAR]))
+        database_engine(S4, 128 * [heuristic], pruning_fsm(8), tuning=Tuning(rounds=[SCALAR]))
