@@ -34,13 +34,19 @@ UNSOLVABLE = "1 2 3/4 5 6/8 7 0"
 
 
 def pdb(
-    *arguments: str, code: int | None = None, stdin: str = "", cwd: Path | None = None, **environment: str
+    *arguments: str,
+    code: int | None = None,
+    stdin: str = "",
+    cwd: Path | None = None,
+    joined: bool = False,
+    **environment: str,
 ) -> subprocess.CompletedProcess[str]:
-    """Run the command in this process, and check its exit code if one is given.
+    """Run the command in this process, and check its exit code if one is given. With `joined`, stderr goes to stdout.
 
     An error that it does not turn into an exit code is raised.
     """
-    out, err = StringIO(), StringIO()
+    out = StringIO()
+    err = out if joined else StringIO()
     with (
         TemporaryFile("w+", encoding="utf-8") as file,
         chdir(cwd or Path.cwd()),
