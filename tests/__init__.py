@@ -46,6 +46,11 @@ def source_files() -> list[Path]:
     return [path for package in PACKAGES for path in sorted((ROOT / package).rglob("*.py"))]
 
 
+def module_name(path: Path) -> str:
+    """Return the name by which a Python file is imported."""
+    return ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+
+
 def failing(number: int) -> Callable[..., Any]:
     """Return a function that takes any arguments and raises the OSError of a number, such as errno.ENOSPC."""
 

@@ -7,15 +7,10 @@ from pathlib import Path
 
 import grimp
 
-from tests import PACKAGES, ROOT, source_files
+from tests import PACKAGES, module_name, source_files
 from tests.command_line import python
 
 GRAPH = grimp.build_graph(*PACKAGES, cache_dir=None)
-
-
-def module_name(path: Path) -> str:
-    """Return the name by which a Python file is imported."""
-    return ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
 
 
 def test_imports_between_files_have_no_cycle() -> None:

@@ -11,7 +11,7 @@ import pytest
 from pdb_core import errors
 from pdb_core.puzzle import random_boards
 from pdb_query import open_database
-from tests import PACKAGES, ROOT, source_files, text_of
+from tests import PACKAGES, module_name, source_files, text_of
 from tests.pdb_query.test_table_file import SAMPLES
 from tests.tables import table_file
 
@@ -42,16 +42,8 @@ def test_reader_of_the_format_page_agrees_with_the_library(sample: tuple[Any, ..
             assert tuple(look_up(board)) == database.probe(board).values[0]
 
 
-def _has_examples(path: Path) -> bool:
-    return any(">>>" in line and "+SKIP" not in line for line in path.read_text(encoding="utf-8").splitlines())
-
-
 # Modules with examples that run without a server.
-MODULES = [
-    ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
-    for path in source_files()
-    if _has_examples(path)
-]
+MODULES = [module_name(path) for path in source_files() if re.search(r">>> (?!.*\+SKIP)", path.read_text())]
 
 
 @pytest.mark.parametrize("module", MODULES)

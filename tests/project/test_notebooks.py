@@ -11,17 +11,15 @@ from scripts.notebooks import NOTEBOOKS, run_notebook
 from tests import ROOT
 
 
-def outputs(notebook: Any) -> list[tuple[str, str]]:
-    """Return the kinds of the outputs; of texts also the text, without times."""
+def outputs(notebook: Any) -> list[str]:
+    """Return the texts that are printed or shown, without times, and the kinds of other outputs."""
     found = []
     for cell in notebook.cells:
-        printed = "".join(output.text for output in cell.get("outputs", ()) if output.output_type == "stream")
-        found.append(("printed", printed))
-        for output in cell.get("outputs", ()):
-            for kind, text in sorted(output.get("data", {}).items()):
-                untimed = re.sub(r"seconds=[\d.e-]+|\b\d+\.\d+ s\b", "...", text)
-                found.append((kind, untimed if kind == "text/plain" else ""))
-    return found
+        given = cell.get("outputs", ())
+        found.append("".join(output.get("text", "") for output in given))
+        shown = [item for output in given for item in sorted(output.get("data", {}).items())]
+        found += [text if kind == "text/plain" else kind for kind, text in shown]
+    return [re.sub(r"seconds=[\d.e-]+|\b\d+\.\d+ s\b", "...", text) for text in found]
 
 
 # The longest one runs with --slow.
