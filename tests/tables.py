@@ -10,7 +10,6 @@ from pathlib import Path
 from tempfile import mkdtemp
 from typing import Any
 
-import h5py
 import pytest
 from filelock import FileLock
 
@@ -21,7 +20,6 @@ from pdb_core.pattern import Pattern, parse_partition
 from pdb_core.puzzle import parse_goal
 from pdb_core.schema import user_block_bytes
 from pdb_core.table_spec import TableSpec
-from pdb_query import read_table_header
 
 # The first process makes the folder; the processes that it starts, such as xdist workers, inherit the variable.
 _VARIABLE = "TILE_PDB_TEST_TABLES"
@@ -119,18 +117,3 @@ def rewrite_header(path: Path, change: Callable[[dict[str, Any]], object]) -> No
 def signed_block(text: str, n_bytes: int) -> bytes:
     """Return a user block of `n_bytes` with a text and its digest."""
     return f"{text}\n{hashlib.sha256(text.encode()).hexdigest()}\n".encode().ljust(n_bytes, b"\0")
-
-
-def sign_tables(path: Path) -> None:
-    """Write the digests of the tables and of the HDF5 structures of a file into it, as if its builder had."""
-    content = path.read_bytes()
-    for index, entry in read_table_header(path).tables.items():
-        digest = hashlib.sha256(content[entry.offset : entry.offset + entry.n_bytes]).hexdigest()
-        with h5py.File(path, "r+") as file:
-            file[f"pattern_{index}"].attrs["sha256"] = digest
-        rewrite_header(path, lambda fields, index=index, digest=digest: fields["patterns"][index].update(sha256=digest))
-    content, structures = path.read_bytes(), hashlib.sha256()
-    rewrite_header(path, lambda fields: fields.update(file_bytes=len(content)))
-    for start, stop in read_table_header(path).structure_extents():
-        structures.update(content[start:stop])
-    rewrite_header(path, lambda fields: fields.update(structure_sha256=structures.hexdigest()))

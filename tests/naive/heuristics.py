@@ -9,9 +9,9 @@ from pdb_core.puzzle import Tiles
 from tests.naive.boards_and_tables import (
     breadth_first,
     cell_distance,
+    naive_distances,
     naive_least_distances,
     naive_manhattan,
-    naive_moves,
     naive_neighbours,
 )
 
@@ -44,18 +44,12 @@ def naive_linear_conflict(board: Tiles, goal: Tiles, size: BoardSize) -> int:
 
 def naive_boards_two_moves_off(goal: Tiles, size: BoardSize) -> list[Tiles]:
     """The boards whose solution takes two moves: one of them is passed by every solution that takes two or more."""
-    return [
-        at for board in naive_boards_one_move_off(goal, size) for _tile, at in naive_moves(board, size) if at != goal
-    ]
-
-
-def naive_boards_one_move_off(goal: Tiles, size: BoardSize) -> list[Tiles]:
-    return [near for _tile, near in naive_moves(goal, size)]
+    return [board for board, distance in naive_distances(size, goal, 2).items() if distance == 2]
 
 
 def naive_last_move(board: Tiles, goal: Tiles, size: BoardSize) -> int:
     """Manhattan to the board two moves before the goal that is nearest, and the two moves."""
-    if board in [goal, *naive_boards_one_move_off(goal, size)]:
+    if board in naive_distances(size, goal, 1):
         return naive_manhattan(board, goal, size)
     return min(naive_manhattan(board, end, size) + 2 for end in naive_boards_two_moves_off(goal, size))
 
@@ -92,7 +86,7 @@ def naive_conflicts(board: Tiles, goal: Tiles, size: BoardSize) -> set[tuple[int
 
 def naive_korf_taylor(board: Tiles, goal: Tiles, size: BoardSize) -> int:
     """Linear conflicts; tiles beside corners, if in none; the last two moves of tiles for which nothing else counts."""
-    if board in [goal, *naive_boards_one_move_off(goal, size)]:
+    if board in naive_distances(size, goal, 1):
         return naive_manhattan(board, goal, size)
     conflicts = naive_conflicts(board, goal, size)
     make_way = naive_tiles_beside_corners(board, goal, size) - {tile for tile, _way in conflicts}
