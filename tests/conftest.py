@@ -27,14 +27,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Let several processes share compiled kernels, and SIGINT end them. Register the profile of the fuzz tests.
+    """Let SIGINT end the processes. Register the profile of the fuzz tests.
 
     --slow tries sixty times as many inputs, different ones in each run.
     """
-    if "PYTEST_XDIST_WORKER" in os.environ:  # also in a process of a test that runs pytest
-        from tests.compile_once import compile_once  # not on Windows
-
-        compile_once()
     # A suite that is started in the background ignores SIGINT, and so would the processes of its tests.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     slow = bool(config.getoption("--slow"))
