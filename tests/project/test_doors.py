@@ -7,7 +7,6 @@ import json
 import os
 import re
 import shlex
-from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -101,17 +100,16 @@ def answer(apps: dict[str, Any], case: Case) -> Case:
 def test_answers_are_those_kept(name: str, tmp_path: Path, own_cache: str) -> None:
     """The cases of a file run one after another, commands in one folder."""
     kept = cases(name)
-    with ExitStack() as stack:
-        if name == "http":
-            tables = ("663", "4x4"), ("8", "3x3"), ("1,2,5/3,4,6/7,8", "3x3", "blank-first")
-            databases = [stack.enter_context(database_for(*table)) for table in tables]
-            stopping = ready_app(*databases, token="s3cret")
-            stopping.state.service.stop()
-            answers = partial(answer, {"ready": ready_app(*databases, max_boards=3), "stopping": stopping})
-        else:
-            (folder := tmp_path / "folder").mkdir()
-            answers = partial(run, folder, own_cache)
-        found = [case | answers(case) for case in kept]
+    if name == "http":
+        tables = ("663", "4x4"), ("8", "3x3"), ("1,2,5/3,4,6/7,8", "3x3", "blank-first")
+        databases = [database_for(*table) for table in tables]
+        stopping = ready_app(*databases, token="s3cret")
+        stopping.state.service.stop()
+        answers = partial(answer, {"ready": ready_app(*databases, max_boards=3), "stopping": stopping})
+    else:
+        (folder := tmp_path / "folder").mkdir()
+        answers = partial(run, folder, own_cache)
+    found = [case | answers(case) for case in kept]
     if os.environ.get("WRITE_DOORS"):
         _FILES[name].write_text("".join(f"{json.dumps(case)}\n" for case in found))
         return
