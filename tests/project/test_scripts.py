@@ -1,12 +1,14 @@
-"""scripts/: what `measure` stores, and what the workflow runs."""
+"""scripts/: what `measure` stores, and the values of `fit_values`, the same on every machine."""
 
+import hashlib
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from pdb_core.version import version_text
-from scripts import measure
+from scripts import fit_values, measure
 from tests.tables import table_file
 
 
@@ -28,3 +30,12 @@ def test_measured_rows_are_stored_and_printed(
     assert "| few | mean_h | nodes |" in capsys.readouterr().out
     with pytest.raises(SystemExit, match="'none'; choose from 8"):
         measure.main("few", "none")
+
+
+@pytest.mark.slow
+def test_two_small_rounds_make_the_same_values(tmp_path: Path) -> None:
+    out = tmp_path / "values.npz"
+    fit_values.main(str(out), ((4, 100, False, 10_000, 0.05), (5, 100, True, 10_000, 0.05)))
+    with np.load(out) as file:
+        values = b"".join(file[name].tobytes() for name in ("singles", "classes"))
+    assert hashlib.sha256(values).hexdigest() == "8b25169244ec95420e896ab6c3ce3206c25800e2e385beb0a00241a29c4b3999"
