@@ -170,6 +170,7 @@ def test_invalid_searches_are_rejected() -> None:
         ({"algorithm": "depth-first"}, "give one of a-star, weighted"),
         ({"weight": 1.5}, "a-star has no weight; leave it out"),
         ({"algorithm": "weighted-a-star", "weight": 101.0}, "a suboptimality bound from 1"),
+        ({"algorithm": "weighted-a-star", "weight": float("nan")}, "a suboptimality bound from 1"),
     ):
         with pytest.raises(InputError, match=match):
             GraphSolver(S3, **options)
