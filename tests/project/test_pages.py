@@ -110,6 +110,7 @@ class Reader:
 
     def run(self, command: str, shown: list[str]) -> list[str]:
         """Run a command, and return the lines of both its output streams."""
+        command, _, file = command.partition(" >")
         program, *words = shlex.split(command)
         if program == "curl":
             # Pages break long lines of JSON.
@@ -118,6 +119,8 @@ class Reader:
         assert program == "pdb", command
         # A command whose output is not shown succeeds.
         printed = pdb(*words, code=None if shown else 0, joined=True).stdout
+        if file:
+            Path(file).write_text(printed)
         return [line for line in printed.splitlines() if not _PROGRESS.match(line)]
 
     def _fetch(self, *words: str) -> str:
