@@ -12,7 +12,7 @@ from pdb_core.moves import NOTATIONS, MovesLike, Notation, as_moves, parse_moves
 from pdb_core.puzzle import Board, BoardLike, Tiles, as_goal, unchecked_board
 from solver.solution import Solution
 
-# "any": the notation of numbers, or the one of letters in which the moves reach the goal.
+# "any": the notation of numbers, or the one of letters in which the moves reach the goal, or most of them are legal.
 CheckedNotation = Notation | Literal["any"]
 CHECKED_NOTATIONS: tuple[CheckedNotation, ...] = *NOTATIONS, "any"
 GUESSED_NOTATIONS: tuple[Notation, ...] = ("tiles", "blank", "tile-directions")
@@ -46,7 +46,7 @@ class SolutionCheck:
     notation
         How the moves were read.
     fitting_notation
-        If the moves do not reach the goal: the notation of directions in which they do, or None.
+        If the moves do not reach the goal: the notation in which they do, or None.
     """
 
     verdict: str
@@ -110,13 +110,17 @@ def _read(
     Raises `MovesError` if they are not moves in `notation`.
     """
     wanted = GUESSED_NOTATIONS if notation == "any" else (notation,)
-    others = GUESSED_NOTATIONS if notation in GUESSED_NOTATIONS else ()
     readings: dict[Notation, tuple[list[Board], int]] = {}
-    for name in (*wanted, *(other for other in others if other != notation)):
+    for name in dict.fromkeys((*wanted, *NOTATIONS)):
         with suppress(MovesError):
             readings[name] = _played(board, moves, name)
     fitting = [name for name, (boards, length) in readings.items() if len(boards) > length and boards[-1] == goal]
-    read_as: Notation = next((name for name in (*fitting, *readings) if name in wanted), wanted[-1])
+    # The one in which most moves are legal.
+    read_as: Notation = max(
+        (name for name in wanted if name in readings),
+        key=lambda name: (name in fitting, len(readings[name][0])),
+        default=wanted[0],
+    )
     # Raises if there is no reading.
     boards, length = readings.get(read_as) or _played(board, moves, read_as)
     return boards, length, read_as, next((name for name in fitting if read_as not in fitting), None)

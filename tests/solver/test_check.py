@@ -25,6 +25,7 @@ DR | tile-directions | goal not reached | 2 None 2 None 1 | 0 1 3/4 2 6/7 5 8 | 
 UL | any | optimal | 2 None 2 0 None | 1 2 3/4 5 6/7 8 0 | 0 tile-directions None
 UR | any | goal not reached | 2 None 2 None 1 | 1 3 0/4 2 6/7 5 8 | 4 blank None
 U2 | blank | illegal | 2 2 2 None 1 | 1 0 3/4 2 6/7 5 8 | 3 blank None
+3 2 | any | illegal | 2 1 2 None None | 1 2 3/4 0 6/7 5 8 | 2 tiles gym
 [0, 2] | deepcubea | optimal | 2 None 2 0 None | 1 2 3/4 5 6/7 8 0 | 0 deepcubea None
 [3] | gym | goal not reached | 1 None 2 None None | 1 2 3/4 5 6/7 0 8 | 1 gym None
 D D | blank | illegal | 2 2 2 None None | 1 2 3/4 5 6/7 0 8 | 1 blank None
@@ -43,6 +44,11 @@ def test_solution_is_checked(
     assert (check.verdict, " ".join(map(str, facts(check)[1:]))) == (verdict, numbers)
     assert check.reached == Board(reached)
     assert f"{check.moves_left} {check.notation} {check.fitting_notation}" == rest
+
+
+def test_letters_are_read_as_legal_moves() -> None:
+    check = tilepdb.check_solution("1 2 3/4 5 6/0 7 8", "L", notation="any")
+    assert (check.verdict, check.moves_left, check.notation) == ("goal not reached", 1, "tile-directions")
 
 
 def facts(check: SolutionCheck) -> tuple[str | int | None, ...]:

@@ -117,7 +117,9 @@ def check(
                         report=partial(show_search, line, request, checkpoint=Checkpoint()),
                         pool=pool,
                     )
-                    record |= vars(check_moves(request.board, given, request.goal, notation, solve))
+                    record |= vars(
+                        check_moves(request.board, given, request.goal, row.fields.get("notation") or notation, solve)
+                    )
                 except (MovesError, UnsolvableError) as error:
                     record |= {"verdict": "invalid", "problem": str(error)}
                     message(f"board {row.id}: {error}")
