@@ -2,7 +2,6 @@
 
 import math
 import statistics
-import textwrap
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -11,13 +10,10 @@ from typing import Any, Protocol
 from pdb_core.arguments import as_function, check_kind, refusal, shown
 from pdb_core.errors import MemoryLimitError, UnsolvableError
 from pdb_core.puzzle import BoardLike
-from pdb_study.plots import Plotted
+from pdb_study.plots import Plotted, draw_points
 from solver.answers.requests import Result
 from solver.progress import Limits, LimitsLike, as_limits
 from solver.solution import Solution
-
-# Characters of a line of a label in a plot.
-_LABEL_WIDTH = 40
 
 
 @dataclass(frozen=True)
@@ -106,32 +102,10 @@ class Comparison(Plotted):
 
     def draw(self, axes: Any) -> None:
         """Draw the mean nodes of the rows that solved all boards, and their standard errors, on a logarithmic scale."""
-        from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
-
-        rows = self.whole_rows
-        if not rows:
-            return
-        labels = [textwrap.fill(row.label.replace(",", ", ").replace("  ", " "), _LABEL_WIDTH) for row in rows]
-        means = [row.mean_generated or 0.0 for row in rows]
-        errors = [row.mean_generated_error or 0.0 for row in rows]
-        axes.figure.set_size_inches(8, max(4.5, 1.5 + 0.4 * len(rows)))
-        # Points, because the lengths of bars on a logarithmic scale mean nothing.
-        axes.errorbar(means, labels, xerr=errors, fmt="o", capsize=3)
-        for label, mean in zip(labels, means, strict=True):
-            axes.annotate(
-                f"{mean:,.0f}", (mean, label), xytext=(0, 5), textcoords="offset points", ha="center", fontsize=8
-            )
-        axes.invert_yaxis()
-        axes.set(
-            xscale="log",
-            xlabel="mean nodes generated",
-            title=f"Mean nodes to solve the same {rows[0].n_solved:,} boards",
-        )
-        axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5) if max(means) < 50 * min(means) else (1,)))
-        axes.xaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
-        axes.xaxis.set_minor_formatter(NullFormatter())
-        axes.margins(x=0.15, y=0.15)
-        axes.grid(axis="x", alpha=0.3)
+        if rows := self.whole_rows:
+            points = [(row.label, row.mean_generated or 0.0, row.mean_generated_error or 0.0) for row in rows]
+            draw_points(axes, points, ",.0f")
+            axes.set(xlabel="mean nodes generated", title=f"Mean nodes to solve the same {rows[0].n_solved:,} boards")
 
     def draw_by_length(self, axes: Any) -> None:
         """Draw the mean nodes by the length of the solution, of the rows that solved all boards."""

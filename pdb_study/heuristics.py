@@ -29,8 +29,6 @@ Studied = Heuristic | Database
 _BOARDS_AT_A_TIME, _SOLVED_AT_A_TIME = 100_000, 2000
 # Random boards of the 15-puzzle are solved to know their distances; on larger boards that may take hours.
 _MAX_SOLVED_CELLS = 16
-# Bands of standard deviations that can be distinguished in a plot.
-_MOST_SHADED = 4
 
 
 @dataclass(frozen=True)
@@ -96,30 +94,24 @@ class HeuristicStudy(ShortRepr, Plotted):
         return f"{self.n_boards:,} {'random ' if self.is_sample else ''}boards of {self.size}"
 
     def draw(self, axes: Any) -> None:
-        """Draw the mean of each heuristic by distance; with few heuristics also a band from minimum to maximum."""
+        """Draw the mean of each heuristic by distance, and a band from its minimum to its maximum."""
         if not self.rows:
             return
-        shades = len(self.names) <= _MOST_SHADED
         distances = [row.distance for row in self.rows]
         axes.plot(distances, distances, color="black", linewidth=0.8, linestyle=":", label="the distance itself")
         # By decreasing mean, so that the legend has the order of the lines.
         for i in sorted(range(len(self.names)), key=lambda i: -self.overall[i].mean):
             means = np.array([row.spreads[i].mean for row in self.rows])
             (line,) = axes.plot(distances, means, marker="o", markersize=3, label=self.names[i])
-            if shades:
-                lows, highs = zip(*((row.spreads[i].minimum, row.spreads[i].maximum) for row in self.rows), strict=True)
-                axes.fill_between(distances, lows, highs, color=line.get_color(), alpha=0.12, linewidth=0)
+            lows, highs = zip(*((row.spreads[i].minimum, row.spreads[i].maximum) for row in self.rows), strict=True)
+            axes.fill_between(distances, lows, highs, color=line.get_color(), alpha=0.12, linewidth=0)
         axes.set(
             xlabel="distance from the goal (moves)",
-            ylabel="h: mean, minimum and maximum" if shades else "mean h",
+            ylabel="h: mean, minimum and maximum",
             title=f"Heuristics on {self.boards_text}",
         )
         axes.grid(alpha=0.3)
-        if shades:
-            axes.legend(loc="upper left")
-        else:
-            axes.figure.set_size_inches(10, 4.5)
-            axes.legend(loc="center left", bbox_to_anchor=(1.01, 0.5))
+        axes.legend(loc="upper left")
 
     def standard_error(self, spread: Spread, n_boards: int) -> float | None:
         """Return the standard error of the mean over a sample of boards; None if there is one board, or no sample."""

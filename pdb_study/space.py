@@ -44,23 +44,17 @@ class StateSpace(ShortRepr, Plotted):
 
     def draw(self, axes: Any) -> None:
         """Draw the number of boards by distance."""
-        from matplotlib.ticker import EngFormatter, MaxNLocator
+        from matplotlib.ticker import EngFormatter
 
-        axes.bar(range(len(self.counts)), self.counts, width=0.85, color="#4878a8")
-        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+        axes.bar(range(len(self.counts)), self.counts)
         axes.yaxis.set_major_formatter(EngFormatter(sep=""))
-        axes.grid(axis="y", alpha=0.3)
-        axes.set_axisbelow(True)
-        axes.spines[["top", "right"]].set_visible(False)
-        axes.axvline(self.mean, color="#c44e52", linestyle="--")
+        axes.axvline(self.mean, color="black", linestyle="--")
         farthest = f"{self.counts[-1]:,} board" + ("" if self.counts[-1] == 1 else "s")
         title = (
             f"All {self.n_boards:,} boards of the {self.size} puzzle: mean distance {self.mean:.2f}, "
             f"largest {self.max_depth} ({farthest})"
         )
-        axes.set(
-            xlabel="distance from the goal (moves)", ylabel="boards", xlim=(-0.8, len(self.counts) - 0.2), title=title
-        )
+        axes.set(xlabel="distance from the goal (moves)", ylabel="boards", title=title)
 
     @property
     def max_depth(self) -> int:

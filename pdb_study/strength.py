@@ -9,6 +9,7 @@ random boards, and b^-h becomes their distribution. The weight of each chain is 
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -19,6 +20,7 @@ from pdb_core.types import N_MOVES, Floats, Int64s
 from pdb_query import Database
 from pdb_study.complete_search import MAX_LISTED_CELLS, all_boards
 from pdb_study.heuristics import checked_study, studied_name, studied_values
+from pdb_study.plots import Plotted, draw_points
 from solver.board_arrays import blank_moved, neighbours_by_move
 from solver.engine.worker_pool import in_parallel
 from solver.heuristics import HeuristicsLike
@@ -53,12 +55,17 @@ class Strength:
 
 
 @dataclass(frozen=True)
-class StrengthStudy:
+class StrengthStudy(Plotted):
     """Strengths of heuristics on boards of a size, with the branching factor of the size."""
 
     size: BoardSize
     branching_factor: float
     rows: tuple[Strength, ...]
+
+    def draw(self, axes: Any) -> None:
+        """Draw eta of each heuristic, and its standard error, on a logarithmic scale."""
+        draw_points(axes, [(row.name, row.eta, row.standard_error) for row in self.rows], ".2e")
+        axes.set(xlabel="eta", title=f"Eta of heuristics on boards of {self.size}")
 
 
 def study_strength(

@@ -141,11 +141,10 @@ def write_study(
     records: Iterable[Record],
     output: str,
     lines: Callable[[Iterable[Record]], Iterable[str]],
-    columns: Sequence[str] | None = None,
 ) -> None:
     """Write records as `write_records`, but as text the lines of all of them, each as soon as it is there."""
     if output != "text":
-        write_records(records, output, lambda _: (), columns)
+        write_records(records, output, lambda _: ())
         return
     for line in lines(records):
         print_line(line)

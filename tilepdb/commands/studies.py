@@ -1,13 +1,10 @@
 """`pdb study heuristics`, `pdb study strength` and `pdb study space`: values of heuristics, and state spaces."""
 
-import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Option
 
-from pdb_core.errors import InputError
-from pdb_core.messages import as_typed
 from tilepdb.commands.method import DATABASES
 from tilepdb.commands.opened_tables import OpenDatabases
 from tilepdb.commands.options import (
@@ -92,7 +89,7 @@ def heuristics(
 
 
 def _common_arguments(options: StudyOptions, tables: TableOptions, *, all_with_tables: bool = True) -> dict[str, Any]:
-    """Return arguments that both studies take. The heuristics are without `db`: each table is studied anyway.
+    """Return arguments that both studies take. The heuristics are without `db`: each table is studied by itself.
 
     By default these are all heuristics of the size, but none beside tables without `all_with_tables`.
     """
@@ -101,11 +98,6 @@ def _common_arguments(options: StudyOptions, tables: TableOptions, *, all_with_t
     from pdb_study.heuristics import fitting_heuristics
 
     names = [name for name in options.heuristic or () if name != DATABASES]
-    for name in names:
-        if DATABASES in re.split(r"[(),\s]+", name):
-            raise InputError(f"{as_typed(name)}: tables are studied by themselves; give --heuristic {DATABASES}, too")
-    if options.heuristic and not names and not tables.db:
-        raise InputError(f"--heuristic {DATABASES} needs a table file; give one with --db")
     size = parse_size(options.size)
     goal = parse_goal(options.goal, size)
     if not options.heuristic and (all_with_tables or not tables.db):
@@ -161,6 +153,7 @@ def strength(
         int, Option(min=2, max=1_000_000, help="Chains of boards, for sizes of more than 10 cells.")
     ] = 1000,
     steps: Annotated[int, Option(min=1, max=10_000_000, help="Steps of each chain.")] = 1000,
+    plot: PlotOption = None,
     output: FormatOption = "text",
 ) -> None:
     """Estimate how much heuristics shrink the search tree: eta.
@@ -186,6 +179,7 @@ def strength(
             progress=lambda done, total: line.show(f"{done:,} of {total:,} chains", done / total),
         )
     write_study(_strength_records(study), output, lambda _: _strength_text(study))
+    write_plot(plot, study.draw)
     few = [row.name for row in study.rows if row.standard_error and row.n_effective < _FEW_EFFECTIVE]
     if few:
         message(f"few chains decide eta of {', '.join(few)}: its error is larger than shown; give more --steps")

@@ -14,6 +14,7 @@ _COMMANDS = {
     "label": ("label --random 2 --size 3x3 --out", ".npz"),
     "plot of a space": ("study space 2x2 --plot", ".svg"),
     "plot of heuristics": ("study heuristics 2x2 --plot", ".svg"),
+    "plot of eta": ("study strength 2x2 --plot", ".svg"),
     "plot of a comparison": ("study compare --size 2x2 --plot", ".svg"),
     "solutions": ("solve '8 6 7/2 5 4/3 0 1' --out", ".txt"),
     "suboptimal solutions": ("approximate '8 6 7/2 5 4/3 0 1' --out", ".txt"),
