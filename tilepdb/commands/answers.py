@@ -1,6 +1,5 @@
 """Answers of the solving commands as records and as text."""
 
-import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
 from dataclasses import asdict
@@ -201,15 +200,3 @@ def _quality(record: Record) -> str:
         if record["suboptimality_bound"] is None
         else f"at most {record['suboptimality_bound']:g} times the optimal length; {least}"
     )
-
-
-def solution_list(output: str, names: TileNames | None) -> Callable[[str, tuple[int, ...]], None]:
-    """Return a function that writes a solution of the board with an id. Thread-safe."""
-    lock = threading.Lock()
-
-    def write(board_id: str, tiles: tuple[int, ...]) -> None:
-        record = {"id": board_id, "solution": list(tiles if names is None else map(names.word, tiles))}
-        with lock:
-            write_records([record], output, lambda _: [f"{board_id}: {' '.join(map(str, record['solution']))}"])
-
-    return write

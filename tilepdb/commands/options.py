@@ -146,6 +146,9 @@ MemoryLimitOption = Annotated[
         help="Memory for the stored nodes, such as 8G; three quarters of the free memory by default. Not for ida-star.",
     ),
 ]
+AllSolutionsOption = Annotated[
+    bool, Option("--all", help="Count all optimal solutions. This searches the last threshold completely.")
+]
 TimeLimitOption = Annotated[
     float | None,
     Option(min=0.0, help="Time limit of the search for each board, in seconds. The default is none."),
@@ -234,19 +237,6 @@ class LimitOptions:
         int | None,
         Option(min=1, help="Limit of generated nodes for each board. The default is none."),
     ] = None
-
-
-@option_group
-class IdaStarOptions:
-    """IDA*."""
-
-    all_solutions: Annotated[
-        bool, Option("--all", help="Count all optimal solutions. This searches the last threshold completely.")
-    ] = False
-    list_solutions: Annotated[
-        bool,
-        Option("--list", help="With --all: write each solution as soon as it is found. For --format text and ndjson."),
-    ] = False
 
 
 @option_group

@@ -12,14 +12,14 @@ from typer import Option
 from pdb_core.errors import InputError
 from solver.algorithms import IDA_STAR
 from solver.progress import Limits
-from tilepdb.commands.answers import AnswerWriter, solution_list
+from tilepdb.commands.answers import AnswerWriter
 from tilepdb.commands.board_input import boards_to_solve
 from tilepdb.commands.method import APPROXIMATE, Method, parse_method
 from tilepdb.commands.opened_tables import OpenDatabases
 from tilepdb.commands.options import (
     AlgorithmOptions,
+    AllSolutionsOption,
     AnswerOptions,
-    IdaStarOptions,
     LimitOptions,
     LoggedAnswerOptions,
     SolveBoardOptions,
@@ -46,9 +46,9 @@ def solve(
     boards: SolveBoardOptions,
     tables: TableOptions,
     limits: LimitOptions,
-    ida_star: IdaStarOptions,
     cluster: SolveClusterOptions,
     output: LoggedAnswerOptions,
+    all_solutions: AllSolutionsOption = False,
 ) -> None:
     """Find optimal solutions of boards with pattern databases.
 
@@ -63,13 +63,13 @@ def solve(
     """
     if cluster.scheduler is None and cluster.worker_db is not None:
         raise InputError("--worker-db needs --scheduler; give its address, or leave out --worker-db")
-    if cluster.scheduler is not None and ida_star.all_solutions:
+    if cluster.scheduler is not None and all_solutions:
         raise InputError(
             "a cluster finds one optimal solution, and --all counts all of them; "
             "leave out --scheduler to solve on this machine, with all its cores"
         )
     cluster.check(limits.threads)
-    _answer_boards(Method(all_solutions=ida_star.all_solutions), boards, tables, limits, output, ida_star, cluster)
+    _answer_boards(Method(all_solutions=all_solutions), boards, tables, limits, output, cluster)
 
 
 def search(
@@ -77,8 +77,8 @@ def search(
     algorithm: AlgorithmOptions,
     tables: TableOptions,
     limits: LimitOptions,
-    ida_star: IdaStarOptions,
     output: LoggedAnswerOptions,
+    all_solutions: AllSolutionsOption = False,
 ) -> None:
     """Solve boards with a textbook search algorithm.
 
@@ -89,8 +89,8 @@ def search(
       pdb search "8 6 7/2 5 4/3 0 1"
       pdb search --algorithm a-star --heuristic linear-conflict "8 6 7/2 5 4/3 0 1"
     """
-    method = parse_method(algorithm, tables.db, all_solutions=ida_star.all_solutions)
-    _answer_boards(method, boards, tables, limits, output, ida_star)
+    method = parse_method(algorithm, tables.db, all_solutions=all_solutions)
+    _answer_boards(method, boards, tables, limits, output)
 
 
 def approximate(
@@ -124,12 +124,9 @@ def _answer_boards(
     tables: TableOptions,
     limits: LimitOptions,
     output: LoggedAnswerOptions,
-    ida_star: IdaStarOptions = IdaStarOptions(),
     cluster: SolveClusterOptions = SolveClusterOptions(),
 ) -> None:
     """Solve the boards of a command, and write the answers. Raises the worst error at the end."""
-    if ida_star.list_solutions:
-        _check_list(method, output)
     from pdb_core.resources import available_cores
     from solver.answers.requests import Log
 
@@ -169,7 +166,6 @@ def _answer_boards(
                 log=log,
                 watch=functools.partial(show_search, display),
                 n_threads=limits.threads or (available_cores() if is_parallel else 1),
-                listed=solution_list(output.output, boards.names) if ida_star.list_solutions else None,
             )
         writer = AnswerWriter(method, boards.names, stack.enter_context(display), has_log=output.log is not None)
         requests = (databases.request(instance, boards.goal) for instance in boards.instances)
@@ -184,12 +180,11 @@ def search_source(
     limits: Limits,
     *,
     n_threads: int,
-    listed: Callable[[str, tuple[int, ...]], None] | None = None,
     **hooks: Any,
 ) -> "ThreadedAnswers":
     """Return the source of answers that searches by a method in threads of this process.
 
-    `listed` gets all optimal solutions of each board, with its id. `hooks` are those of `ThreadedAnswers`.
+    `hooks` are those of `ThreadedAnswers`.
     """
     from solver.answers.sources import ThreadedAnswers, in_batches, one_by_one
     from solver.engine.search import MOST_BOARDS
@@ -210,8 +205,6 @@ def search_source(
         options: dict[str, Any] = {"limits": limits, "report": report}
         if is_ida_star:
             options |= {"goal": request.goal, "pool": pool, "checkpoint": checkpoint}
-        if method.all_solutions:
-            options["listed"] = None if listed is None else functools.partial(listed, request.id)
         solution: Solution = (made.solve_all if method.all_solutions else made.solve)(request.board, **options)
         return solution
 
@@ -272,15 +265,3 @@ def _report_log(log: "AnswerLog", path: Path, on_cluster: bool) -> None:
     if found := " and ".join(plural(n, f"{kind} board") for kind, n in counts.items() if n):
         again = "; a cluster begins unfinished boards again" if on_cluster and log.n_unfinished else ""
         message(f"{found} in {path}{again}")
-
-
-def _check_list(method: Method, output: LoggedAnswerOptions) -> None:
-    """Raise `InputError` if --list cannot be combined with the other options."""
-    if not method.all_solutions:
-        raise InputError("--list needs --all; give it, too")
-    if output.output not in ("text", "ndjson"):
-        raise InputError("--list writes only text or ndjson; give --format text or ndjson")
-    if output.notation != "tiles":
-        raise InputError("--list writes tiles; leave out --notation")
-    if output.log is not None:
-        raise InputError("--list cannot be combined with --log, which does not keep the list; leave out one of them")
