@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 from itertools import chain
-from operator import itemgetter
 from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Option
@@ -202,13 +201,17 @@ def _record(row: "ComparisonRow | LengthMeans") -> Record:
 
 
 def _length_records(row: "ComparisonRow") -> Iterator[Record]:
-    for means in row.by_length:
-        yield {"heuristic": row.heuristic, "algorithm": row.algorithm, **_record(means)}
+    """Yield a record for each length, then one for all boards, with `length` None."""
+    of_all = {"length": None, "boards": row.n_solved, "mean_generated": row.mean_generated}
+    for means in (*map(_record, row.by_length), of_all | {"effective_branching_factor": None}):
+        yield {"heuristic": row.heuristic, "algorithm": row.algorithm, **means}
 
 
 def _length_text(records: Iterable[Record]) -> Iterator[str]:
     """Return a table in which the searches of a length are next to each other."""
-    return table(_LENGTH_TABLE, ([*record.values()] for record in sorted(records, key=itemgetter("length"))))
+    by_length = sorted(records, key=lambda record: (record["length"] is None, record["length"]))
+    rows = ({**record, "length": "all" if record["length"] is None else record["length"]} for record in by_length)
+    return table(_LENGTH_TABLE, ([*row.values()] for row in rows))
 
 
 def _cells(record: Record) -> tuple[Any, ...]:
