@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from pdb_build import BuildPlan, BuildProgress
 
 
-_LOG_EVERY_S = 60.0
+# Work of less time leaves no line in a log. Longer work leaves one then, and at each interval.
+_LOG_AFTER_S, _LOG_EVERY_S = 10.0, 60.0
 
 
 def note(text: str) -> None:
@@ -35,7 +36,8 @@ class ProgressLine:
         # A console of rich would follow FORCE_COLOR, and write control codes into a log.
         self._is_terminal = sys.stderr is not None and sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
         self._bar: Progress | None = None
-        self._log_at: float | None = None
+        self._started_at: float | None = None
+        self._log_at = 0.0
         self._lock = threading.Lock()
 
     def __enter__(self) -> Self:
@@ -51,12 +53,12 @@ class ProgressLine:
             if self._is_terminal:
                 with suppress(OSError):  # the terminal was closed
                     self._draw(text, share)
-            elif self._log_at is None:
+            elif self._started_at is None:
                 # From the first line on: before, kernels may have been compiled.
-                self._log_at = now + _LOG_EVERY_S
+                self._started_at, self._log_at = now, now + _LOG_AFTER_S
             elif self._log is not None and now >= self._log_at:
                 self._log_at = now + _LOG_EVERY_S
-                self._log(text)
+                self._log(f"after {now - self._started_at:.0f} s: {text}")
 
     def clear(self) -> None:
         """Remove the line before something else is written."""

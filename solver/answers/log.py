@@ -41,6 +41,8 @@ class AnswerLog(Log):
         self._begun: set[bytes] = set()
         self._unlogged: dict[bytes, Result] = {}
         self._checkpoints: dict[bytes, _LoggedCheckpoint] = {}
+        # Nodes that this run generated for its answers.
+        self.generated = 0
         self._journal = Journal(path, method)
         try:
             for place, values in self._journal.records():
@@ -96,6 +98,10 @@ class AnswerLog(Log):
         """
         request, result = answer.request, answer.result
         with self._lock:
+            # Also of a search that was given up at the memory limit.
+            solution = getattr(result, "solution", result)
+            if isinstance(solution, Solution):
+                self.generated += solution.generated
             if isinstance(result, Solution) and self._is_final(result):
                 self._checkpoints.pop(request.key, None)
                 self._solved[request.key] = self._journal.append({"width": request.size.width} | vars(result))
@@ -108,7 +114,10 @@ class AnswerLog(Log):
 
     def checkpoint(self, request: Request) -> Checkpoint:
         """Return the checkpoint of a board. Its methods raise `DiskFullError`, `OutputError`."""
-        return self._checkpoint({"width": request.size.width, "board": request.board, "goal": request.goal})
+        checkpoint = self._checkpoint({"width": request.size.width, "board": request.board, "goal": request.goal})
+        with self._lock:
+            self.generated -= checkpoint.generated  # of earlier runs
+        return checkpoint
 
     def _checkpoint(self, names: Values) -> "_LoggedCheckpoint":
         """Return the checkpoint of a board with this width and goal."""

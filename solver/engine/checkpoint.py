@@ -75,6 +75,13 @@ class Checkpoint:
         # By their keys.
         self._subtrees: dict[tuple[int, str], Subtrees] = {}
 
+    @property
+    def generated(self) -> int:
+        """Nodes of the finished thresholds and subtrees."""
+        with self._lock:
+            finished: list[Iteration | Subtrees] = [*self.finished, *self._subtrees.values()]
+            return sum(at.generated for at in finished)
+
     def begin(self, board: Tiles, goal: Tiles, method: object) -> None:
         """Begin or continue a search; `method` is all else that its nodes depend on.
 

@@ -116,12 +116,12 @@ def test_progress_and_lost_workers_are_logged(
     seconds = 0.0
     monkeypatch.setattr("tilepdb.progress.time.monotonic", lambda: seconds)
     display, board = ClusterDisplay(), Request("b", Board("1 2 3 0"), (1, 2, 3, 0))
-    for seconds, n_threads in ((1.0, 4), (2.0, 0), (61.0, 0), (62.0, 1), (121.0, 1)):
+    for seconds, n_threads in ((1.0, 4), (2.0, 0), (11.0, 0), (12.0, 1), (71.0, 1)):
         at = Iteration(50, 1_000_000, 400_000, seconds)
         display.show_progress(ClusterProgress(1, 2, int(seconds * 3e6), seconds, n_threads, ((board, at),)))
     assert capsys.readouterr().err.splitlines() == [
         "pdb: all workers are gone; waiting for workers ...",
-        "pdb: 1 of 2 boards, 0 threads, 3.0 million/s; board b: threshold 50, 1,000,000 nodes, 61 s",
+        "pdb: after 10 s: 1 of 2 boards, 0 threads, 3.0 million/s; board b: threshold 50, 1,000,000 nodes, 11 s",
         "pdb: 1 thread again, continuing",
-        "pdb: 1 of 2 boards, 1 thread, 3.0 million/s; board b: threshold 50, 1,000,000 nodes, 121 s",
+        "pdb: after 70 s: 1 of 2 boards, 1 thread, 3.0 million/s; board b: threshold 50, 1,000,000 nodes, 71 s",
     ]

@@ -11,11 +11,15 @@ from pdb_core.messages import shorten
 from tilepdb.commands.method import APPROXIMATE, Method
 from tilepdb.commands.options import AnswerOptions
 from tilepdb.commands.output import Record, board_record, clock, message, plural, write_records
+from tilepdb.commands.progress import show_search
 from tilepdb.commands.tile_names import TileNames
 from tilepdb.progress import ProgressLine
 
 if TYPE_CHECKING:
+    from solver.answers.log import AnswerLog
     from solver.answers.requests import Answer, Request, Result
+    from solver.engine.checkpoint import Checkpoint
+    from solver.progress import Iteration
     from solver.solution import Solution
 
 _COLUMNS = (
@@ -35,15 +39,18 @@ class AnswerWriter:
     One board without a solution does not stop the others: the worst error is raised at the end.
     """
 
-    def __init__(self, method: Method, names: TileNames | None, display: ProgressLine, *, has_log: bool) -> None:
-        """With `has_log`, answers may be those of earlier runs, so there is no rate of this run."""
+    def __init__(self, method: Method, names: TileNames | None, display: ProgressLine) -> None:
         self._method_fields = {"algorithm": method.algorithm, "heuristic": method.heuristic}
-        self._method, self._names, self._display, self._has_log = method, names, display, has_log
+        self._method, self._names, self._display = method, names, display
         self._columns = (*_COLUMNS, *(_ALL_COLUMNS if method.all_solutions else ()))
         self._word: Callable[[int], str] = str if names is None else names.word
         self._start = clock()
         self._n_boards = self._n_solved = self._n_given_up = self._generated = 0
         self._errors: dict[type[PdbError], PdbError] = {}  # one of each kind
+
+    def show(self, request: "Request", iteration: "Iteration", checkpoint: "Checkpoint") -> None:
+        """Show the board that is searched."""
+        show_search(self._display, request, iteration, checkpoint, self._n_boards)
 
     def record(self, answer: "Answer") -> dict[str, Any]:
         """Return the record of one board. Messages about the board go to stderr."""
@@ -131,15 +138,18 @@ class AnswerWriter:
             for start in range(0, size.n_cells, size.width):
                 yield " ".join(map(self._word, cells[start : start + size.width])) + "\n"
 
-    def finish(self, seconds_made: float) -> None:
+    def finish(self, seconds_made: float, log: "AnswerLog | None") -> None:
         """Report the totals of several boards on stderr, with the seconds after those of making tables and solvers.
 
-        Raises the worst error.
+        Answers of a log have nodes of earlier runs. Raises the worst error.
         """
         if self._n_boards > 1:
             seconds = clock() - self._start - seconds_made
-            rate = 0.0 if self._has_log else self._generated / seconds / 1e6
+            of_run = self._generated if log is None else log.generated
+            rate = of_run / seconds / 1e6
             nodes = f", {self._generated:,} nodes generated" if self._generated else ""
+            if of_run != self._generated:
+                nodes += f", {of_run:,} of them in this run"
             shown_rate = f", {rate:.1f} million/s" if rate >= _LEAST_RATE else ""
             message(f"{plural(self._n_boards, 'board')}, {self._n_solved:,} solved, {seconds:.2f} s{nodes}{shown_rate}")
         for kind in (WrongAnswerError, LimitReachedError, UnsolvableError):

@@ -12,12 +12,15 @@ if TYPE_CHECKING:
     from solver.progress import Iteration
 
 
-def show_search(line: ProgressLine, request: "Request", iteration: "Iteration", checkpoint: "Checkpoint") -> None:
-    """Show the threshold of a board, with its finished share if it is divided."""
+def show_search(
+    line: ProgressLine, request: "Request", iteration: "Iteration", checkpoint: "Checkpoint", n_done: int = 0
+) -> None:
+    """Show the threshold of a board, with its finished share if it is divided, after the number of finished boards."""
     share, seconds = checkpoint.share, iteration.seconds
     done = "" if share is None else f"{share:.0%} done, "
+    boards = f"{plural(n_done, 'board')} done; " if n_done else ""
     line.show(
-        f"board {request.id}: threshold {iteration.threshold}, {done}{iteration.generated:,} nodes, "
+        f"{boards}board {request.id}: threshold {iteration.threshold}, {done}{iteration.generated:,} nodes, "
         f"{seconds:.1f} s, {iteration.generated / max(seconds, 1e-9) / 1e6:.1f} million/s",
         share,
     )

@@ -27,7 +27,7 @@ from tilepdb.commands.options import (
     TableOptions,
 )
 from tilepdb.commands.output import clock, message, plural
-from tilepdb.commands.progress import ClusterDisplay, show_search
+from tilepdb.commands.progress import ClusterDisplay
 from tilepdb.progress import ProgressLine
 
 if TYPE_CHECKING:
@@ -128,24 +128,24 @@ def _answer_boards(
 ) -> None:
     """Solve the boards of a command, and write the answers. Raises the worst error at the end."""
     from pdb_core.resources import available_cores
+    from solver.answers.log import AnswerLog
     from solver.answers.requests import Log
 
     search_limits = Limits(limits.time_limit, limits.max_nodes)
     with ExitStack() as stack:
         databases = stack.enter_context(OpenDatabases(tables))
         boards = boards_to_solve(options, databases)
-        log = Log()
+        log = None
         if output.log is not None:
-            from solver.answers.log import AnswerLog
-
-            log = opened = stack.enter_context(AnswerLog(output.log, method.logged(databases)))
-            _report_log(opened, output.log, cluster.scheduler is not None)
-        display: ProgressLine
+            log = stack.enter_context(AnswerLog(output.log, method.logged(databases)))
+            _report_log(log, output.log, cluster.scheduler is not None)
+        cluster_display = ClusterDisplay()
+        display = ProgressLine(message) if cluster.scheduler is None else cluster_display
+        writer = AnswerWriter(method, boards.names, stack.enter_context(display))
         source: Any
         if cluster.scheduler is not None:
             from pdb_cluster.boards import ClusterAnswers
 
-            display = cluster_display = ClusterDisplay()
             source = ClusterAnswers(
                 stack.enter_context(cluster.connect()),
                 databases.databases_for,
@@ -153,25 +153,23 @@ def _answer_boards(
                 load=tables.load,
                 worker_folder=cluster.worker_db,
                 report=cluster_display.show_progress,
-                log=log,
+                log=log or Log(),
             )
         else:
-            display = ProgressLine(message)
             # By default one thread solves the boards of standard input, each as soon as it is read.
             is_parallel = method.algorithm == IDA_STAR and not boards.is_stdin
             source = search_source(
                 method,
                 databases,
                 search_limits,
-                log=log,
-                watch=functools.partial(show_search, display),
+                log=log or Log(),
+                watch=writer.show,
                 n_threads=limits.threads or (available_cores() if is_parallel else 1),
             )
-        writer = AnswerWriter(method, boards.names, stack.enter_context(display), has_log=output.log is not None)
         requests = (databases.request(instance, boards.goal) for instance in boards.instances)
         # Closed before the client, which takes back the tasks.
         writer.write(stack.enter_context(closing(source.answers(requests))), output)
-    writer.finish(databases.seconds)
+    writer.finish(databases.seconds, log)
 
 
 def search_source(

@@ -156,7 +156,10 @@ def test_divided_thresholds_have_the_nodes_on_record(tmp_path: Path) -> None:
     for most_nodes, memory in (("500000", {}), ("1000000000", {"MALLOC_PERTURB_": "85"})):
         command = ("solve", *boards, *options, "--max-nodes", most_nodes, "--format", "ndjson")
         with start(*command, program=program, env=os.environ | memory) as process:
-            output, _ = process.communicate()
+            output, told = process.communicate()
+    n_of_run = re.search(r"1,266,407 nodes generated, ([\d,]+) of them in this run", told)
+    assert n_of_run is not None
+    assert 0 < int(n_of_run[1].replace(",", "")) < 1_266_407
     assert [json.loads(line)["generated"] for line in output.splitlines()] == [569082, 697325]
     divisions = set(re.findall('(.*"threshold":.*),"division":"(.*?)"', log.read_text()))
     assert len(divisions) == len(dict(divisions)) > 0
