@@ -23,7 +23,7 @@ Values = dict[str, Any]
 # Offset and length of a record in its file.
 Place = tuple[int, int]
 # The first member of the header: the kind of file, then the version of its format.
-_KIND = "log of pdb solve 4"
+KIND = "log of pdb solve 4"
 # How to go on, for messages.
 _ADVICE = "choose another log"
 # Lines reach the system at once, the disk within this time while boards are solved: that takes some milliseconds.
@@ -52,7 +52,7 @@ class Journal:
 
     def __init__(self, path: Path, settings: Values) -> None:
         self.path = path
-        self._header: Values = json.loads(json.dumps({"journal": _KIND} | settings))
+        self._header: Values = json.loads(json.dumps({"journal": KIND} | settings))
         self._lock = Lock()
         self._synced_at = time.monotonic()
         with self._writing():
@@ -107,7 +107,7 @@ class Journal:
             offset += len(line)
 
     def _values(self, line: bytes) -> Values:
-        if not _is_whole(line):
+        if not is_whole(line):
             raise OutputError(f"{self.path} was changed while it is in use; start again")
         values: Values = json.loads(line)
         del values["check"]
@@ -135,15 +135,15 @@ class Journal:
         header = json.dumps(self._header).encode() + b"\n"
         lines = self._lines(0)
         line = next(lines, b"")
-        is_whole = line.endswith(b"\n")
-        if not is_whole and not header.startswith(line):
+        is_header = line.endswith(b"\n")
+        if not is_header and not header.startswith(line):
             self._refuse_foreign()
-        difference = self._difference(line) if is_whole else None
+        difference = self._difference(line) if is_header else None
         if difference is not None and next(lines, None) is not None:
             raise CheckpointMismatchError(
                 f"{self.path} is of another command: {difference}; give the same options to continue, or {_ADVICE}"
             )
-        if difference is not None or not is_whole:
+        if difference is not None or not is_header:
             # There are no records to continue from.
             os.ftruncate(self._descriptor, 0)
             write_all(self._descriptor, memoryview(header), 0)
@@ -152,7 +152,7 @@ class Journal:
             return
         self._first = self._end = len(line)
         for number, record in enumerate(lines, start=2):
-            if not _is_whole(record):
+            if not is_whole(record):
                 # Behind the last line, a power failure can leave zeros.
                 if any(line.strip(b"\0") for line in lines):
                     raise OutputError(
@@ -168,12 +168,12 @@ class Journal:
             found = json.loads(line)
         except (ValueError, RecursionError):
             found = None
-        if not isinstance(found, dict) or found.get("journal") != _KIND:
+        if not isinstance(found, dict) or found.get("journal") != KIND:
             self._refuse_foreign()
         return first_difference(found, self._header)
 
     def _refuse_foreign(self) -> NoReturn:
-        name, _, version = _KIND.rpartition(" ")
+        name, _, version = KIND.rpartition(" ")
         raise OutputError(f"{self.path} is not a {name} (format {version}); {_ADVICE}")
 
 
@@ -182,7 +182,7 @@ def _check(text: bytes) -> bytes:
     return b',"check":"%08x"}\n' % zlib.crc32(text)
 
 
-def _is_whole(line: bytes) -> bool:
+def is_whole(line: bytes) -> bool:
     """Return whether a line ends with its checksum."""
     text = line.rpartition(b',"check":"')[0]
     return line == text + _check(text)

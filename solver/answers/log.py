@@ -4,15 +4,18 @@ The log is a journal whose records are solved boards and parts of the checkpoint
 describes the file.
 """
 
+import json
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import astuple, replace
+from itertools import takewhile
 from pathlib import Path
 from typing import Any, Self
 
 from pdb_core.errors import InputError, WrongAnswerError
-from solver.answers.journal import Journal, Place, Values
+from solver.answers.journal import KIND, Journal, Place, Values, is_whole
 from solver.answers.requests import Answer, Log, Request, Result, request_key
 from solver.engine.checkpoint import Checkpoint, Subtrees
 from solver.progress import Iteration
@@ -152,6 +155,15 @@ def _solution(values: Values) -> Solution:
     lists: dict[str, Any] = {name: tuple(values[name]) for name in ("board", "goal", "moves")}
     thresholds = tuple(Iteration(**threshold) for threshold in values["thresholds"])
     return Solution(**(fields | lists | {"thresholds": thresholds}))
+
+
+def read_log(path: Path) -> list[Values] | None:
+    """Return the last record of each board in a log, which may be in use; None if the file is no log."""
+    with suppress(OSError), path.open("rb") as file:
+        if file.readline().startswith(f'{{"journal": "{KIND}"'.encode()):
+            records = map(json.loads, takewhile(is_whole, file))
+            return [*{_key(values): values for values in records}.values()]
+    return None
 
 
 class _LoggedCheckpoint(Checkpoint):

@@ -11,7 +11,7 @@ from typer import Argument, Option
 from pdb_core.errors import TableFileError
 from tilepdb.commands.opened_tables import open_file
 from tilepdb.commands.options import FormatOption, PlotOption, SeedOption, ThreadsOption
-from tilepdb.commands.output import Record, bar_chart, joined, message, write_plot, write_records
+from tilepdb.commands.output import Record, bar_chart, joined, message, plural, write_plot, write_records
 from tilepdb.progress import ProgressLine
 
 if TYPE_CHECKING:
@@ -69,8 +69,9 @@ def pattern_text(record: Record, entry: Record, contents: str) -> str:
 def info(files: FilesArgument, output: FormatOption = "text") -> None:
     """Describe table files: partition, goal and patterns.
 
-    Draw the partition and the goal on the board, and print the entries, maximum and mean of each pattern. A file that
-    cannot be read does not end the command.
+    Draw the partition and the goal on the board, and print the entries, maximum and mean of each pattern. Of a log of
+    pdb solve, print the solutions, and lower bounds of unfinished boards. A file that cannot be read does not end the
+    command.
 
     Examples:
       pdb info data/663.h5
@@ -110,7 +111,11 @@ def _write_each(
 def _info_record(path: Path) -> Record:
     from pdb_core.pattern import NAMED_PARTITIONS
     from pdb_query import read_table_header
+    from solver.answers.log import read_log
 
+    boards = read_log(path) if path.is_file() else None
+    if boards is not None:
+        return {"file": str(path), "boards": boards}
     header = read_table_header(path)
     spec = header.spec
     return header_record(path, header) | {
@@ -122,11 +127,26 @@ def _info_record(path: Path) -> Record:
     }
 
 
+def _log_text(record: Record) -> Iterator[str]:
+    n_solved = sum("moves" in at for at in record["boards"])
+    yield f"{record['file']}: log of {plural(len(record['boards']), 'board')}, {n_solved:,} solved"
+    for at in record["boards"]:
+        board = " ".join(map(str, at["board"]))
+        if "moves" in at:
+            yield f"  {board}: {plural(at['length'], 'move')}: {' '.join(map(str, at['moves']))}"
+        else:  # subtrees of a threshold under way, or finished thresholds
+            bound = at.get("threshold") or at["thresholds"][-1][0] + 1
+            yield f"  {board}: unfinished, at least {bound} moves"
+
+
 def _info_text(record: Record) -> Iterator[str]:
     from pdb_core.board_size import parse_size
     from pdb_core.pattern import LETTERS
     from pdb_core.puzzle import draw_board, goal_name
 
+    if "boards" in record:
+        yield from _log_text(record)
+        return
     goal, size = tuple(record["goal"]), parse_size(record["size"])
     cost = "" if record["cost"] == "additive" else ", every move counts"
     source = f" ({record['partition_source']})" if record["partition_source"] else ""
