@@ -11,15 +11,12 @@ from pdb_core.messages import shorten
 from tilepdb.commands.method import APPROXIMATE, Method
 from tilepdb.commands.options import AnswerOptions
 from tilepdb.commands.output import Record, board_record, clock, message, plural, write_records
-from tilepdb.commands.progress import show_search
 from tilepdb.commands.tile_names import TileNames
 from tilepdb.progress import ProgressLine
 
 if TYPE_CHECKING:
     from solver.answers.log import AnswerLog
     from solver.answers.requests import Answer, Request, Result
-    from solver.engine.checkpoint import Checkpoint
-    from solver.progress import Iteration
     from solver.solution import Solution
 
 _COLUMNS = (
@@ -34,7 +31,7 @@ _NODE_COUNTS = ("generated", "expanded", "reopened", "peak_open")
 
 
 class AnswerWriter:
-    """Writer of the answers of boards, and totals over all of them.
+    """Writer of the answers of boards, and totals over all of them, such as `n_boards`.
 
     One board without a solution does not stop the others: the worst error is raised at the end.
     """
@@ -45,18 +42,14 @@ class AnswerWriter:
         self._columns = (*_COLUMNS, *(_ALL_COLUMNS if method.all_solutions else ()))
         self._word: Callable[[int], str] = str if names is None else names.word
         self._start = clock()
-        self._n_boards = self._n_solved = self._n_given_up = self._generated = 0
+        self.n_boards = self._n_solved = self._n_given_up = self._generated = 0
         self._errors: dict[type[PdbError], PdbError] = {}  # one of each kind
-
-    def show(self, request: "Request", iteration: "Iteration", checkpoint: "Checkpoint") -> None:
-        """Show the board that is searched."""
-        show_search(self._display, request, iteration, checkpoint, self._n_boards)
 
     def record(self, answer: "Answer") -> dict[str, Any]:
         """Return the record of one board. Messages about the board go to stderr."""
         self._display.clear()
         request, result = answer.request, answer.result
-        self._n_boards += 1
+        self.n_boards += 1
         record: dict[str, Any] = dict.fromkeys(self._columns) | board_record(request) | self._method_fields
         record |= dict.fromkeys(_NODE_COUNTS, 0) | {"optimal": False, "seconds": 0.0, "thresholds": []}
         record["solvable"] = not isinstance(result, UnsolvableError)
@@ -125,7 +118,7 @@ class AnswerWriter:
         from solver.solution import played
 
         request, solution = answer.request, _solution_of(answer.result)
-        if self._n_boards > 1:
+        if self.n_boards > 1:
             yield "\n"
         if solution is None or solution.moves is None:
             yield "NO SOLUTION\n" if isinstance(answer.result, UnsolvableError) else "NO ANSWER\n"
@@ -143,7 +136,7 @@ class AnswerWriter:
 
         Answers of a log have nodes of earlier runs. Raises the worst error.
         """
-        if self._n_boards > 1:
+        if self.n_boards > 1:
             seconds = clock() - self._start - seconds_made
             of_run = self._generated if log is None else log.generated
             rate = of_run / seconds / 1e6
@@ -151,7 +144,7 @@ class AnswerWriter:
             if of_run != self._generated:
                 nodes += f", {of_run:,} of them in this run"
             shown_rate = f", {rate:.1f} million/s" if rate >= _LEAST_RATE else ""
-            message(f"{plural(self._n_boards, 'board')}, {self._n_solved:,} solved, {seconds:.2f} s{nodes}{shown_rate}")
+            message(f"{plural(self.n_boards, 'board')}, {self._n_solved:,} solved, {seconds:.2f} s{nodes}{shown_rate}")
         for kind in (WrongAnswerError, LimitReachedError, UnsolvableError):
             if kind in self._errors:
                 raise self._errors[kind]

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def show_search(
-    line: ProgressLine, request: "Request", iteration: "Iteration", checkpoint: "Checkpoint", n_done: int = 0
+    line: ProgressLine, request: "Request", iteration: "Iteration", checkpoint: "Checkpoint", *, n_done: int = 0
 ) -> None:
     """Show the threshold of a board, with its finished share if it is divided, after the number of finished boards."""
     share, seconds = checkpoint.share, iteration.seconds

@@ -27,7 +27,7 @@ from tilepdb.commands.options import (
     TableOptions,
 )
 from tilepdb.commands.output import clock, message, plural
-from tilepdb.commands.progress import ClusterDisplay
+from tilepdb.commands.progress import ClusterDisplay, show_search
 from tilepdb.progress import ProgressLine
 
 if TYPE_CHECKING:
@@ -163,7 +163,7 @@ def _answer_boards(
                 databases,
                 search_limits,
                 log=log or Log(),
-                watch=writer.show,
+                watch=lambda *at: show_search(display, *at, n_done=writer.n_boards),
                 n_threads=limits.threads or (available_cores() if is_parallel else 1),
             )
         requests = (databases.request(instance, boards.goal) for instance in boards.instances)
