@@ -66,7 +66,9 @@ class RunOptions:
     threads: ThreadsOption = None
     dry_run: Annotated[
         bool,
-        Option("--dry-run", help="Print the memory and the disk space that the build needs, and build nothing."),
+        Option(
+            "--dry-run", help="Print the memory, the disk space and the time that the build needs, and build nothing."
+        ),
     ] = False
     fresh: FreshOption = False
     force: Annotated[
@@ -100,11 +102,15 @@ def build(
     cluster.check(run.threads)
     from pdb_build import build_database, check_plan
     from pdb_build.report import check_replaced
+    from pdb_build.search import search_pattern
     from tilepdb.named_build import TABLE_FOLDER, build_plan, named_plan
 
     plans = [named_plan(name, **vars(file), n_threads=run.threads) for name in partitions]
     if run.dry_run:
-        records = map(_plan_record, plans)
+        # The second search of a small pattern, for which kernels are compiled, measures the speed.
+        small = named_plan("663", encoding=file.encoding).patterns[0].spec
+        speed = small.n_states / min(search_pattern(small, n_threads=plans[0].n_threads).seconds for _ in range(2))
+        records = (_plan_record(plan, speed) for plan in plans)
         write_records(records, output, _plan_text, (*_COLUMNS, "memory_bytes", "disk_bytes"))
     # All that can be checked is checked before the first build.
     for plan in plans:
@@ -144,7 +150,7 @@ def _check_cluster_plan(plan: "BuildPlan", *, client: "Client", says_how: bool) 
             )
 
 
-def _plan_record(plan: "BuildPlan") -> dict[str, Any]:
+def _plan_record(plan: "BuildPlan", states_per_second: float) -> dict[str, Any]:
     return spec_record(plan.out, plan.spec) | {
         "patterns": [
             pattern_record(entry)
@@ -162,6 +168,7 @@ def _plan_record(plan: "BuildPlan") -> dict[str, Any]:
         "temporary_disk_bytes": plan.spilled_bytes,
         "disk_available_bytes": plan.available_disk,
         "threads": plan.n_threads,
+        "seconds": sum(entry.spec.n_states for entry in plan.patterns if entry.use is None) / states_per_second,
     }
 
 
@@ -176,7 +183,8 @@ def _plan_text(record: Record) -> Iterator[str]:
     size = {name: format_bytes(n) for name, n in record.items() if name.endswith("_bytes")}
     yield (
         f"  memory {size['memory_bytes']} of {size['memory_available_bytes']} available, "
-        f"disk {size['disk_bytes']} of {size['disk_available_bytes']} free, {plural(record['threads'], 'thread')}"
+        f"disk {size['disk_bytes']} of {size['disk_available_bytes']} free, {plural(record['threads'], 'thread')}, "
+        f"about {record['seconds']:.0f} s"
     )
     if record["temporary_disk_bytes"]:
         more = size["temporary_disk_bytes"]
