@@ -49,10 +49,6 @@ class DistanceRow:
     n_boards: int
     spreads: tuple[Spread, ...]
 
-    @property
-    def distance_text(self) -> str:
-        return "all" if self.distance is None else str(self.distance)
-
 
 @dataclass(frozen=True, repr=False)
 class HeuristicStudy(ShortRepr, Plotted):

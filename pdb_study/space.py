@@ -49,10 +49,9 @@ class StateSpace(ShortRepr, Plotted):
         axes.bar(range(len(self.counts)), self.counts)
         axes.yaxis.set_major_formatter(EngFormatter(sep=""))
         axes.axvline(self.mean, color="black", linestyle="--")
-        farthest = f"{self.counts[-1]:,} board" + ("" if self.counts[-1] == 1 else "s")
         title = (
             f"All {self.n_boards:,} boards of the {self.size} puzzle: mean distance {self.mean:.2f}, "
-            f"largest {self.max_depth} ({farthest})"
+            f"largest {self.max_depth}"
         )
         axes.set(xlabel="distance from the goal (moves)", ylabel="boards", title=title)
 

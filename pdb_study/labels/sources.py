@@ -18,7 +18,7 @@ from pdb_core.arguments import as_all, as_count, check_kind, refusal
 from pdb_core.board_size import SizeLike, as_size, check_table_size
 from pdb_core.puzzle import BoardLike, Boards, as_goal, random_boards
 from pdb_core.types import BLANK, N_MOVES
-from pdb_query.board_rows import board_rows, refuse_row
+from pdb_query.board_rows import checked_rows
 from solver.board_arrays import blank_moved, neighbours_by_move
 
 # Boards per block. Another number would give other boards for the same seed.
@@ -140,12 +140,10 @@ class GivenBoards(BoardSource):
     """
 
     def __init__(self, size: SizeLike, goal: BoardLike, boards: npt.ArrayLike, name: str = "array") -> None:
-        self.boards, self.name = board_rows(boards, as_size(size)), name
+        super().__init__(size, goal, 0)
         check_kind(name, str, "name", "text")
-        super().__init__(size, goal, len(self.boards))
-        is_wrong = (np.sort(self.boards, axis=1) != np.arange(self.size.n_cells)).any(axis=1)
-        if is_wrong.any():
-            refuse_row(boards, int(is_wrong.argmax()), self.size)
+        self.boards, _ = checked_rows(boards, self.size, self.goal)
+        self.n_boards, self.name = len(self.boards), name
 
     def blocks(self, first: int = 0) -> Iterator[Boards]:
         yield self.boards[as_count(first, "first") :]

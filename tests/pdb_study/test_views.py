@@ -12,6 +12,7 @@ from pdb_study.compare import Comparison, compare
 from pdb_study.heuristics import study_heuristics
 from pdb_study.histograms import Histograms
 from pdb_study.space import explore_space
+from pdb_study.strength import study_strength
 from solver.graph_search.graph_search import GraphSolver
 from solver.heuristics.heuristic_solver import HeuristicSolver
 from solver.progress import Limits
@@ -38,7 +39,7 @@ def test_notebooks_show_a_plot(comparison: Comparison, small_table: str, monkeyp
     with open_database(Path(small_table)) as database:
         study, histograms = study_heuristics("3x3", ["manhattan"], [database]), Histograms(database)
         assert sum(histograms.counts[7, 8]) == database.header.patterns[2].n_entries
-        for shown in (comparison, explore_space("2x2"), study, histograms):
+        for shown in (comparison, explore_space("2x2"), study_strength("2x2"), study, histograms):
             assert (shown._repr_svg_() or "").count("<svg") == 1
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     assert comparison._repr_svg_() is None

@@ -127,7 +127,7 @@ def _heuristic_text(study: "HeuristicStudy") -> Iterator[str]:
         columns = [("distance", "8"), ("boards", "11,"), *((name, "24") for name in study.names[shown])]
         rows: list[tuple[Any, ...]] = [
             (
-                row.distance_text,
+                "all" if row.distance is None else row.distance,
                 row.n_boards,
                 *(f"{s.mean:8.3f} {s.standard_deviation:6.3f} {s.minimum:3} {s.maximum:3}" for s in row.spreads[shown]),
             )
