@@ -7,7 +7,7 @@ import pytest
 
 from pdb_study.compare import compare
 from solver.heuristics.heuristic_solver import HeuristicSolver
-from tests.command_line import BOARD, UNSOLVABLE, pdb, records, refused
+from tests.command_line import BOARD, UNSOLVABLE, records
 
 MANHATTAN = ("study", "compare", "--heuristic", "manhattan")
 
@@ -28,23 +28,6 @@ def test_every_pair_has_a_row_and_optimal_lengths_agree(tmp_path: Path) -> None:
     # The complete table of 3x2 knows every distance.
     assert rows["db", "a-star"]["mean_h"] == min(optimal)
     assert "<svg" in plot.read_text()
-
-
-@pytest.mark.parametrize(
-    ("arguments", "match"),
-    [
-        (("--heuristic", "manhattan"), "no heuristic uses the tables of --db"),
-        (("--size", "4x4"), "holds tables for 3x3 boards, this board is 4x4"),
-    ],
-)
-def test_tables_must_fit_before_the_search_begins(small_table: str, arguments: tuple[str, ...], match: str) -> None:
-    refused(pdb("study", "compare", "--db", small_table, *arguments), 2 if "no " in match else 4, match)
-
-
-def test_lengths_are_compared_with_those_of_the_instance_file(tmp_path: Path) -> None:
-    path = tmp_path / "a.csv"
-    path.write_text("id,optimal_length,board\na,3,1 2 3 4 5 6 7 0 8\n")
-    refused(pdb(*MANHATTAN, "--instances", str(path)), 1, "the instance file says 3")
 
 
 def test_means_by_length_are_those_of_the_boards() -> None:

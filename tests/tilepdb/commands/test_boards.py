@@ -30,16 +30,6 @@ def test_random_boards_are_solved(small_table: str, options: tuple[str, ...], di
         assert found == distances
 
 
-def test_moves_make_a_board() -> None:
-    assert pdb("apply", "--notation", "tile-directions", "R D2 L U2", code=0).stdout == (
-        "1 2 3 4/5 6 8 12/9 10 7 15/13 14 11 0\n"
-    )
-    assert pdb("apply", "1 2 3/4 0 6/7 5 8", "5 8", code=0).stdout == "1 2 3/4 5 6/7 8 0\n"
-    assert "give a board and the moves" in pdb("apply", "1", "2", "3", code=2).stderr
-    assert "exclude each other" in pdb("random", "--walks", "2", "--distance", "2", code=2).stderr
-    assert "no board at distance 32 was found" in pdb("random", "--size", "3x3", "--distance", "32", code=2).stderr
-
-
 def test_boards_of_a_dataset_are_solved(small_table: str, tmp_path: Path) -> None:
     out = str(tmp_path / "labels.npz")
     pdb("label", "--random", "3", "--goal", "blank-first", "--db", small_table, "--out", out, code=0)

@@ -1,6 +1,5 @@
 """`pdb label`: sources, formats, Ctrl-C, options that exclude each other."""
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +7,7 @@ import numpy as np
 import pytest
 
 from pdb_core.errors import InputError
-from pdb_study.labels import RandomBoards, RandomWalks, write_labels
+from pdb_study.labels import RandomBoards, write_labels
 from tests.command_line import pdb, records, refused
 from tilepdb.commands.label import parse_lengths
 
@@ -16,23 +15,6 @@ from tilepdb.commands.label import parse_lengths
 def loaded(path: Path) -> dict[str, Any]:
     with np.load(path) as arrays:
         return {name: arrays[name] for name in arrays.files}
-
-
-def test_random_boards_and_walks_of_a_command(tmp_path: Path, small_table: str) -> None:
-    out = tmp_path / "a.npz"
-    result = pdb("label", "--db", small_table, "--random", "30", "--seed", "5", "--out", str(out), code=0)
-    assert result.stdout == ""
-    assert "30 boards in" in result.stderr
-    arrays = loaded(out)
-    assert np.array_equal(arrays["board"], next(RandomBoards("3x3", "blank-last", 30, 5).blocks()))
-    assert json.loads(arrays["description"].item())["command"].startswith("pdb label --db ")
-    pdb(
-        "label", "--db", small_table, "--random", "30", "--walks", "3-5,9", "--goal", "blank-first", "--out", str(out),
-        "--threads", "1", "--distances-only", code=0,
-    )  # fmt: skip
-    arrays = loaded(out)
-    assert np.array_equal(arrays["board"], next(RandomWalks("3x3", "blank-first", 30, 0, (3, 4, 5, 9)).blocks()))
-    assert "first_moves" not in arrays
 
 
 def test_dataset_in_csv_is_read_for_its_goal(tmp_path: Path, small_table: str) -> None:

@@ -186,14 +186,6 @@ def test_arguments_are_files_or_boards(tmp_path: Path, monkeypatch: pytest.Monke
     assert list(map(file_or_board, arguments)) == [*map(Path, arguments[:5]), *arguments[5:]]
 
 
-def test_file_that_cannot_be_completed_leaves_the_old_one(tmp_path: Path) -> None:
-    (tmp_path / "in.txt").write_text(f"{NEAR}\n1 2 3\n")
-    (tmp_path / "old").write_text("old")
-    assert "line 2" in pdb("approximate", "in.txt", "--out", "old", code=2, cwd=tmp_path).stderr
-    assert (tmp_path / "old").read_text() == "old"
-    assert sorted(entry.name for entry in tmp_path.iterdir()) == ["in.txt", "old"]
-
-
 @pytest.mark.tiny
 def test_processes_with_one_id_write_one_file(tmp_path: Path) -> None:
     """In two containers, both commands may be process 1."""
