@@ -64,8 +64,6 @@ class HeuristicStudy(ShortRepr, Plotted):
         One for each distance; empty if the distances are unknown.
     overall
         The values over all boards, for each heuristic.
-    exceeds
-        `exceeds[i][j]` is the number of boards on which heuristic i is larger than heuristic j.
     is_sample
         Whether the boards are a sample, so that means have a standard error.
     """
@@ -76,7 +74,6 @@ class HeuristicStudy(ShortRepr, Plotted):
     mean_distance: float | None
     rows: tuple[DistanceRow, ...]
     overall: tuple[Spread, ...]
-    exceeds: tuple[tuple[int, ...], ...]
     is_sample: bool = False
 
     @property
@@ -245,7 +242,6 @@ def study_values(
         for distance in np.unique(distances).tolist():
             here = values[distances == distance]
             rows.append(DistanceRow(distance, len(here), _spreads(here)))
-    exceeds = tuple(tuple(np.count_nonzero(column[:, None] > values, axis=0).tolist()) for column in values.T)
     return HeuristicStudy(
         size,
         tuple(names),
@@ -253,7 +249,6 @@ def study_values(
         None if distances is None else float(distances.mean()),
         tuple(rows),
         _spreads(values),
-        exceeds,
         is_sample,
     )
 

@@ -43,8 +43,6 @@ def test_statistics_agree_with_python() -> None:
             assert spread.standard_deviation == pytest.approx(statistics.pstdev(values))
             assert (spread.minimum, spread.maximum) == (min(values), max(values))
     assert sum(row.n_boards for row in study.rows) == len(boards)
-    assert study.exceeds[1][0] == sum(manhattan > misplaced for misplaced, manhattan in naive)
-    assert study.exceeds[0] == (0, 0)
     assert study.standard_error(study.overall[0], study.n_boards) is None
 
 
@@ -66,4 +64,3 @@ def test_published_means_of_the_8_puzzle() -> None:
     at_24 = known[24, "manhattan"]
     assert at_24["boards"] == 24047
     assert (round(at_24["mean"], 1), round(at_24["standard_deviation"], 1)) == (14.8, 2.4)
-    assert rows[-1]["larger_than"]["manhattan"] == 0

@@ -108,13 +108,11 @@ def _common_arguments(options: StudyOptions, tables: TableOptions, *, all_with_t
 def _heuristic_records(study: "HeuristicStudy") -> Iterator[Record]:
     """Yield a record for each distance and heuristic, then for each heuristic over all boards, with `distance` None."""
     for row in study.all_rows:
-        for name, spread, exceeds in zip(study.names, row.spreads, study.exceeds, strict=True):
+        for name, spread in zip(study.names, row.spreads, strict=True):
             error = study.standard_error(spread, row.n_boards)
             record: dict[str, Any] = {"distance": row.distance, "boards": row.n_boards, "heuristic": name}
             record |= {key: round(value, 6) for key, value in vars(spread).items()}
             record["standard_error"] = None if error is None else round(error, 6)
-            if row.distance is None:
-                record["larger_than"] = dict(zip(study.names, exceeds, strict=True))
             yield record
 
 
@@ -137,13 +135,6 @@ def _heuristic_text(study: "HeuristicStudy") -> Iterator[str]:
             errors = [study.standard_error(spread, study.n_boards) for spread in study.overall[shown]]
             rows.append(("+-", None, *(f"{error or 0.0:8.3f}".ljust(23) for error in errors)))
         yield from table(columns, rows)
-    if len(study.names) > 1:
-        yield ""
-        yield "boards on which the heuristic of the row is larger than that of the column:"
-        width = len(str(len(study.names)))
-        labels = [f"{number:{width}} {name}" for number, name in enumerate(study.names, start=1)]
-        columns = [("", f"<{max(map(len, labels))}"), *((str(i), "9,") for i in range(1, len(labels) + 1))]
-        yield from table(columns, ((label, *n) for label, n in zip(labels, study.exceeds, strict=True)))
 
 
 def strength(
