@@ -17,14 +17,6 @@ class Histograms(Plotted):
     def __init__(self, database: Database | FilePath) -> None:
         (self._database,) = as_databases((database,))
 
-    @property
-    def counts(self) -> dict[tuple[int, ...], tuple[int, ...]]:
-        """Number of entries at each distance from 0 on, by the tiles of the pattern.
-
-        Patterns that use the table of another pattern are left out.
-        """
-        return {entry.pattern.tiles: tuple(entry.histogram) for entry in self._database.header.tables.values()}
-
     def __repr__(self) -> str:
         return f"Histograms({self._database!r})"
 

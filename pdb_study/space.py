@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from pdb_core.arguments import as_count, as_function, as_threads
+from pdb_core.arguments import as_function, as_threads
 from pdb_core.board_size import BoardSize, SizeLike, as_size
 from pdb_core.errors import InputError, MemoryLimitError
 from pdb_core.messages import ShortRepr, format_bytes
@@ -15,6 +15,8 @@ from pdb_core.puzzle import BoardLike, Tiles, as_goal
 from pdb_core.resources import available_memory
 from pdb_study.complete_search import BYTES_A_BOARD, MAX_CELLS, Progress, boards_of_states, search_completely
 from pdb_study.plots import Plotted
+
+_MOST_ANTIPODES = 20
 
 
 @dataclass(frozen=True, repr=False)
@@ -26,7 +28,7 @@ class StateSpace(ShortRepr, Plotted):
     counts
         The number of boards at each distance from 0 on.
     antipodes
-        The first boards at the largest distance, sorted.
+        Up to 20 boards at the largest distance, sorted.
     seconds
         The time of the search.
     """
@@ -71,7 +73,6 @@ def explore_space(
     goal: BoardLike = "blank-last",
     *,
     n_threads: int | None = None,
-    max_antipodes: int = 20,
     progress: Progress | None = None,
 ) -> StateSpace:
     """Count the boards at each distance from `goal`, by breadth-first search.
@@ -80,8 +81,6 @@ def explore_space(
     ----------
     n_threads
         By default all cores.
-    max_antipodes
-        Most boards in `antipodes`.
     progress
         Called after each level with the depth and the number of boards reached.
 
@@ -101,7 +100,6 @@ def explore_space(
     """
     start = time.perf_counter()
     size, n_threads = as_size(size), as_threads(n_threads)
-    as_count(max_antipodes, "max_antipodes")
     progress = as_function(progress, "progress")
     if size.n_cells > MAX_CELLS:
         raise InputError(f"the boards of {size} are too many to count; the largest sizes have {MAX_CELLS} cells")
@@ -114,6 +112,6 @@ def explore_space(
         )
     found = search_completely(size, goal, n_threads, progress)
     counts = found.states_per_depth
-    farthest = np.flatnonzero(found.table == len(counts) - 1)[:max_antipodes]
+    farthest = np.flatnonzero(found.table == len(counts) - 1)[:_MOST_ANTIPODES]
     antipodes = tuple(sorted(map(tuple, boards_of_states(found.spec, farthest).tolist())))
     return StateSpace(size, goal, counts, antipodes, time.perf_counter() - start)

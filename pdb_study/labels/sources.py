@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pdb_core.arguments import as_all, as_count, check_kind, refusal
+from pdb_core.arguments import as_all, as_count, refusal
 from pdb_core.board_size import SizeLike, as_size, check_table_size
 from pdb_core.puzzle import BoardLike, Boards, as_goal, random_boards
 from pdb_core.types import BLANK, N_MOVES
@@ -132,25 +132,24 @@ class RandomWalks(RandomBoards):
 
 
 class GivenBoards(BoardSource):
-    """Boards of a file or an array. `name` is their origin in the description of the dataset.
+    """Boards of a file or an array.
 
     `boards` are integers of shape (m, n_cells) or (m, height, width), or a sequence of strings.
 
     Raises `BoardError` for a row that is not a board, `GoalError` and `InputError`.
     """
 
-    def __init__(self, size: SizeLike, goal: BoardLike, boards: npt.ArrayLike, name: str = "array") -> None:
+    def __init__(self, size: SizeLike, goal: BoardLike, boards: npt.ArrayLike) -> None:
         super().__init__(size, goal, 0)
-        check_kind(name, str, "name", "text")
         self.boards, _ = checked_rows(boards, self.size, self.goal)
-        self.n_boards, self.name = len(self.boards), name
+        self.n_boards = len(self.boards)
 
     def blocks(self, first: int = 0) -> Iterator[Boards]:
         yield self.boards[as_count(first, "first") :]
 
     def describe(self) -> dict[str, Any]:
         digest = hashlib.sha256(np.ascontiguousarray(self.boards).data).hexdigest()
-        return {"kind": "boards", "n_boards": self.n_boards, "name": self.name, "sha256": digest}
+        return {"kind": "boards", "n_boards": self.n_boards, "sha256": digest}
 
 
 class Shard(BoardSource):

@@ -30,14 +30,16 @@ def test_search_equals_the_naive_one(text: str, goal_text: str) -> None:
     distances = naive_distances(size, goal)
     counts = Counter(distances.values())
     expected = tuple(counts[distance] for distance in range(len(counts)))
-    farthest = tuple(sorted(board for board, distance in distances.items() if distance == len(counts) - 1))
-    space = explore_space(size, goal, n_threads=2, max_antipodes=10**6)
-    assert (space.counts, space.antipodes) == (expected, farthest)
+    farthest = {board for board, distance in distances.items() if distance == len(counts) - 1}
+    space = explore_space(size, goal, n_threads=2)
+    assert space.counts == expected
+    assert farthest.issuperset(space.antipodes)
+    assert len(set(space.antipodes)) == min(20, len(farthest))
 
 
 @pytest.mark.parametrize("row", golden_rows("spaces.csv"), ids=lambda row: f"{row['size']} {row['goal']}")
 def test_counts_are_those_on_record(row: dict[str, str]) -> None:
-    space = explore_space(row["size"], row["goal"], n_threads=2, max_antipodes=0)
+    space = explore_space(row["size"], row["goal"], n_threads=2)
     assert list(space.counts) == [int(n) for n in row["counts"].split()]
 
 

@@ -38,7 +38,6 @@ def test_boards_given_up_are_no_part_of_a_whole_row() -> None:
 def test_notebooks_show_a_plot(comparison: Comparison, small_table: str, monkeypatch: pytest.MonkeyPatch) -> None:
     with open_database(Path(small_table)) as database:
         study, histograms = study_heuristics("3x3", ["manhattan"], [database]), Histograms(database)
-        assert sum(histograms.counts[7, 8]) == database.header.patterns[2].n_entries
         for shown in (comparison, explore_space("2x2"), study_strength("2x2"), study, histograms):
             assert (shown._repr_svg_() or "").count("<svg") == 1
     monkeypatch.setitem(sys.modules, "matplotlib", None)

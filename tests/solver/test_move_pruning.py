@@ -120,5 +120,5 @@ def test_all_boards_are_found(size: str, step: str, max_length: int) -> None:
     depth = None if board_size.n_cells <= 10 else 22
     for cell in range(0, board_size.n_cells, int(step)):
         goal = goal_with_blank(cell, board_size)
-        counts = list(explore_space(board_size, goal, max_antipodes=0).counts)[: None if depth is None else depth + 1]
+        counts = list(explore_space(board_size, goal).counts)[: None if depth is None else depth + 1]
         assert list(islice(layer_lengths(fsm, board_size, cell), 1 + (depth or len(counts)))) == counts, cell

@@ -19,7 +19,7 @@ WRONG: tuple[Any, ...] = (None, -3, 1.5, float("nan"), "", "a\nb", object(), [],
 NUMBERS, TEXTS, PATHS, EMPTY = (1.5, 10**30), ("", "a\nb"), ("a\nb",), ([],)
 ACCEPTED: dict[str, tuple[Any, ...]] = {
     **dict.fromkeys(("checkpoint_every_s", "limits", "time_limit", "timeout_s"), NUMBERS),
-    **dict.fromkeys(("command", "GivenBoards name"), TEXTS),
+    "command": TEXTS,
     **dict.fromkeys(("database", "out", "path", "paths"), PATHS),
     **dict.fromkeys(("boards", "source", "solve heuristic"), EMPTY),
     "databases": PATHS + EMPTY,

@@ -139,4 +139,4 @@ def _given_boards(options: LabelBoardOptions, databases: OpenDatabases) -> "Boar
             raise GoalError(
                 f"board {instance.id} has another goal than the boards before it; label each goal separately"
             )
-    return GivenBoards(size, goal, [instance.board for instance in instances], "command line")
+    return GivenBoards(size, goal, [instance.board for instance in instances])
