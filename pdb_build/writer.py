@@ -89,7 +89,7 @@ class TableFileWriter:
                     self._check_identity(content["build"])
                 for index, fields in content["tables"].items():
                     spec, offset = self._plan.patterns[int(index)].spec, self._offsets[int(index)]
-                    if digest_of(file.fileno(), offset, spec.n_bytes) == fields["sha256"]:
+                    if digest_of(file, offset, spec.n_bytes) == fields["sha256"]:
                         histogram, states, *others = (fields[name] for name in _KEPT)
                         self.written[int(index)] = PatternTable(
                             spec, NO_ENTRIES, tuple(histogram), tuple(states), *others

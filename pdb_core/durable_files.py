@@ -17,7 +17,6 @@ from pdb_core.errors import PdbError, writing_error
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-DIGEST_DIGITS = 64
 _READ_BYTES = 16 * 1024 * 1024
 _OTHER_OUT = "choose another place"
 
@@ -123,31 +122,27 @@ def bytes_of(array: "npt.NDArray[Any]") -> memoryview:
 
 def write_all(descriptor: int, view: memoryview, offset: int) -> None:
     """Write all bytes of `view` at `offset`. Raises `OSError`."""
-    done = 0
-    while done < len(view):
-        done += os.pwrite(descriptor, view[done:], offset + done)
+    while view:
+        n_written = os.pwrite(descriptor, view, offset)
+        view, offset = view[n_written:], offset + n_written
 
 
 def read_all(descriptor: int, view: memoryview, offset: int) -> None:
     """Fill `view` from `offset` on. Raises `OSError`, also if the file ends too early."""
-    done = 0
-    while done < len(view):
-        n_read = os.preadv(descriptor, [view[done:]], offset + done)
+    while view:
+        n_read = os.preadv(descriptor, [view], offset)
         if n_read == 0:
             raise OSError(errno.EIO, os.strerror(errno.EIO))
-        done += n_read
+        view, offset = view[n_read:], offset + n_read
 
 
-def digest_of(descriptor: int, offset: int, n_bytes: int) -> str:
+def digest_of(file: BinaryIO, offset: int, n_bytes: int) -> str:
     """Return the SHA-256 of `n_bytes` of a file from `offset` on, or of those that are there. Raises `OSError`."""
     digest = hashlib.sha256()
-    done = 0
-    while done < n_bytes:
-        piece = os.pread(descriptor, min(_READ_BYTES, n_bytes - done), offset + done)
-        if not piece:
-            break
+    file.seek(offset)
+    while piece := file.read(min(_READ_BYTES, n_bytes)):
         digest.update(piece)
-        done += len(piece)
+        n_bytes -= len(piece)
     return digest.hexdigest()
 
 
@@ -159,7 +154,8 @@ def signed_line(text: bytes) -> bytes:
 def read_signed_line(file: BinaryIO, most_bytes: int) -> bytes | None:
     """Read a `signed_line` of at most `most_bytes`, and return its text; None if it is damaged. Raises `OSError`."""
     text = file.readline(most_bytes).removesuffix(b"\n")
-    return text if b"%b\n%b" % (text, file.readline(DIGEST_DIGITS + 1)) == signed_line(text) else None
+    digest = signed_line(text).removeprefix(text + b"\n")
+    return text if file.read(len(digest)) == digest else None
 
 
 def sync(path: Path) -> None:

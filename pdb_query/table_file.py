@@ -68,10 +68,8 @@ def load_table_file(path: Path, load: LoadMode) -> tuple[Header, Bytes]:
 def _opened(path: Path) -> Iterator[BufferedReader]:
     """Open a file. Raises `TableFileMissingError`, and `TableFileError` for errors of the system meanwhile."""
     try:
-        if path.is_dir():
-            raise TableFileError(f"{path} is a folder; {_ADVICE}")
-        if path.exists() and not path.is_file():
-            raise TableFileError(f"{path} is not a plain file; {_ADVICE}")  # a pipe or a terminal would wait for input
+        if path.exists() and not path.is_file():  # a pipe or a terminal would wait for input
+            raise TableFileError(f"{path} is a folder or a device; {_ADVICE}")
         with path.open("rb") as file:
             yield file
     except TableFileError:  # one of them is an OSError

@@ -88,10 +88,9 @@ def test_lookups_do_not_import_h5py() -> None:
 def test_paths_that_are_no_file_are_refused_without_waiting(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     assert_refused(tmp_path / "no.h5", TableFileMissingError, "make one with pdb build")
-    for path in (tmp_path / "pipe", Path(os.devnull)):
-        assert_refused(path, TableFileError, "is not a plain file; name a table file made with pdb build")
+    for path in (tmp_path / "pipe", Path(os.devnull), tmp_path):
+        assert_refused(path, TableFileError, "is a folder or a device; name a table file made with pdb build")
     assert_refused(Path("/proc/self/mem"), TableFileError, "cannot be read: Input/output error; name a table file")
-    assert_refused(tmp_path, TableFileError, "is a folder; name a table file made with pdb build")
 
 
 @pytest.mark.tiny
@@ -157,17 +156,13 @@ width | True | board size Truex3 is not supported
 width | 4 | 9 numbers where a 4x3 board has 12
 width | 2**63 - 1 | is not supported
 remark | "seen" | unknown, misplaced or
-partitions | [[0, 1, 2]] | a catalogue is stored in bits only
-partition | "a\\nb" | is not of the form
-partition | "x" * 201 | is not of the form
+partitions | [[0, 1, 2]] | unknown, misplaced or
 encoding | "nibbles" | 'nibbles'; give one of bytes, bits
 cost | "odd-moves" | 'odd-moves'; give one of additive, every-move
 cost | "every-move" | written in bits, not in bytes
 index_function | "other" | unknown, misplaced or
 goal | [1, 1, 2] | 3 numbers where a 3x3 board has 9
 goal | {"a": 1} | must be 9 integers
-structure_sha256 | "0" * 63 | is not of the form
-patterns 2 sha256 | "A" * 64 | is not of the form
 patterns | [] | are in no pattern
 patterns | [{}] * 60 | 'tiles'
 patterns 2 |  | tiles 7, 8 are in no pattern
