@@ -7,9 +7,9 @@ entry = rank(cell set) * k! + rank(arrangement), where
 
 Both ranks are sums of two table entries, with no loop:
 
-- In a cell set, each free cell with i < k occupied cells before it accounts for C(n-1-cell, k-1-i) earlier sets. So
-  the lower half of the mask gives one summand. The upper half, with the number of occupied cells in the lower half,
-  gives the other.
+- Cell sets with the same cells in the lower half of the board follow each other. So the lower half of the mask gives
+  one summand, the rank of the first of them. The upper half, with the number of occupied cells in the lower half, gives
+  the other.
 - A Lehmer digit of an early position depends only on the labels before it, one of a late position only on the labels
   after it. So the first labels give one summand, the last labels the other.
 
@@ -26,11 +26,9 @@ import numpy.typing as npt
 
 from pdb_core.board_size import BoardSize, check_table_size
 from pdb_core.ranking_kernels import ArrangementRanks, CellSetRanks
-from pdb_core.types import Bytes, Int32s, Int64s
+from pdb_core.types import Bytes, Int64s
 
 INDEX_FUNCTION = "lexicographic-cell-set-then-arrangement"
-# A search keeps the state of a pattern, its cell set and its packed labels, in a signed word of 64 bits.
-MAX_STATE_BITS = 63
 
 
 @lru_cache(maxsize=32)
@@ -38,33 +36,25 @@ def cell_set_ranks(n_cells: int, n_tiles: int) -> CellSetRanks:
     """Return the two tables of cell-set ranks for k of n cells."""
     low_bits = (n_cells + 1) // 2
     high_bits = n_cells - low_bits
-    low = _skipped_sets(range(low_bits), 0, n_cells, n_tiles)
-    high = [_skipped_sets(range(low_bits, n_cells), taken, n_cells, n_tiles) for taken in range(low_bits + 1)]
-    return CellSetRanks(low_bits, high_bits, low, np.concatenate(high))
-
-
-def _skipped_sets(cells: range, n_taken: int, n_cells: int, n_tiles: int) -> Int32s:
-    """Return for each subset of `cells`, with `n_taken` occupied cells before, the sets that its free cells skip."""
-    masks = np.arange(1 << len(cells), dtype=np.int64)
-    total = np.zeros(len(masks), dtype=np.int64)
-    taken = np.full(len(masks), n_taken, dtype=np.int64)
-    for bit, cell in enumerate(cells):
-        occupied = (masks >> bit) & 1
-        earlier = [math.comb(n_cells - 1 - cell, n_tiles - 1 - i) if i < n_tiles else 0 for i in range(n_cells + 1)]
-        total += np.where(occupied == 1, 0, np.array(earlier, dtype=np.int64)[taken])
-        taken += occupied
-    # At most C(36, 10) for a set of k cells. Values of subsets of more than k cells are never used.
-    return total.astype(np.int32)
+    high = np.zeros((low_bits + 1) << high_bits, dtype=np.int32)
+    n_uppers = np.zeros(low_bits + 1, dtype=np.int64)
+    for taken in range(min(low_bits, n_tiles) + 1):
+        uppers = lexicographic_cell_sets(high_bits, n_tiles - taken)
+        high[(taken << high_bits) | uppers] = np.arange(len(uppers))
+        n_uppers[taken] = len(uppers)
+    # Sets that continue with a lower cell come before those that continue in the upper half.
+    lowers = np.zeros(1, dtype=np.int64)
+    for cell in reversed(range(low_bits)):
+        lowers = np.concatenate([lowers | (1 << cell), lowers])
+    n_sets = n_uppers[np.bitwise_count(lowers)]
+    low = np.zeros(len(lowers), dtype=np.int32)
+    low[lowers] = np.cumsum(n_sets) - n_sets
+    return CellSetRanks(low_bits, high_bits, low, high)
 
 
 def label_bits_of(n_tiles: int) -> int:
     """Return the bits of a packed label of a pattern: three if that suffices."""
     return 3 if n_tiles <= 8 else 4
-
-
-def state_bits(n_cells: int, n_tiles: int) -> int:
-    """Return the bits of the state of a pattern: a bit for each cell, and the packed labels."""
-    return n_cells + n_tiles * label_bits_of(n_tiles)
 
 
 @lru_cache(maxsize=32)
@@ -111,7 +101,7 @@ def lexicographic_arrangements(n_tiles: int) -> Bytes:
     return orders
 
 
-@lru_cache(maxsize=16)
+@lru_cache(maxsize=64)
 def lexicographic_cell_sets(n_cells: int, n_tiles: int) -> Int64s:
     """Return all sets of k of n cells as masks, in lexicographic order of the ascending cells; int64, read-only."""
     # sets[j] holds, for the cells from `cell` on, the sets of j of them, in order: those with `cell` first.

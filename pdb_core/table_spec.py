@@ -3,19 +3,22 @@
 import math
 from dataclasses import dataclass
 
-from pdb_core.board_size import BoardSize, check_table_size
+from pdb_core.board_size import BoardSize
 from pdb_core.encoding import DEFAULT_COST, Cost, Encoding, block_bytes
 from pdb_core.errors import InputError, PartitionError
 from pdb_core.layout import count_blocks, count_transitions
 from pdb_core.pattern import MAX_PATTERN_TILES, Partition, Pattern
 from pdb_core.puzzle import Board, Tiles
-from pdb_core.ranking import MAX_STATE_BITS, state_bits
+from pdb_core.ranking import label_bits_of
+
+# A search keeps the state of a pattern, a bit for each cell and the packed labels, in a signed word of 64 bits.
+_MAX_STATE_BITS = 63
 
 
 def most_pattern_tiles(size: BoardSize) -> int:
     """Return the largest number of tiles of a pattern whose states searches can keep in a word."""
     counts = range(1, min(MAX_PATTERN_TILES, size.n_cells - 1) + 1)
-    return max(n_tiles for n_tiles in counts if state_bits(size.n_cells, n_tiles) <= MAX_STATE_BITS)
+    return max(n for n in counts if size.n_cells + n * label_bits_of(n) <= _MAX_STATE_BITS)
 
 
 @dataclass(frozen=True)
@@ -24,8 +27,8 @@ class TableSpec:
 
     Sizes are computed when they are read. The first `n_blocks` of 8 tiles on a 6x6 board takes a second.
 
-    Raises `InputError` for boards larger than 6x6 and for costs that `encoding` cannot store, `BoardError` for a goal
-    of another size, and `PartitionError` for tiles that are not on the board, and for more than `most_pattern_tiles`.
+    The size and the tiles are those of a `Partition`, which checks them. Raises `InputError` for costs that `encoding`
+    cannot store, `BoardError` for a goal of another size, and `PartitionError` for more than `most_pattern_tiles`.
     """
 
     size: BoardSize
@@ -35,14 +38,7 @@ class TableSpec:
     cost: Cost = DEFAULT_COST
 
     def __post_init__(self) -> None:
-        check_table_size(self.size)
         Board(self.goal, self.size)
-        tiles = self.pattern.tiles
-        if not 1 <= tiles[0] <= tiles[-1] < self.size.n_cells:
-            raise PartitionError(
-                f"pattern {self.pattern} has tiles that are not on a {self.size} board; "
-                f"its tiles are 1 to {self.size.n_cells - 1}"
-            )
         most = most_pattern_tiles(self.size)
         if self.n_tiles > most:
             raise PartitionError(
