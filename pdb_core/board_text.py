@@ -167,6 +167,11 @@ def _rows_of_size(lines: Iterator[Line], size: BoardSize) -> list[Words]:
     return [[*chain(*rows)]] if len(rows) == n_numbers else rows
 
 
+def _take_row(lines: Iterator[Line]) -> Words:
+    """Take the next line that is not empty, and return its first row."""
+    return next((rows[0] for _, rows in lines if rows), [])
+
+
 def _ahead(lines: Iterator[Line], *, is_column: bool) -> Iterator[Words]:
     """Yield the words of the lines ahead, up to one that cannot continue a board in a column, or in longer rows."""
     for _, rows in islice(copy(lines), _MOST_CELLS):
@@ -205,9 +210,8 @@ def _announced(words: Words, lines: Iterator[Line]) -> BoardSize | int | None:
         return None
     number = words[-1] if len(words) == 1 else 0
     if isinstance(number, int) and number > 0:
-        following: list[Words] = next((rows for _, rows in copy(lines) if rows), [[]])
-        if re.fullmatch("[UDLRudlr]+", str(*following[0][:1])):
-            next(rows for _, rows in lines if rows)
+        if re.fullmatch("[UDLRudlr]+", str(*_take_row(copy(lines))[:1])):
+            _take_row(lines)
             return 0
         return number
     return _declared_size(words)
@@ -218,19 +222,15 @@ def _header(words: Words, lines: Iterator[Line]) -> int:
 
     Take the second line.
     """
-    after, taken = copy(lines), 0
-    if len(words) == 2:
-        following: list[Words] = next((rows for _, rows in after if rows), [[]])
-        words, taken = [*words, *chain(*following)], 1
-    match words:
+    after, is_on_two = copy(lines), len(words) == 2
+    match [*words, *_take_row(after)] if is_on_two else words:
         case [int(width), int(height), int(n_boards)]:
             with suppress(InputError):
                 size = BoardSize(width, height)
-                first: list[Words] = next((rows for _, rows in copy(after) if rows), [[]])
                 # The first row is mostly enough to tell, and the writer of the lines may wait.
-                if len(first[0]) == width and _is_whole([*chain(*_rows_of_size(after, size))]):
-                    for _ in range(taken):
-                        next(rows for _, rows in lines if rows)
+                if len(_take_row(copy(after))) == width and _is_whole([*chain(*_rows_of_size(after, size))]):
+                    if is_on_two:
+                        _take_row(lines)
                     return n_boards
     return 0
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache, partial
-from itertools import chain, tee
+from itertools import chain
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -186,10 +186,8 @@ def _labelled(file: BinaryIO, shown: str) -> Iterator[Instance]:
     try:
         with np.load(file, allow_pickle=False) as arrays:
             description = json.loads(str(arrays["description"]))
-            size, goal, boards, lengths = (
-                parse_size(description["size"]), description["goal"], arrays["board"].tolist(),
-                arrays["distance"].tolist(),
-            )  # fmt: skip
+            size, goal = parse_size(description["size"]), description["goal"]
+            boards, lengths = arrays["board"].tolist(), arrays["distance"].tolist()
     except (KeyError, TypeError, ValueError, zipfile.BadZipFile):
         raise InstanceError(f"{shown} is no dataset that pdb label wrote; give its boards as text") from None
     for number, (board, length) in enumerate(zip(boards, lengths, strict=True), start=1):
@@ -233,8 +231,8 @@ def _parse(
         if text.startswith("#"):
             usual |= _described(text)
         elif text not in ("", "["):
-            columns, separator, after = _parse_header(first, lines, tile_number)
-            lines = after if columns else chain([first], after)
+            columns, separator = _parse_header(first, tile_number)
+            lines = lines if columns else chain([first], lines)
             if columns:
                 read = partial(_rows_of_csv, lines, columns, separator, usual)
                 yield from _parse_rows(lines, read, columns, size, tile_number)
@@ -295,27 +293,21 @@ def _fields(separator: str, *lines: Iterable[_Line]) -> list[str]:
     return [field.strip() for field in next(csv.reader(texts, delimiter=separator, strict=True), [])]
 
 
-def _parse_header(
-    line: _Line, lines: Iterator[_Line], tile_number: TileNumber | None
-) -> tuple[list[str], str, Iterator[_Line]]:
-    """Return the names of the columns, none if `line` begins no header, the separator, and the lines after it.
-
-    Raises `InstanceError`.
-    """
+def _parse_header(line: _Line, tile_number: TileNumber | None) -> tuple[list[str], str]:
+    """Return the names of the columns, none if `line` is no header, and the separator. Raises `InstanceError`."""
     for separator in ",;\t":
-        lines, after = tee(lines)
         with suppress(csv.Error):
-            columns = _fields(separator, [line], after)
+            columns = _fields(separator, [line])
             lower = [name.lower() for name in columns]
             if "board" in lower:
                 # Other columns keep their names.
                 names = [low if low in _FIELDS else name for low, name in zip(lower, columns, strict=True)]
-                return names, separator, after
+                return names, separator
     where, text = line
     names = re.split(r"\s*[,;\t]\s*", text.strip().lower())
     if tile_number is None and all(re.fullmatch("[a-z_]{2,}", name) for name in names):
         raise InstanceError(f"{where}: no column of {as_typed(text)!r} is named board; name that of the boards")
-    return [], "", lines
+    return [], ""
 
 
 def _parse_rows(
