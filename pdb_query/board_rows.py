@@ -50,7 +50,10 @@ def board_rows(boards: npt.ArrayLike, size: BoardSize, *, strict: bool = True) -
 def checked_rows(
     boards: npt.ArrayLike, size: BoardSize, goal: Tiles, *, strict: bool = True
 ) -> tuple[Bytes, npt.NDArray[np.int8]]:
-    """Return boards as `board_rows` does, and their verdicts, see `Database.check_boards`. Raises `BoardError`."""
+    """Return boards as `board_rows` does, and their verdicts, int8[m]: 1 solvable, 0 unsolvable, -1 not a board.
+
+    Raises `BoardError`.
+    """
     rows = board_rows(boards, size, strict=strict)
     verdicts = np.empty(len(rows), dtype=np.int8)
     check_boards(rows, np.argsort(goal), size.dark_cells, verdicts)

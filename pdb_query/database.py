@@ -4,16 +4,14 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache, partial
 from os import PathLike
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from pdb_core.arguments import FilePath, as_count, as_path, as_threads, check_functions, check_kind
 from pdb_core.board_size import SizeLike, as_size
-from pdb_core.encoding import Cost, Encoding
 from pdb_core.errors import (
-    BoardError,
     InputError,
     TableFileDamagedError,
     TableMismatchError,
@@ -41,8 +39,6 @@ from pdb_query.lookup_kernels import add_up
 from pdb_query.probes import BatchProbe, Probe
 from pdb_query.table_file import LoadMode, load_table_file
 from pdb_query.verify import verify_table_file
-
-Default = TypeVar("Default")
 
 
 class Database:
@@ -73,12 +69,11 @@ class Database:
         self.path, self._absolute_path = path, path.absolute()  # the current folder may change
         self.header = header
         self.size, self.goal = header.spec.size, header.spec.goal
-        self.encoding: Encoding = header.spec.encoding
-        self.cost: Cost = header.spec.cost
+        self.encoding, self.cost = header.spec.encoding, header.spec.cost
         self._tables: LookupTables | None = lookup_tables(
             header.spec, header.uses, memory, [entry.offset for entry in header.patterns]
         )
-        self.load: LoadMode = load
+        self.load = load
         self._rows: BitRows | None = None
         # Not of a method: the database would then hold itself, and its file stay mapped until the garbage is collected.
         self._views_of = lru_cache(maxsize=64)(partial(_views, header))
@@ -221,13 +216,6 @@ class Database:
         """
         return compiled_lookups(self.size, self.lookup_tables, self.views(goal))
 
-    def get(self, board: BoardLike, default: Default, goal: BoardLike | None = None) -> Probe | Default:
-        """Look up one board, or return `default` if `probe` raises `BoardError` or `UnsolvableError`."""
-        try:
-            return self.probe(board, goal)
-        except (BoardError, UnsolvableError):
-            return default
-
     def probe_batch(
         self, boards: npt.ArrayLike, goal: BoardLike | None = None, *, strict: bool = True, n_threads: int | None = None
     ) -> BatchProbe:
@@ -264,7 +252,7 @@ class Database:
         if n_threads is not None:
             n_threads = as_threads(n_threads)
         tables, views = self.lookup_tables, self.views(goal)
-        rows, verdicts = self.check_boards(boards, goal, strict=strict)
+        rows, verdicts = checked_rows(boards, self.size, self._checked_goal(goal), strict=strict)
         if not strict:
             # Any board in place of what is none, because kernels do not check boards.
             rows = np.where((verdicts < 0)[:, None], tables.goal, rows)
@@ -279,29 +267,6 @@ class Database:
                 f"{format_board(rows[damaged].tolist())}; build it again"
             )
         return BatchProbe(values, sums, h)
-
-    def check_boards(
-        self, boards: npt.ArrayLike, goal: BoardLike | None = None, *, strict: bool = True
-    ) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int8]]:
-        """Convert boards, given as in `probe_batch`, and check whether each can be solved.
-
-        Returns
-        -------
-        boards
-            uint8[m, n_cells].
-        verdicts
-            int8[m]: 1 for a solvable board, 0 for an unsolvable board, and -1 for a row that is not a board.
-
-        Raises
-        ------
-        BoardError
-            A row is not a board, unless `strict` is False, or the boards have another shape or type.
-        GoalError
-            The tables cannot serve `goal`.
-        """
-        checked_goal = self._checked_goal(goal)
-        self.mappings(checked_goal)
-        return checked_rows(boards, self.size, checked_goal, strict=strict)
 
     def verify(self, progress: Callable[[int, int], None] | None = None) -> None:
         """Compare every table with its digest, and the other bytes with their digest.

@@ -9,7 +9,7 @@ import pytest
 
 from pdb_core.encoding import ENCODINGS, Encoding
 from pdb_core.errors import BoardError, UnsolvableError
-from pdb_core.puzzle import blank_first, blank_last, random_boards
+from pdb_core.puzzle import blank_last, random_boards
 from pdb_query import LOAD_MODES, Database, open_database, random_board_statistics
 from pdb_query.table_file import LoadMode
 from tests.fuzzing import little_memory
@@ -55,13 +55,9 @@ def test_large_batch_takes_little_memory(encoding: Encoding) -> None:
 
 
 @pytest.mark.tiny
-def test_unsolvable_board_raises_and_get_gives_the_default(database: Database) -> None:
+def test_unsolvable_board_raises(database: Database) -> None:
     with pytest.raises(UnsolvableError, match="cannot be solved"):
         database.probe(UNSOLVABLE)
-    assert database.get(UNSOLVABLE, None) is None
-    assert database.get(NO_BOARD, "bad") == "bad"
-    other = blank_first(S3)
-    assert database.get(other, None, other) == database.probe(other, other) != database.get(other, None)
 
 
 @pytest.mark.tiny

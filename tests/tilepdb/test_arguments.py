@@ -23,8 +23,6 @@ ACCEPTED: dict[str, tuple[Any, ...]] = {
     **dict.fromkeys(("database", "out", "path", "paths"), PATHS),
     **dict.fromkeys(("boards", "source", "solve heuristic"), EMPTY),
     "databases": PATHS + EMPTY,
-    # These return the default.
-    **dict.fromkeys(("default", "Database.get board"), WRONG),
     # Not looked at: a server knows its databases, a source its goal; only `-` reads stdin.
     **dict.fromkeys(("db", "label goal", "read_instances stdin"), WRONG),
     # Sequences of the right kind, without meaning.
