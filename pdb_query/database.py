@@ -292,7 +292,7 @@ class Database:
 
 def _views(header: Header, goal: Tiles, reflects: bool) -> SumViews:
     mappings = mappings_between(goal, header.spec.goal, header.spec.size)[: None if reflects else 1]
-    return sum_views(header.spec, header.uses, mappings, goal)
+    return sum_views(header.spec, header.uses, mappings)
 
 
 def open_database(

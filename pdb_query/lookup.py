@@ -19,7 +19,6 @@ import numpy.typing as npt
 from pdb_core.board_size import BoardSize
 from pdb_core.encoding import block_bytes
 from pdb_core.layout import Blocks, cell_masks, pattern_blocks
-from pdb_core.puzzle import Tiles
 from pdb_core.ranking import arrangement_ranks, cell_set_ranks
 from pdb_core.resources import available_cores
 from pdb_core.shared_tables import TableUse, tiles_stood_for
@@ -77,7 +76,6 @@ class SumViews(NamedTuple):
     s counts the symmetries, and p the patterns of all q partitions.
     """
 
-    goal_cells: Int64s  # [n_cells] the cell of each tile in the goal of the given boards
     cell_maps: Int64s  # [v, n_cells] the cell of the view for each cell of the given board
     view_of_unit: Int64s  # [s, p] the view of each pattern of each sum
     unit_maps: Int64s  # [s * p * 2 * n_cells] for each unit the cell of the view for each cell of the given board, then
@@ -163,8 +161,8 @@ def _ranks(spec: DatabaseSpec, counts: Sequence[int]) -> tuple[Bytes, dict[int, 
     return ranks, dict(zip(counts, fields.tolist(), strict=True))
 
 
-def sum_views(spec: DatabaseSpec, uses: Sequence[TableUse], mappings: Sequence[BoardMapping], goal: Tiles) -> SumViews:
-    """Return the views of boards with `goal` through each of `mappings`, which map to boards of the tables."""
+def sum_views(spec: DatabaseSpec, uses: Sequence[TableUse], mappings: Sequence[BoardMapping]) -> SumViews:
+    """Return the views of boards through each of `mappings`, which map to boards of the tables."""
     size, partition = spec.size, spec.partition
     # The first pattern has its own table, so the identity comes first.
     table_maps = list(dict.fromkeys(use.cell_map for use in uses))
@@ -181,7 +179,7 @@ def sum_views(spec: DatabaseSpec, uses: Sequence[TableUse], mappings: Sequence[B
     view_of_unit = np.arange(n_sums)[:, None] + firsts
     unit_maps = np.stack([all_maps[view_of_unit], given_tiles[:, tiles_of]], axis=2)
     is_in_sum = np.array([[index in places for index in range(len(uses))] for places in partition.sums])
-    return SumViews(np.argsort(goal), all_maps, view_of_unit, unit_maps.reshape(-1), is_in_sum)
+    return SumViews(all_maps, view_of_unit, unit_maps.reshape(-1), is_in_sum)
 
 
 def probe_boards(
