@@ -9,47 +9,54 @@ from hypothesis import given, strategies as st
 
 from pdb_core.board_size import BoardSize
 from pdb_core.errors import InputError, MovesError
-from pdb_core.moves import NOTATIONS, MovesLike, Notation, as_moves, directions, parse_moves, play
+from pdb_core.moves import NOTATIONS, Notation, as_moves, directions, parse_moves, play
 from pdb_core.puzzle import Board, Tiles
+from tests import rows
 from tests.fuzzing import ODD_PIECES, SIZES, fuzz, mutated, outcome
 from tests.naive.boards_and_tables import naive_moves
 from tests.solving import S3
 
-READ = (
-    ("tiles", "12 11 15", [12, 11, 15]),
-    ("tiles", "[12, 11];15/3 -> 4 | 05", [12, 11, 15, 3, 4, 5]),
-    ("tiles", "", []),
-    ("blank", "Right, up\nDOWN left", list("RUDL")),
-    ("blank", "R3U2 down2", list("RRRUUDD")),
-    ("blank", "['Up', 'D']", list("UD")),
-    ("blank", ["right", "U2"], list("RUU")),
-    ("tiles", (12, np.uint8(11)), [12, 11]),
-    ("tile-directions", "upright", list("DL")),
-    ("deepcubea", "0, 1, 2, 3", list("DURL")),
-    ("gym", [0, 1, 2, 3], list("ULRD")),
-)
-REFUSED = (
-    ("tiles", "12 R", "'R' is no move in the notation tiles; .* blank .R U: the blank moves., tile-d"),
-    ("tiles", "3 0", "0 is the blank, not a tile; for actions from 0 to 3"),
-    ("gym", "0 4", "'4' is no move in the notation gym"),
-    ("tiles", "3 -1", "'-1' is no"),
-    ("tiles", 1.5, "moves is 1.5; give a text"),
-    ("blank", "R 3 U", "'3' is no move in the notation blank"),
-    ("blank", "D' R'", r"moves \"D' R'\": \"D'\" is no move"),
-    ("blank", "R100", "'R100' is no move"),
-    ("letters", "R", "notation is 'letters'; give one of tiles, blank, tile-directions"),
-)
+# Notation | moves, with `\n` for line ends | what is read.
+READ = r"""
+tiles | 12 11 15 | 12 11 15
+tiles | [12, 11];15/3 -> 4 | 12 11 15 3 4
+tiles | 05 | 5
+tiles | |
+blank | Right, up\nDOWN left | R U D L
+blank | R3U2 down2 | R R R U U D D
+blank | ['Up', 'D'] | U D
+tile-directions | upright | D L
+deepcubea | 0, 1, 2, 3 | D U R L
+gym | 0 1 2 3 | U L R D
+"""
+# Notation | moves | a part of the message.
+REFUSED = """
+tiles | 12 R | 'R' is no move in the notation tiles; .* blank .R U: the blank moves., tile-d
+tiles | 3 0 | 0 is the blank, not a tile; for actions from 0 to 3
+gym | 0 4 | '4' is no move in the notation gym
+tiles | 3 -1 | '-1' is no
+blank | R 3 U | '3' is no move in the notation blank
+blank | D' R' | moves \"D' R'\": \"D'\" is no move
+blank | R100 | 'R100' is no move
+letters | R | notation is 'letters'; give one of tiles, blank, tile-directions
+"""
 
 
-@pytest.mark.parametrize(("notation", "moves", "expected"), READ)
-def test_moves_are_read(notation: Notation, moves: MovesLike, expected: list[int | str]) -> None:
-    assert parse_moves(str(as_moves(moves)), notation) == expected
+@pytest.mark.parametrize(("notation", "moves", "expected"), rows(READ))
+def test_moves_are_read(notation: Notation, moves: str, expected: str) -> None:
+    assert " ".join(map(str, parse_moves(moves.replace(r"\n", "\n"), notation))) == expected
 
 
-@pytest.mark.parametrize(("notation", "moves", "match"), REFUSED)
-def test_other_moves_are_refused(notation: Notation, moves: MovesLike, match: str) -> None:
+@pytest.mark.parametrize(("notation", "moves", "match"), rows(REFUSED))
+def test_other_moves_are_refused(notation: Notation, moves: str, match: str) -> None:
     with pytest.raises(InputError, match=match):
-        parse_moves(str(as_moves(moves)), notation)
+        parse_moves(moves, notation)
+
+
+def test_moves_may_be_a_sequence() -> None:
+    assert as_moves((12, np.uint8(11))) == "12 11"
+    with pytest.raises(InputError, match=r"moves is 1\.5; give a text"):
+        as_moves(1.5)  # type: ignore[arg-type]
 
 
 def test_blank_and_tile_move_in_opposite_directions() -> None:
