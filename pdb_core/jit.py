@@ -57,8 +57,8 @@ JIT_DISABLED = bool(_settings.DISABLE_JIT)
 def vector_lanes() -> int:
     """Return the 32-bit lanes of a vector register of the processor that numba compiles for.
 
-    16 with AVX-512, 8 with AVX2, 4 elsewhere. Given a name and no features, numba compiles for the features of this
-    machine, but the lanes follow the name.
+    16 with AVX-512, 8 with AVX2, 4 elsewhere. If the environment names a level of x86-64, the lanes are those of the
+    level.
     """
     features = _processor_features()
     lanes = 16 if {"avx512f", "avx512bw"} <= features else 8 if "avx2" in features else 4
@@ -71,10 +71,10 @@ def permutes_bytes() -> bool:
 
 
 def _processor_features() -> set[str]:
-    if _settings.CPU_FEATURES is not None:
-        return {part[1:] for part in _settings.CPU_FEATURES.split(",") if part.startswith("+")}
+    """Return the features of this machine, or none if the environment names those that numba compiles for."""
     with suppress(RuntimeError):  # LLVM does not know the features of this processor; numba compiles without any
-        return {feature for feature, is_there in llvm.get_host_cpu_features().items() if is_there}
+        if _settings.CPU_FEATURES is None:
+            return {feature for feature, is_there in llvm.get_host_cpu_features().items() if is_there}
     return set()
 
 
