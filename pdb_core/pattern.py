@@ -34,11 +34,12 @@ _AUTOMATIC_MAX_ENTRIES = 150_000_000
 
 @dataclass(frozen=True)
 class Pattern:
-    """Set of 1 to 10 tiles, ascending. Raises `PartitionError`."""
+    """Set of 1 to 10 tiles, which become a tuple that ascends. Raises `PartitionError`."""
 
     tiles: tuple[int, ...]
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "tiles", tuple(sorted(self.tiles)))
         if not 1 <= len(self.tiles) <= MAX_PATTERN_TILES:
             raise PartitionError(
                 f"pattern {shorten(str(self))} has {self.n_tiles} tiles; a pattern has 1 to {MAX_PATTERN_TILES}, "
@@ -47,8 +48,6 @@ class Pattern:
         twice = sorted({tile for tile in self.tiles if self.tiles.count(tile) > 1})
         if twice:
             raise PartitionError(f"pattern {self} names {listed(twice)} twice; name each tile once")
-        if list(self.tiles) != sorted(self.tiles):
-            raise PartitionError(f"the tiles of pattern {self} must ascend: {listed(sorted(self.tiles))}")
 
     def __str__(self) -> str:
         return ",".join(map(str, self.tiles))
@@ -269,9 +268,7 @@ def parse_partition(
             f"like 1,2,5/3,4,6/7,8{did_you_mean(text, (*NAMED_PARTITIONS, AUTOMATIC))}"
         )
     # Python reads no number of thousands of digits; the first 20 are no tile either.
-    patterns = tuple(
-        Pattern(tuple(sorted(int(tile.strip()[:20]) for tile in part.split(",")))) for part in text.split("/")
-    )
+    patterns = tuple(Pattern(tuple(int(tile.strip()[:20]) for tile in part.split(","))) for part in text.split("/"))
     return Partition("/".join(map(str, patterns)), patterns, size or _square_size(patterns), cost)
 
 
@@ -301,7 +298,7 @@ def _named_partition(name: str, size: BoardSize | None, goal: Tiles | None, cost
         ) from None
     as_published = parse_partition(published.patterns, size, cost=cost)
     patterns = tuple(
-        Pattern(tuple(sorted(mapping.tile_map[tile] for tile in pattern.tiles))) for pattern in as_published.patterns
+        Pattern(tuple(mapping.tile_map[tile] for tile in pattern.tiles)) for pattern in as_published.patterns
     )
     return replace(as_published, name=name, patterns=patterns)
 
@@ -319,7 +316,7 @@ def _automatic_partition(size: BoardSize, goal: Tiles) -> Partition:
     )
     # Even sizes: 11 tiles as 6+5 rather than 8+3.
     bounds = [round(i * len(tiles) / n_patterns) for i in range(n_patterns + 1)]
-    patterns = tuple(Pattern(tuple(sorted(tiles[start:stop]))) for start, stop in pairwise(bounds))
+    patterns = tuple(Pattern(tuple(tiles[start:stop])) for start, stop in pairwise(bounds))
     return Partition("/".join(map(str, patterns)), patterns, size)
 
 

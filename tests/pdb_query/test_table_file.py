@@ -153,7 +153,7 @@ patterns | [{}] * 60 | 'tiles'
 patterns 2 |  | tiles 7, 8 are in no pattern
 patterns 0 tiles | [] | 0 tiles
 patterns 0 tiles | [0, 1, 2] | tiles 0 are not on the board
-patterns 0 tiles | [2, 1, 5] | must ascend
+patterns 0 tiles | [2, 1, 5] | contradictory
 patterns 0 tiles | [1, 1, 2] | twice
 patterns 0 bytes | 503 | contradictory
 patterns 0 bytes | 504.0 | contradictory
