@@ -92,31 +92,3 @@ def mutated(draw: st.DrawFn, valid: st.SearchStrategy[str]) -> str:
         )
         text = draw(st.sampled_from(changed))
     return text
-
-
-JSON_VALUES = st.recursive(
-    st.none() | st.booleans() | st.integers(-3, 40) | st.integers() | st.floats() | st.sampled_from(ODD_PIECES),
-    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.sampled_from(ODD_PIECES), inner, max_size=3),
-    max_leaves=6,
-)
-
-
-@st.composite
-def changed_json(draw: st.DrawFn, value: object, odds: int = 4) -> object:
-    """Draw a JSON value with some parts changed, removed, doubled or renamed."""
-    if draw(st.integers(0, odds)) == 0:
-        return draw(JSON_VALUES)
-    if isinstance(value, list) and value:
-        at = draw(st.integers(0, len(value) - 1))
-        part = draw(st.sampled_from([[], [value[at]] * 2, [draw(changed_json(value[at], odds))]]))
-        return [*value[:at], *part, *value[at + 1 :]]
-    if isinstance(value, dict) and value:
-        name = draw(st.sampled_from(sorted(value)))
-        rest = {key: item for key, item in value.items() if key != name}
-        kind = draw(st.integers(0, 5))
-        if kind == 0:
-            return rest
-        if kind == 1:
-            return rest | {draw(st.sampled_from(ODD_PIECES)): value[name]}
-        return {key: draw(changed_json(item, odds)) if key == name else item for key, item in value.items()}
-    return draw(st.sampled_from([value, value, draw(JSON_VALUES)]))

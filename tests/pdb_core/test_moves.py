@@ -76,10 +76,19 @@ def test_board_after_moves() -> None:
         goal.play("8 1")
 
 
-def test_play_ends_before_an_illegal_move() -> None:
-    board = (1, 2, 3, 4, 5, 0, 7, 8, 6)
-    for moves, n_legal in (((6, 6), 2), ((6, 7), 1), ((0,), 0), (("R",), 0), (("D", "R"), 1), (("L", "L", "L"), 2)):
-        assert len(list(play(board, moves, S3))) == n_legal, moves
+# Notation | moves | how many of them are legal.
+PLAYED = """
+tiles | 6 6 | 2
+tiles | 6 7 | 1
+blank | R | 0
+blank | D R | 1
+blank | L L L | 2
+"""
+
+
+@pytest.mark.parametrize(("notation", "moves", "n_legal"), rows(PLAYED))
+def test_play_ends_before_an_illegal_move(notation: Notation, moves: str, n_legal: str) -> None:
+    assert len(list(play((1, 2, 3, 4, 5, 0, 7, 8, 6), parse_moves(moves, notation), S3))) == int(n_legal)
 
 
 def written(board: Board, tiles: list[int], notation: Notation, *, runs: bool = False) -> str:

@@ -1,13 +1,10 @@
 """Opening of table files: damaged, hostile and foreign files are refused; load modes; files replaced while open."""
 
-import json
 import os
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
-from hypothesis import given, strategies as st
 
 import pdb_query.table_file
 from pdb_build import build_database
@@ -24,7 +21,7 @@ from pdb_query import open_database, read_table_header
 from pdb_query.table_file import LOAD_MODES, LoadMode
 from tests import rows
 from tests.command_line import python
-from tests.fuzzing import changed_json, fuzz, sentence
+from tests.fuzzing import sentence
 from tests.solving import HARDEST_8
 from tests.tables import SMALL, copy_of_table, rewrite_header, signed_block, small_plan, table_file
 
@@ -105,32 +102,6 @@ def test_file_of_another_length_is_refused(copied: Path, keep: int) -> None:
 
 
 # Headers that somebody changed on purpose, with right digests.
-
-
-@pytest.mark.slow
-@given(data=st.data(), index=st.integers(0, len(SAMPLES) - 1))
-@fuzz
-def test_every_changed_header_is_refused(
-    data: st.DataObject, index: int, tmp_path_factory: pytest.TempPathFactory
-) -> None:
-    path = tmp_path_factory.getbasetemp() / "rewritten.h5"
-    content = sample(index).read_bytes()
-    line = content.split(b"\n")[0]
-    text = json.dumps(data.draw(changed_json(json.loads(line), 12)), separators=(",", ":"))
-    path.unlink(missing_ok=True)
-    path.write_bytes(signed_block(text, 0) + content[len(signed_block(text, 0)) :])
-    try:
-        header = read_table_header(path)
-    except PdbError as error:
-        sentence(error)
-    else:
-        # No check can tell these from the right values, or a partition is listed twice, which is harmless.
-        fields, changed = json.loads(line), json.loads(header.to_json())
-        free = {"partition", "partitions", "structure_sha256", "goal", "patterns"}
-        assert all(fields[name] == changed[name] for name in set(fields) - free)
-        with open_database(path) as database:
-            database.probe_batch(np.array([database.goal], dtype=np.uint8))
-
 
 # Of a sample: place of a field | its new value in Python, none removes it | a part of the message.
 HEADERS = {
