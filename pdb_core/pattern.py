@@ -93,13 +93,10 @@ class Partition:
 
     def __post_init__(self) -> None:
         check_table_size(self.size)
-        everything = tuple(range(len(self.patterns)))
         if not self.sums:
-            object.__setattr__(self, "sums", (everything,))
+            object.__setattr__(self, "sums", (tuple(range(len(self.patterns))),))
         for places in self.sums:
             self._check_sum([self.patterns[place] for place in places])
-        if {place for places in self.sums for place in places} != set(everything):
-            raise PartitionError(f"catalogue {shorten(self.name)} has patterns that belong to no partition")
         if len(self.patterns) > MAX_CATALOGUE_PATTERNS or len(self.sums) > MAX_PARTITIONS:
             raise PartitionError(
                 f"catalogue {shorten(self.name)} has {len(self.sums)} partitions and {len(self.patterns)} "

@@ -148,7 +148,7 @@ patterns 1 tiles | [3, 5] | in two patterns
     4: """
 partitions | [] | in two patterns
 partitions | "0,1" | tuple indices must be integers
-partitions | [[0, 1]] | belong to no partition
+partitions | [[0, 1]] | contradictory
 partitions | [[0, 1], [0, 2, 3], []] | in no pattern
 partitions | [[0, 1], [0, 2, 4]] | out of range
 partitions | [[0, 1], [0, 2, -3]] | in (no|two) pattern
