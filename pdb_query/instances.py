@@ -148,37 +148,27 @@ def read_rows(
             raise refusal(stdin, "stdin", "an open binary file")
         yield from _parse(_lines(stdin or _standard_input(), "standard input"), size, tile_number, waits=True)
         return
+    sets, shown, row = instance_sets(), as_typed(str(source)), None
     if isinstance(source, str):
-        path = instance_sets().get(source, path)
-    row = None
-    for row in _read_file(path, str(source), size, tile_number):
-        yield row
-    if row is None:
-        raise InstanceError(f"{as_typed(str(source))} holds no board; name a file or a set that does")
-
-
-def _read_file(
-    path: Path, source: str, size: BoardSize | None, tile_number: TileNumber | None
-) -> Iterator[Instance | InvalidRow]:
-    shown = as_typed(source)
+        path = sets.get(source, path)
     try:
         with path.open("rb") as file:
-            if path.suffix == ".npz":
-                yield from _labelled(file, shown)
-            else:
-                yield from _parse(_lines(file, shown), size, tile_number)
+            is_labelled = path.suffix == ".npz"
+            for row in _labelled(file, shown) if is_labelled else _parse(_lines(file, shown), size, tile_number):
+                yield row
     except FileNotFoundError:
-        sets = instance_sets()
         raise InstanceError(
-            f"there is no file and no instance set {shorten(source)!r}; the sets are {', '.join(sets)}"
-            f"{did_you_mean(source, sets)}"
+            f"there is no file and no instance set {shorten(str(source))!r}; the sets are {', '.join(sets)}"
+            f"{did_you_mean(str(source), sets)}"
         ) from None
     except InputError:
         raise
     except (OSError, ValueError) as error:
-        # A NUL byte in the path is a ValueError.
+        # A path that is no text in UTF-8 is a ValueError.
         why = error.strerror if isinstance(error, OSError) else error
         raise InstanceError(f"cannot read {shown}: {why}; name a file of boards") from None
+    if row is None:
+        raise InstanceError(f"{shown} holds no board; name a file or a set that does")
 
 
 def _labelled(file: BinaryIO, shown: str) -> Iterator[Instance]:
