@@ -76,7 +76,7 @@ class Database:
         self.load = load
         self._rows: BitRows | None = None
         # Not of a method: the database would then hold itself, and its file stay mapped until the garbage is collected.
-        self._views_of = lru_cache(maxsize=64)(partial(_views, header))
+        self._views_of = lru_cache(maxsize=64)(partial(sum_views, header.spec, header.uses))
 
     def __repr__(self) -> str:
         what = f"{self.size}, {self.partition.name} in {self.encoding}, goal {goal_name(self.goal, self.size)}"
@@ -288,11 +288,6 @@ class Database:
         """
         check_functions(progress=progress)
         verify_table_file(self.lookup_tables.memory, self.header, str(self.path), progress)
-
-
-def _views(header: Header, goal: Tiles, reflects: bool) -> SumViews:
-    mappings = mappings_between(goal, header.spec.goal, header.spec.size)[: None if reflects else 1]
-    return sum_views(header.spec, header.uses, mappings)
 
 
 def open_database(

@@ -19,10 +19,11 @@ import numpy.typing as npt
 from pdb_core.board_size import BoardSize
 from pdb_core.encoding import block_bytes
 from pdb_core.layout import Blocks, cell_masks, pattern_blocks
+from pdb_core.puzzle import Tiles
 from pdb_core.ranking import arrangement_ranks, cell_set_ranks
 from pdb_core.resources import available_cores
 from pdb_core.shared_tables import TableUse, tiles_stood_for
-from pdb_core.symmetry import BoardMapping
+from pdb_core.symmetry import mappings_between
 from pdb_core.table_spec import DatabaseSpec
 from pdb_core.types import BLANK, Bytes, Int64s
 from pdb_query import records
@@ -161,9 +162,10 @@ def _ranks(spec: DatabaseSpec, counts: Sequence[int]) -> tuple[Bytes, dict[int, 
     return ranks, dict(zip(counts, fields.tolist(), strict=True))
 
 
-def sum_views(spec: DatabaseSpec, uses: Sequence[TableUse], mappings: Sequence[BoardMapping]) -> SumViews:
-    """Return the views of boards through each of `mappings`, which map to boards of the tables."""
+def sum_views(spec: DatabaseSpec, uses: Sequence[TableUse], goal: Tiles, reflects: bool) -> SumViews:
+    """Return the views of boards with `goal` through all symmetries, or through the first. Raises `GoalError`."""
     size, partition = spec.size, spec.partition
+    mappings = mappings_between(goal, spec.goal, size)[: None if reflects else 1]
     # The first pattern has its own table, so the identity comes first.
     table_maps = list(dict.fromkeys(use.cell_map for use in uses))
     tiles_of = np.full((len(uses), size.n_cells), BLANK)
