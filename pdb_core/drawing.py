@@ -1,4 +1,4 @@
-"""Pictures of boards as SVG, for notebooks. Boards and patterns import it."""
+"""Pictures of boards as SVG, for notebooks."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -24,18 +24,12 @@ class Drawing:
         return self.svg
 
 
-def pattern_colours(n_cells: int, database: Any) -> list[str]:
-    """Return the colour of each tile by the patterns of a database: of a catalogue those of its first partition."""
-    result = [_PLAIN] * n_cells
+def board_drawing(rows: Sequence[Sequence[int]], label: str, database: Any) -> Drawing:
+    """Return the picture of a board, with a colour for each pattern of a database: of a catalogue, of its first sum."""
+    colours: dict[int, str] = {}
     if database is not None:
         for number, place in enumerate(database.partition.sums[0]):
-            for tile in database.partition.patterns[place].tiles:
-                result[tile] = _COLOURS[number % len(_COLOURS)]
-    return result
-
-
-def board_drawing(rows: Sequence[Sequence[int]], label: str, colours: Sequence[str]) -> Drawing:
-    """Return the picture of a board, the colour of each tile given; see `Board.draw`."""
+            colours |= dict.fromkeys(database.partition.patterns[place].tiles, _COLOURS[number % len(_COLOURS)])
     width, height, side = len(rows[0]) * _CELL + _GAP, len(rows) * _CELL + _GAP, _CELL - _GAP
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}" '
@@ -47,7 +41,7 @@ def board_drawing(rows: Sequence[Sequence[int]], label: str, colours: Sequence[s
             if tile:
                 x, y = column * _CELL + _GAP, row * _CELL + _GAP
                 parts.append(
-                    f'<rect x="{x}" y="{y}" width="{side}" height="{side}" rx="4" fill="{colours[tile]}"/>'
+                    f'<rect x="{x}" y="{y}" width="{side}" height="{side}" rx="4" fill="{colours.get(tile, _PLAIN)}"/>'
                     f'<text x="{x + side / 2}" y="{y + side / 2}" font-family="sans-serif" '
                     f'font-size="{side * 0.45:.1f}" text-anchor="middle" dominant-baseline="central" '
                     f'fill="#222">{tile}</text>'

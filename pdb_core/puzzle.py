@@ -18,7 +18,7 @@ from pdb_core.arguments import as_count, located, shown
 # BoardSize and parse_size are public here, too.
 from pdb_core.board_size import BoardSize as BoardSize, SizeLike, as_size, parse_size as parse_size
 from pdb_core.board_text import Line, quoted, read_boards, read_rows, size_of_rows, split_lines
-from pdb_core.drawing import Drawing, board_drawing, pattern_colours
+from pdb_core.drawing import Drawing, board_drawing
 from pdb_core.errors import BoardError, GoalError, MovesError
 from pdb_core.messages import did_you_mean, listed, shorten
 from pdb_core.moves import MovesLike, Notation, as_moves, board_after, parse_moves
@@ -169,7 +169,7 @@ class Board(tuple[int, ...]):
 
     def draw(self, database: Any = None) -> Drawing:
         """Return a picture of the board, with a colour for each pattern of a `Database` if one is given."""
-        return board_drawing(_rows(self, self.size), repr(self), pattern_colours(len(self), database))
+        return board_drawing(_rows(self, self.size), repr(self), database)
 
     def _repr_svg_(self) -> str:
         return self.draw().svg

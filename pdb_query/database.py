@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pdb_core.arguments import FilePath, as_count, as_path, as_threads, check_functions, check_kind
+from pdb_core.arguments import FilePath, as_count, as_function, as_path, as_threads, check_functions, check_kind
 from pdb_core.board_size import SizeLike, as_size
 from pdb_core.errors import (
     InputError,
@@ -286,7 +286,7 @@ class Database:
         InputError
             The database is closed.
         """
-        check_functions(progress=progress)
+        progress = as_function(progress, "progress")
         verify_table_file(self.lookup_tables.memory, self.header, str(self.path), progress)
 
 

@@ -11,7 +11,7 @@ from pdb_core.types import Bytes
 _PIECE_BYTES = 4 * 1024 * 1024
 
 
-def verify_table_file(memory: Bytes, header: Header, source: str, progress: Callable[[int, int], None] | None) -> None:
+def verify_table_file(memory: Bytes, header: Header, source: str, progress: Callable[[int, int], None]) -> None:
     """Compare the bytes of a table file with its header, see `Database.verify`. `source` names the file.
 
     Raises `TableFileDamagedError`.
@@ -24,8 +24,7 @@ def verify_table_file(memory: Bytes, header: Header, source: str, progress: Call
             piece = table[start : start + _PIECE_BYTES]
             digest.update(piece.data)
             done += len(piece)
-            if progress is not None:
-                progress(done, total)
+            progress(done, total)
         if digest.hexdigest() != entry.sha256:
             raise TableFileDamagedError(
                 f"{source} is damaged: the table of pattern {entry.pattern} does not match its digest; build it again"
