@@ -1,5 +1,6 @@
 """Compiled lookups: bounds along walks equal those of batches, and a search of a user's own is right."""
 
+import random
 import runpy
 from typing import Any
 
@@ -8,6 +9,8 @@ import pytest
 from numba import njit
 
 from pdb_core.encoding import Cost, Encoding
+from pdb_core.moves import blank_steps
+from pdb_core.puzzle import Board
 from pdb_core.types import BLANK
 from solver.solve import Solver
 from tests import ROOT
@@ -36,26 +39,21 @@ def test_bounds_along_a_walk(partition: str, encoding: Encoding, cost: Cost, goa
     """Also with the board's last move left out, and for a goal that is an image of the tables' own."""
     with database_for(partition, "3x3", encoding=encoding, cost=cost) as database:
         lookups = database.compiled(goal)
-        tables, moves = lookups.tables, np.random.default_rng(1)
         node, children = np.empty(lookups.n, dtype=np.int64), np.empty((4, lookups.n), dtype=np.int64)
-        bounds = np.empty(4, dtype=np.int64)
-        board, last = np.array(solvable_boards(S3, 1, 1, goal)[0], dtype=np.uint8), -1
-        assert lookups.begin(tables, board, node) == database.probe(board, goal).h
+        bounds, choices = np.empty(4, dtype=np.int64), random.Random(1)
+        board, last = Board(solvable_boards(S3, 1, 1, goal)[0], S3), -1
+        assert lookups.begin(lookups.tables, np.array(board, dtype=np.uint8), node) == database.probe(board, goal).h
         for _ in range(len(share(range(300), 10))):
-            blank = int(board.argmin())
-            expand(lookups, board, blank, last, node, children, bounds)
-            cells = tables.neighbours[blank]
-            assert last < 0 or bounds[3 - last] == -1
-            after = []
-            for move in np.flatnonzero(bounds >= 0):
-                child = board.copy()
-                child[blank], child[cells[move]] = child[cells[move]], BLANK
-                after.append(child)
-                assert bounds[move] == database.probe(child, goal).h
-            assert len(after) == (cells >= 0).sum() - (last >= 0)
-            chosen = int(moves.integers(len(after)))
-            last = int(np.flatnonzero(bounds >= 0)[chosen])
-            board, node = after[chosen], children[last].copy()
+            blank = board.index(BLANK)
+            expand(lookups, np.array(board, dtype=np.uint8), blank, last, node, children, bounds)
+            after = {
+                move: board.move(board[blank + step])
+                for move, step in enumerate(blank_steps(S3))
+                if blank + step in S3.neighbours[blank] and move != 3 - last
+            }
+            assert bounds.tolist() == [database.probe(after[m], goal).h if m in after else -1 for m in range(4)]
+            last = choices.choice([*after])
+            board, node = after[last], children[last].copy()
 
 
 def test_example() -> None:
