@@ -83,8 +83,8 @@ def parse_size(text: str) -> BoardSize:
     >>> parse_size("3x4").height
     4
     """
-    match = re.fullmatch(r"\s*(\d+)\s*[xX]\s*(\d+)\s*", text, re.ASCII) if isinstance(text, str) else None
-    if match is None or len(text) > 20:
+    match = re.fullmatch(r"\s*(\d{1,9})\s*[xX]\s*(\d{1,9})\s*", text, re.ASCII) if isinstance(text, str) else None
+    if match is None:
         raise InputError(f"board size {shown(text)} is not of the form WIDTHxHEIGHT, such as 4x4")
     return BoardSize(int(match[1]), int(match[2]))
 

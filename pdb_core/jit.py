@@ -97,11 +97,10 @@ def cache_home() -> Path:
 def _kernel_folder() -> Path | None:
     """Return the folder of compiled kernels, which is made if it is missing. Warn and return None if none can be used.
 
-    When it is new, those of other digests that no process has begun to use for `KEPT_DAYS` are removed.
+    Those of other digests that no process has begun to use for `KEPT_DAYS` are removed.
     """
     folder = cache_home() / "kernels" / kernels_digest()
     try:
-        is_new = not folder.is_dir()
         cache_home().mkdir(mode=0o700, parents=True, exist_ok=True)  # `mode` is not that of parents
         for each in (folder.parent, folder):
             each.mkdir(mode=0o700, exist_ok=True)
@@ -117,7 +116,7 @@ def _kernel_folder() -> Path | None:
     with suppress(OSError):  # it is read-only
         os.utime(folder)
         oldest = time.time() - KEPT_DAYS * 86_400
-        for other in folder.parent.iterdir() if is_new else ():
+        for other in folder.parent.iterdir():
             if re.fullmatch("[0-9a-f]{16}", other.name) and other.stat().st_mtime < oldest:
                 shutil.rmtree(other, ignore_errors=True)
     return folder

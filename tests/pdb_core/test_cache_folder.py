@@ -97,7 +97,7 @@ def test_only_folders_of_this_user_and_of_root_are_used(folder: Path, monkeypatc
         assert jit._kernel_folder() is None
 
 
-def test_old_kernel_folders_are_removed_when_a_new_one_is_made(folder: Path) -> None:
+def test_old_kernel_folders_are_removed(folder: Path) -> None:
     days_unused = {"a" * 16: jit.KEPT_DAYS + 1, "b" * 16: jit.KEPT_DAYS - 1, "notes": jit.KEPT_DAYS + 1}
     folder.parent.mkdir(parents=True, mode=0o700)
     for name, days in days_unused.items():
