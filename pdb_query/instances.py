@@ -294,8 +294,7 @@ def _parse_header(line: _Line, tile_number: TileNumber | None) -> tuple[list[str
                 names = [low if low in _FIELDS else name for low, name in zip(lower, columns, strict=True)]
                 return names, separator
     where, text = line
-    names = re.split(r"\s*[,;\t]\s*", text.strip().lower())
-    if tile_number is None and all(re.fullmatch("[a-z_]{2,}", name) for name in names):
+    if tile_number is None and re.fullmatch(r"[a-z_]{2,}(\s*[,;\t]\s*[a-z_]{2,})*", text.strip().lower()):
         raise InstanceError(f"{where}: no column of {as_typed(text)!r} is named board; name that of the boards")
     return [], ""
 
@@ -345,7 +344,7 @@ def _rows_of_csv(
 
 def _length(row: dict[str, str], column: str, where: str) -> int | None:
     text = row.get(column, "")
-    if text and not (text.isascii() and text.isdigit() and len(text) <= 6):
+    if not re.fullmatch("[0-9]{0,6}", text):
         raise InstanceError(
             f"{where}: {column} {shorten(text, 40)!r} is not a number of moves; leave it empty if unknown"
         )
