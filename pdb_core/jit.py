@@ -40,8 +40,7 @@ _ROOT = Path(__file__).parent.parent
 # Files of ours that kernels import beside each other. They import nothing else of ours.
 _LEAVES = (
     "pdb_core/encoding.py", "pdb_core/jit.py", "pdb_core/types.py", "pdb_query/records.py", "solver/algorithms.py",
-    "solver/engine/__init__.py", "solver/engine/layout.py", "solver/vectors/__init__.py",
-    "solver/vectors/llvm_vectors.py", "solver/vectors/numpy_vectors.py",
+    "solver/engine/layout.py", "solver/vectors/llvm_vectors.py", "solver/vectors/numpy_vectors.py",
 )  # fmt: skip
 # Lanes of the levels of x86-64, by the name in NUMBA_CPU_NAME.
 _LANES_OF_LEVELS = {"x86-64-v4": 16, "x86-64-v3": 8, "x86-64-v2": 4, "x86-64": 4}

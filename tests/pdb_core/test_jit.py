@@ -1,6 +1,5 @@
 """The digest in the name of the folder of compiled kernels, and what happens while they are compiled."""
 
-import ast
 import gc
 import os
 import shutil
@@ -10,6 +9,7 @@ from pathlib import Path
 from types import FunctionType
 from typing import Any
 
+import grimp
 import numba
 import pytest
 
@@ -18,30 +18,17 @@ from tests import ROOT
 from tests.command_line import python
 
 
-def naive_sources() -> set[Path]:
-    """Return the files of kernels, and ours that they import, from the whole syntax tree of each."""
-    found: set[Path] = set()
-    waiting = [path for package in jit._PACKAGES for path in (ROOT / package).rglob("*_kernels.py")]
-    while waiting:
-        path = waiting.pop()
-        if path in found or not path.is_file():
-            continue
-        found.add(path)
-        if path == ROOT / "pdb_core" / "jit.py":
-            continue
-        for node in ast.walk(ast.parse(path.read_text())):
-            if isinstance(node, ast.ImportFrom | ast.Import):
-                module = getattr(node, "module", ".")
-                for name in [module, *(f"{module}.{alias.name}" for alias in node.names)]:
-                    place = ROOT.joinpath(*name.split("."))
-                    waiting += [place.with_suffix(".py"), place / "__init__.py"]
-    return found
-
-
 def test_digest_covers_the_kernels_and_the_leaves_that_they_import() -> None:
     """So a message that changes elsewhere compiles nothing."""
-    names = {path.relative_to(ROOT).as_posix() for path in naive_sources()}
-    assert sorted(name for name in names if not name.endswith("_kernels.py")) == sorted(jit._LEAVES)
+    imports = grimp.build_graph(*jit._PACKAGES, cache_dir=None)
+    found, waiting = {"pdb_core.jit"}, [module for module in imports.modules if module.endswith("_kernels")]
+    while waiting:
+        module = waiting.pop()
+        if module not in found:
+            found.add(module)
+            waiting += imports.find_modules_directly_imported_by(module)
+    leaves = {f"{module.replace('.', '/')}.py" for module in found if not module.endswith("_kernels")}
+    assert leaves == set(jit._LEAVES)
 
 
 def test_digest_changes_with_kernels_and_constants(tmp_path: Path) -> None:
