@@ -60,18 +60,17 @@ def label_bits_of(n_tiles: int) -> int:
 @lru_cache(maxsize=32)
 def arrangement_ranks(n_tiles: int) -> ArrangementRanks:
     """Return the two tables of arrangement ranks for k labels."""
-    label_bits = label_bits_of(n_tiles)
-    n_first = n_tiles // 2
-    prefix = np.zeros(1 << (label_bits * n_first), dtype=np.uint16)
-    suffix = np.zeros(1 << (label_bits * (n_tiles - n_first)), dtype=np.uint16)
+    label_bits, n_first = label_bits_of(n_tiles), n_tiles // 2
+    prefix_bits = label_bits * n_first
+    prefix = np.zeros(1 << prefix_bits, dtype=np.uint16)
+    suffix = np.zeros(1 << (label_bits * n_tiles - prefix_bits), dtype=np.uint16)
     labels = packed_labels(lexicographic_arrangements(n_tiles), label_bits)
     # If the last labels ascend, only the digits of the first ones count, and vice versa.
     ranks = np.arange(len(labels), dtype=np.int32)
     n_suffixes = math.factorial(n_tiles - n_first)
-    first_index = labels & ((1 << (label_bits * n_first)) - 1)
-    prefix[first_index] = ranks // n_suffixes
-    suffix[labels >> (label_bits * n_first)] = ranks % n_suffixes
-    return ArrangementRanks(label_bits, label_bits * n_first, n_suffixes, prefix, suffix)
+    prefix[labels & ((1 << prefix_bits) - 1)] = ranks // n_suffixes
+    suffix[labels >> prefix_bits] = ranks % n_suffixes
+    return ArrangementRanks(label_bits, prefix_bits, n_suffixes, prefix, suffix)
 
 
 def packed_labels(orders: Bytes, label_bits: int) -> Int64s:
