@@ -17,14 +17,7 @@ import numpy as np
 
 from pdb_core.board_size import BoardSize
 from pdb_core.encoding import DEFAULT_COST, Cost
-from pdb_core.layout_kernels import (
-    BlockArrays,
-    CellMasks,
-    Transitions,
-    count_regions,
-    fill_regions,
-    fill_transitions,
-)
+from pdb_core.layout_kernels import BlockArrays, CellMasks, Transitions, count_regions, fill_regions, fill_transitions
 from pdb_core.puzzle import Tiles
 from pdb_core.ranking import (
     PatternIndex,

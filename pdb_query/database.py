@@ -11,22 +11,9 @@ import numpy.typing as npt
 
 from pdb_core.arguments import FilePath, as_count, as_function, as_path, as_threads, check_functions, check_kind
 from pdb_core.board_size import SizeLike, as_size
-from pdb_core.errors import (
-    InputError,
-    TableFileDamagedError,
-    TableMismatchError,
-    UnsolvableError,
-)
+from pdb_core.errors import InputError, TableFileDamagedError, TableMismatchError, UnsolvableError
 from pdb_core.pattern import Partition
-from pdb_core.puzzle import (
-    Board,
-    BoardLike,
-    Tiles,
-    as_goal,
-    format_board,
-    goal_name,
-    why_unsolvable,
-)
+from pdb_core.puzzle import Board, BoardLike, Tiles, as_goal, format_board, goal_name, why_unsolvable
 from pdb_core.ranking import PatternIndex
 from pdb_core.schema import Header, PatternHeader
 from pdb_core.symmetry import BoardMapping, mappings_between

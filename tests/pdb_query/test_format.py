@@ -3,7 +3,6 @@
 import hashlib
 import json
 import re
-from pathlib import Path
 
 import h5py
 import numpy as np
@@ -21,11 +20,6 @@ from tests.tables import SMALL, table_file
 TEXT = text_of("docs/format.md")
 
 pytestmark = pytest.mark.tiny
-
-
-@pytest.fixture(scope="module")
-def path() -> Path:
-    return table_file(SMALL, "3x3")
 
 
 def documented_names() -> list[list[str]]:
@@ -68,8 +62,8 @@ def test_documented_values_are_those_of_the_code() -> None:
     assert [schema.user_block_bytes(n_patterns) for n_patterns in (1, 2, 3, 5)] == [8192, 16_384, 32_768, 65_536]
 
 
-def test_user_block_and_digests_are_as_documented(path: Path) -> None:
-    content = path.read_bytes()
+def test_user_block_and_digests_are_as_documented() -> None:
+    content = table_file(SMALL, "3x3").read_bytes()
     text, digest, padding = content[: schema.user_block_bytes(3)].split(b"\n")
     assert hashlib.sha256(text).hexdigest().encode() == digest
     assert not padding.strip(b"\0")
