@@ -239,10 +239,10 @@ class _CompilationListener(event.Listener):
     The events come one after another, since numba compiles with a lock.
     """
 
-    def __init__(self) -> None:
-        self.announce: Callable[[], None] | None = None
-        self.is_set = False
-        self._n_nested, self.seconds, self._began = 0, 0.0, 0.0
+    announce: Callable[[], None] | None = None
+    is_set = False
+    seconds = _began = 0.0
+    _n_nested = 0
 
     def on_start(self, event: event.Event) -> None:
         if self._n_nested == 0:
@@ -279,5 +279,4 @@ def announce_compilation(announce: Callable[[], None], *, only_first: bool = Fal
 
 
 if not JIT_DISABLED:
-    _register: Any = event.register
-    _register("numba:compile", _listener)
+    event.register("numba:compile", _listener)

@@ -356,20 +356,21 @@ def _instance(
 ) -> Instance:
     """Return the board of a row, whose goal is checked, too. Raises `InputError`."""
     text = _numbered(row["board"], where, tile_number)
-    if row.get("goal") and row["goal"] not in NAMED_GOALS:
-        row["goal"] = _numbered(row["goal"], where, tile_number)
+    goal = row.get("goal") or None
+    if goal and goal not in NAMED_GOALS:
+        goal = row["goal"] = _numbered(goal, where, tile_number)
     own_size = parse_size(row["size"]) if _SIZE.fullmatch(row.get("size", "")) else size
     with located(where):
         board = Board(text, own_size)
         if size not in (None, board.size):
             raise BoardError(f"a {size} board is expected, this one is {board.size}")
-        if row.get("goal"):
-            parse_goal(row["goal"], board.size)
+        if goal:
+            parse_goal(goal, board.size)
     optimal, published = (_length(row, column, where) for column in ("optimal_length", "published_length"))
     moves = row.get("moves") or (row.get("moves") if published is None else published)
     if moves == "" == row.get("length"):
         moves = None  # the board was given up
-    return Instance(row.get("id") or number, board, row.get("goal") or None, optimal, published, moves, row)
+    return Instance(row.get("id") or number, board, goal, optimal, published, moves, row)
 
 
 def _numbered(line: str, where: str, tile_number: TileNumber | None) -> str:

@@ -4,7 +4,6 @@ import copy
 import itertools
 import pickle
 import xml.etree.ElementTree as ET
-from collections import UserDict
 from types import SimpleNamespace
 from typing import Any
 
@@ -31,7 +30,7 @@ from pdb_core.puzzle import (
 from tests import rows
 from tests.naive import boards_and_tables as naive
 
-S22, S23, S32, S33, S44 = (BoardSize(*sides) for sides in ((2, 2), (2, 3), (3, 2), (3, 3), (4, 4)))
+S22, S23, S32, S44 = (BoardSize(*sides) for sides in ((2, 2), (2, 3), (3, 2), (4, 4)))
 pytestmark = pytest.mark.tiny
 
 
@@ -44,7 +43,7 @@ def test_size_is_parsed_or_refused() -> None:
 
 # What users give for a board
 
-NO_SEQUENCES = ({0, 1, 2, 3}, {0: 1, 1: 2, 2: 3, 3: 0}, UserDict({0: 1, 1: 0}), iter([1, 2, 3, 0]), [{0, 1}, {2, 3}])
+NO_SEQUENCES = ({0, 1, 2, 3}, {0: 1, 1: 2, 2: 3, 3: 0}, iter([1, 2, 3, 0]), [{0, 1}, {2, 3}])
 
 
 @pytest.mark.parametrize(
