@@ -19,7 +19,7 @@ from pdb_core.arguments import as_count, located, shown
 from pdb_core.board_size import BoardSize as BoardSize, SizeLike, as_size, parse_size as parse_size
 from pdb_core.board_text import Line, quoted, read_boards, read_rows, size_of_rows, split_lines
 from pdb_core.drawing import Drawing, board_drawing
-from pdb_core.errors import BoardError, GoalError, MovesError
+from pdb_core.errors import BoardError, GoalError
 from pdb_core.messages import did_you_mean, listed, shorten
 from pdb_core.moves import MovesLike, Notation, as_moves, board_after, parse_moves
 from pdb_core.types import BLANK, Bytes, Int64s
@@ -158,10 +158,8 @@ class Board(tuple[int, ...]):
         >>> Board("1 2 3/4 5 6/7 8 0").play("R D", "tile-directions")
         Board('1 2 3/4 0 6/7 5 8')
         """
-        text = as_moves(moves)
-        if isinstance(text, int):
-            raise MovesError(f"moves is the number {text}; give the moves")
-        return unchecked_board(board_after(self, parse_moves(text, notation), self.size), self.size)
+        parsed = parse_moves(str(as_moves(moves)), notation)
+        return unchecked_board(board_after(self, parsed, self.size), self.size)
 
     def is_solvable(self, goal: BoardLike = "blank-last") -> bool:
         """Return whether the board can be solved for `goal`, a board or a name. Raises `GoalError`."""
