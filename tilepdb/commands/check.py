@@ -117,9 +117,8 @@ def check(
                         report=partial(show_search, line, request, checkpoint=Checkpoint()),
                         pool=pool,
                     )
-                    record |= vars(
-                        check_moves(request.board, given, request.goal, row.fields.get("notation") or notation, solve)
-                    )
+                    read_as: Any = row.fields.get("notation") or notation
+                    record |= vars(check_moves(request.board, given, request.goal, read_as, solve))
                 except (MovesError, UnsolvableError) as error:
                     record |= {"verdict": "invalid", "problem": str(error)}
                     message(f"board {row.id}: {error}")
