@@ -1,6 +1,6 @@
 """Labels of boards: exact distances, and the distances after each move. Used by `Solver.label`."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -74,7 +74,10 @@ def distances_with_moves(
     is_searched = ~is_goal
     while is_searched.any():
         left = np.flatnonzero(is_searched[rows])
-        found = ida_star.search_all(roots.within(left, thresholds[rows[left]]), report, pool)
+        # One threshold, except for neighbours whose first threshold is higher: they are not searched yet.
+        last = thresholds[rows[left]]
+        raised = ida_star.engine.raised(roots, left, np.maximum(last, roots.thresholds[left]))
+        found = ida_star.search_all(replace(raised, last=last), report, pool)
         is_nearer[left] = found.lengths >= 0
         is_searched[rows[is_nearer]] = False
         thresholds[is_searched] += THRESHOLD_STEP

@@ -22,7 +22,7 @@ class BoardsMemory(NamedTuple):
     """Boards that are searched one after another; all arrays but those of `Roots` are changed by the search.
 
     place    int64[N_PLACES]: the position of the search
-    roots    uint32[m, n_columns], sums, thresholds, last: see `Roots`
+    roots    uint32[m, n_columns], thresholds, last, highest: see `Roots`
     boards   uint8[m, n_cells]: those that were solved become the goal
     counts   int64[m, t, 2]: generated and expanded nodes of each finished threshold
     lengths  int16[m]: of the solutions found; WRONG if the moves found do not lead to the goal; BEYOND if there is none
@@ -32,9 +32,9 @@ class BoardsMemory(NamedTuple):
 
     place: Int64s
     roots: UInt32s
-    sums: Int64s
     thresholds: Int64s
     last: Int64s
+    highest: Int64s
     boards: Bytes
     counts: Int64s
     lengths: Int16s
@@ -42,18 +42,11 @@ class BoardsMemory(NamedTuple):
 
 
 @kernel
-def begin_threshold(
-    tables: EngineTables, at: StackMemory, counters: Int64s, root: Any, sums: Any, threshold: int
-) -> None:
-    """Put a root (uint32[n_columns]) on the empty stack, with what `threshold` leaves above its sums (int64[s])."""
+def begin_threshold(tables: EngineTables, at: StackMemory, counters: Int64s, root: Any, n_finished: int) -> None:
+    """Put a root (uint32[n_columns]) on the empty stack, for the threshold after its first `n_finished` ones."""
     for column in range(tables.n_columns):
-        store_word(at.stack + column * at.stack_column, np.int64(root[column]))
-    store_word(at.stack + mem.LINK * at.stack_column, 0)
-    store_word(at.stack + mem.MOVES_LEFT * at.stack_column, threshold << mem.MOVES_LEFT_SHIFT)
-    for s in range(tables.n_sums):
-        to_slack = at.stack + tables.sums[s, mem.SLACK] * at.stack_column
-        slack = (threshold - sums[s]) >> 1
-        store_word(to_slack, load_word(to_slack) | (slack << tables.sums[s, mem.SLACK_SHIFT]))
+        word = np.int64(root[column]) + n_finished * np.int64(tables.next_threshold[column])
+        store_word(at.stack + column * at.stack_column, word)
     store_word(at.signal, 0)
     counters[:] = 0
     # The root may have no moves left.
@@ -122,7 +115,7 @@ def search_boards(
     TOO_DEEP if a slack exceeds its bits; without boards what `search` returns.
     """
     n_left = pause_at
-    place, sums, lengths = many.place, many.sums, many.lengths
+    place, lengths = many.place, many.lengths
     n_boards = many.roots.shape[0]
     while True:
         before = counters[mem.GENERATED]
@@ -146,10 +139,9 @@ def search_boards(
                     place[BOARD] += 1
                     place[THRESHOLD] = -1
                     continue
-                for s in range(tables.n_sums):
-                    if place[THRESHOLD] - sums[row, s] > 2 * mem.MAX_SLACK:
-                        return mem.TOO_DEEP
-                begin_threshold(tables, at, counters, many.roots[row], sums[row], place[THRESHOLD])
+                if place[THRESHOLD] > many.highest[row]:
+                    return mem.TOO_DEEP
+                begin_threshold(tables, at, counters, many.roots[row], place[N_FINISHED])
                 before = counters[mem.GENERATED]
                 if place[N_FINISHED] >= many.counts.shape[1] or place[THRESHOLD] > many.paths.shape[1]:
                     return mem.PAUSED

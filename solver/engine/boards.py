@@ -58,9 +58,9 @@ class BoardsSearch:
         boards = BoardsMemory(
             self._place,
             roots.nodes,
-            roots.sums,
             roots.thresholds,
             roots.last,
+            roots.highest,
             self._boards,
             self.counts,
             self.lengths,

@@ -15,7 +15,7 @@ from pdb_core.types import Bytes, Int64s, UInt32s
 from pdb_query.database import as_databases
 from pdb_query.lookup import probe_boards
 from solver.engine import layout as mem
-from solver.engine.engine import NO_LAST, BoundHeuristic, Engine, KeptArrays, Roots, engine_tables
+from solver.engine.engine import BoundHeuristic, Engine, KeptArrays, engine_tables
 from solver.engine.rounds.catalogue import CATALOGUE
 from solver.engine.rounds.round import Round
 from solver.engine.rounds.scalar import SCALAR
@@ -39,7 +39,7 @@ class DatabaseEngine(Engine):
     sums: tuple[Sum, ...]
     source: str
 
-    def _evaluated(self, rows: Bytes, nodes: UInt32s) -> Roots:
+    def _evaluated(self, rows: Bytes, nodes: UInt32s) -> tuple[Int64s, Int64s, Int64s]:
         # The states and distances of each database's units.
         found = {id(each): probe_boards(rows, each.tables, each.views) for each in self.heuristics}
         if any((values == UNREACHED).any() for _, values in found.values()):
@@ -53,7 +53,7 @@ class DatabaseEngine(Engine):
         sums = np.stack([probe(*of_sum)[1].sum(axis=1) for of_sum in self.sums], axis=1)
         h = sums.max(axis=1, initial=0)
         # All sums have the parity of the solutions.
-        return Roots(rows, nodes, sums, h, h, np.full_like(h, NO_LAST))
+        return sums, h, h
 
     def wrong_end(self) -> TableFileDamagedError:
         """Return the error of a search that only damaged tables can lead to."""

@@ -44,33 +44,25 @@ class Roots:
     """Roots of searches.
 
     boards      uint8[m, n_cells]
-    nodes       uint32[m, n_columns]
-    sums        int64[m, s]  lower bounds that have a slack
-    h           int64[m]     the largest lower bound of each board
-    thresholds  int64[m]     the first threshold: h, or one more, since all solutions have the same parity
-    last        int64[m]     the last threshold to search; NO_LAST by default
+    nodes       uint32[m, n_columns], to be searched up to `thresholds`
+    h           int64[m]  the largest lower bound of each board
+    thresholds  int64[m]  the first threshold: h, or one more, since all solutions have the same parity
+    last        int64[m]  the last threshold to search; NO_LAST by default
+    highest     int64[m]  the highest threshold whose slacks fit their bits
     """
 
     boards: Bytes
     nodes: UInt32s
-    sums: Int64s
     h: Int64s
     thresholds: Int64s
     last: Int64s
+    highest: Int64s
 
     def after(self, moves: Int64s) -> "Roots":
         """Return the roots for searches that do not begin with the move that undoes `moves`, int64[m], of the blank."""
         nodes = self.nodes.copy()
         nodes[:, mem.STATE] &= ~(1 << (mem.ALLOWED_SHIFT + N_MOVES - 1 - moves)).astype(np.uint32)
         return replace(self, nodes=nodes)
-
-    def within(self, rows: Int64s, last: Int64s) -> "Roots":
-        """Return some of the roots for the search of a single threshold each, `last`, int64[rows].
-
-        `last` must have the parity of the solutions. A root whose h exceeds it is not searched.
-        """
-        thresholds = np.maximum(self.thresholds[rows], last)
-        return Roots(self.boards[rows], self.nodes[rows], self.sums[rows], self.h[rows], thresholds, last)
 
 
 @dataclass(frozen=True)
@@ -119,28 +111,34 @@ class Engine(ABC):
             n_words = -(-tables.n_cells // 4)
             words = np.pad(rows, ((0, 0), (0, 4 * n_words - tables.n_cells))).view(np.uint32)
             nodes[:, tables.board_column : tables.board_column + n_words] = words
-        return self._evaluated(rows, nodes)
+        sums, h, thresholds = self._evaluated(rows, nodes)
+        nodes[:, mem.MOVES_LEFT] = thresholds << mem.MOVES_LEFT_SHIFT
+        for row, of_boards in zip(tables.sums, sums.T, strict=True):
+            slacks = (thresholds - of_boards) // mem.THRESHOLD_STEP
+            nodes[:, row[mem.SLACK]] |= (slacks << row[mem.SLACK_SHIFT]).astype(np.uint32)
+        highest = sums.min(axis=1) + mem.THRESHOLD_STEP * mem.MAX_SLACK
+        return Roots(rows, nodes, h, thresholds, np.full_like(h, NO_LAST), highest)
 
     @abstractmethod
-    def _evaluated(self, rows: Bytes, nodes: UInt32s) -> Roots:
-        """Return the roots of boards; fill the columns of nodes that hold units."""
+    def _evaluated(self, rows: Bytes, nodes: UInt32s) -> tuple[Int64s, Int64s, Int64s]:
+        """Evaluate boards, and fill the columns of nodes that hold units.
 
-    def with_slacks(self, nodes: UInt32s, sums: Int64s, moves_left: Int64s) -> UInt32s:
-        """Return the nodes of roots (see `Roots`) with what `moves_left`, int64[m], leaves above their sums.
-
-        Raises `LimitReachedError` if there are too many moves left, and `Engine.wrong_end` if there are less than a
-        sum: an earlier lookup of the board gave another sum.
+        Return the lower bounds that have a slack, int64[m, s], and `h` and `thresholds` of `Roots`.
         """
-        if (moves_left < sums.max(axis=1, initial=0)).any():
+
+    def raised(self, roots: Roots, rows: Int64s, thresholds: Int64s) -> Roots:
+        """Return some of the roots with other first thresholds, int64[rows], of the same parity.
+
+        Raises `LimitReachedError` if one is too high, and `Engine.wrong_end` if one is below the first threshold so
+        far: an earlier lookup of the board gave another sum.
+        """
+        if (thresholds > roots.highest[rows]).any():
+            raise too_deep(int(thresholds.max()))
+        steps = (thresholds - roots.thresholds[rows]) // mem.THRESHOLD_STEP
+        if (steps < 0).any():
             raise self.wrong_end()
-        if (moves_left - sums.min(axis=1) > 2 * mem.MAX_SLACK).any():
-            raise too_deep(int(moves_left.max()))
-        nodes = nodes.copy()
-        nodes[:, mem.MOVES_LEFT] = moves_left << mem.MOVES_LEFT_SHIFT
-        for s, row in enumerate(self.tables.sums):
-            slacks = (moves_left - sums[:, s]) // 2 << row[mem.SLACK_SHIFT]
-            nodes[:, row[mem.SLACK]] |= slacks.astype(np.uint32)
-        return nodes
+        nodes = roots.nodes[rows] + steps.astype(np.uint32)[:, np.newaxis] * self.tables.next_threshold
+        return Roots(roots.boards[rows], nodes, roots.h[rows], thresholds, roots.last[rows], roots.highest[rows])
 
     def wrong_end(self) -> PdbError:
         """Return the error of a search that ends elsewhere than at the goal."""
@@ -173,8 +171,8 @@ class BoundHeuristic(ABC):
 def too_deep(threshold: int) -> LimitReachedError:
     """Return the error of a threshold that the engine cannot search."""
     return LimitReachedError(
-        f"a solution of more than {threshold - 1} moves is more than {2 * mem.MAX_SLACK} moves above a sum of the "
-        "tables; such boards cannot be searched"
+        f"a solution of more than {threshold - 1} moves is more than {mem.THRESHOLD_STEP * mem.MAX_SLACK} moves above "
+        "a sum of the tables; such boards cannot be searched"
     )
 
 
@@ -210,6 +208,10 @@ def engine_tables(
     legal = np.zeros(mem.BLANK_MASK + 1, dtype=np.uint32)
     legal[: size.n_cells] = blank_moves(size)[1]
     steps = np.array([*blank_steps(size), *[0] * 12], dtype=np.int64)
+    next_threshold = np.zeros(n_columns, dtype=np.uint32)
+    next_threshold[mem.MOVES_LEFT] = mem.THRESHOLD_STEP << mem.MOVES_LEFT_SHIFT
+    for row in sums:
+        next_threshold[row[mem.SLACK]] += 1 << row[mem.SLACK_SHIFT]
     return EngineTables(
         batch=batch,
         n_columns=n_columns,
@@ -219,6 +221,7 @@ def engine_tables(
         n_sums=len(sums),
         n_cells=size.n_cells,
         sums=sums,
+        next_threshold=next_threshold,
         goal=goal,
         legal=arrays.address(legal),
         steps=arrays.address(steps.astype(np.uint32)),

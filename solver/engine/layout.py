@@ -6,7 +6,7 @@ A node is one word in each of some columns. First come three columns that every 
 
 from typing import NamedTuple
 
-from pdb_core.types import Bytes, Int64s
+from pdb_core.types import Bytes, Int64s, UInt32s
 
 # Most nodes of a round, and the bytes of a column of the batch.
 BATCH = 64
@@ -68,6 +68,7 @@ class EngineTables(NamedTuple):
                   is 0 in vector and packed rounds
     list_columns  of a list of children
     sums          int64[s, OWN_FIELDS + fields of the round]
+    next_threshold  uint32[n_columns]: what the next threshold adds to a root, two moves and one to each slack
     goal          uint8[n_cells]
     Addresses of uint32[64]: `legal`, the mask of moves by the blank's cell; uint32[16]: `steps` of the moves; uint32:
     `successors`, the states of the operator pruning FSM by state and move, with the moves that they allow; and
@@ -82,6 +83,7 @@ class EngineTables(NamedTuple):
     n_sums: int
     n_cells: int
     sums: Int64s
+    next_threshold: UInt32s
     goal: Bytes
     legal: int
     steps: int

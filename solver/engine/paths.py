@@ -63,7 +63,7 @@ def nodes_below(engine: Engine, board: Tiles, paths: Sequence[bytes], threshold:
     roots = engine.roots(ends, states_after(engine, board, paths))
     moves_left = threshold - np.array([len(path) for path in paths], dtype=np.int64)
     rows = np.flatnonzero(roots.thresholds <= moves_left)
-    nodes = engine.with_slacks(roots.nodes[rows], roots.sums[rows], moves_left[rows])
+    nodes = engine.raised(roots, rows, moves_left[rows]).nodes
     nodes[:, mem.LINK] = np.array(last, dtype=np.uint32)[rows]
     return nodes, np.array(links, dtype=np.uint32)
 

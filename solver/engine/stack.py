@@ -22,9 +22,9 @@ from solver.vectors.vectors import address_of
 NO_BOARDS = BoardsMemory(
     place=np.zeros(N_PLACES, dtype=np.int64),
     roots=np.empty((0, 0), dtype=np.uint32),
-    sums=np.empty((0, 0), dtype=np.int64),
     thresholds=np.empty(0, dtype=np.int64),
     last=np.empty(0, dtype=np.int64),
+    highest=np.empty(0, dtype=np.int64),
     boards=np.empty((0, 0), dtype=np.uint8),
     counts=np.empty((0, 0, 2), dtype=np.int64),
     lengths=np.empty(0, dtype=np.int16),
@@ -98,10 +98,9 @@ class Stack:
         return int(self.counters[mem.TOP])
 
     def begin(self, roots: Roots, row: int, threshold: int) -> None:
-        """Put a root on the empty stack, to be searched up to a threshold. Raises what `Engine.with_slacks` raises."""
-        one = slice(row, row + 1)
-        nodes = self.engine.with_slacks(roots.nodes[one], roots.sums[one], np.array([threshold]))
-        self.load(nodes, np.zeros(1, dtype=np.uint32))
+        """Put a root on the empty stack, to be searched up to a threshold. Raises what `Engine.raised` raises."""
+        root = self.engine.raised(roots, np.array([row]), np.array([threshold]))
+        self.load(root.nodes, np.zeros(1, dtype=np.uint32))
 
     def load(self, nodes: UInt32s, links: UInt32s) -> None:
         """Put nodes (uint32[n, n_columns]) on this stack, which is empty, the first one on top. Their LINK refers to

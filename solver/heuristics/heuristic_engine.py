@@ -9,18 +9,10 @@ from pdb_core.board_size import BoardSize, SizeLike, as_size
 from pdb_core.errors import GoalError, InputError, PdbError
 from pdb_core.puzzle import BoardLike, Tiles, as_goal, format_board, permutation_is_odd
 from pdb_core.symmetry import BoardMapping, mappings_between
-from pdb_core.types import N_MOVES, Bytes, UInt32s, UInt64s
+from pdb_core.types import N_MOVES, Bytes, Int64s, UInt32s, UInt64s
 from solver.algorithms import HEURISTICS
 from solver.board_arrays import neighbours_by_move
-from solver.engine.engine import (
-    NO_LAST,
-    BoundHeuristic,
-    Engine,
-    KeptArrays,
-    Roots,
-    engine_tables,
-    slack_rows,
-)
+from solver.engine.engine import BoundHeuristic, Engine, KeptArrays, engine_tables, slack_rows
 from solver.engine.tuning import Tuning
 from solver.heuristics import HeuristicTables, packed_round_kernels as packed
 from solver.heuristics.evaluate_kernels import KORF_TAYLOR, LINEAR_CONFLICT, MANHATTAN, OWN
@@ -53,7 +45,7 @@ class HeuristicEngine(Engine):
     heuristics: HeuristicTables
     tracked: HeuristicTables
 
-    def _evaluated(self, rows: Bytes, nodes: UInt32s) -> Roots:
+    def _evaluated(self, rows: Bytes, nodes: UInt32s) -> tuple[Int64s, Int64s, Int64s]:
         if isinstance(self.round_tables, PackedTables):
             for column, first in ((packed.LOWER_CELLS, 0), (packed.UPPER_CELLS, packed.HALF_BOARD)):
                 half = rows[:, first : first + packed.HALF_BOARD].astype(np.uint32)
@@ -69,7 +61,7 @@ class HeuristicEngine(Engine):
         if not sums.shape[1]:
             # A sum that prunes nothing.
             sums = thresholds[:, np.newaxis]
-        return Roots(rows, nodes, sums, h, thresholds, np.full_like(h, NO_LAST))
+        return sums, h, thresholds
 
     def wrong_end(self) -> PdbError:
         if self.heuristics.codes[-1] < OWN:
