@@ -9,7 +9,7 @@ import json
 import os
 import time
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from pathlib import Path
 from threading import Lock
@@ -39,6 +39,8 @@ class Journal:
         File, which is made if it is missing.
     settings
         Settings that all records share, as JSON values. If the file has records, its settings must be equal.
+    take
+        Function that is called with the place and the values of each record in the file, in their order.
 
     Raises
     ------
@@ -50,7 +52,7 @@ class Journal:
         Another process uses the file.
     """
 
-    def __init__(self, path: Path, settings: Values) -> None:
+    def __init__(self, path: Path, settings: Values, take: Callable[[Place, Values], object] = lambda *_: None) -> None:
         self.path = path
         self._header: Values = json.loads(json.dumps({"journal": KIND} | settings))
         self._lock = Lock()
@@ -62,7 +64,7 @@ class Journal:
             self._descriptor = self._opened()
         try:
             with self._writing():
-                self._begin()
+                self._begin(take)
         except BaseException:
             os.close(self._descriptor)
             raise
@@ -97,27 +99,10 @@ class Journal:
         """Return the record at a place. Raises `OutputError` if the file was changed meanwhile."""
         offset, n_bytes = place
         with self._writing():
-            return self._values(os.pread(self._descriptor, n_bytes, offset))
-
-    def records(self) -> Iterator[tuple[Place, Values]]:
-        """Yield the place and the values of each record, in their order. Raises as `read`."""
-        offset = self._first
-        for line in self._lines(offset):
-            yield (offset, len(line)), self._values(line)
-            offset += len(line)
-
-    def _values(self, line: bytes) -> Values:
-        if not is_whole(line):
+            values = record_values(os.pread(self._descriptor, n_bytes, offset))
+        if values is None:
             raise OutputError(f"{self.path} was changed while it is in use; start again")
-        values: Values = json.loads(line)
-        del values["check"]
         return values
-
-    def _lines(self, offset: int) -> Iterator[bytes]:
-        """Yield the lines from an offset on. They share the position of the descriptor: one iteration at a time."""
-        with open(self._descriptor, "rb", closefd=False) as file:
-            file.seek(offset)
-            yield from file
 
     def _writing(self) -> AbstractContextManager[None]:
         return writing_errors(self.path, _ADVICE)
@@ -130,36 +115,38 @@ class Journal:
         except BlockingIOError:
             raise BuildRunningError(f"{self.path} is in use by another command; wait for it, or {_ADVICE}") from None
 
-    def _begin(self) -> None:
-        """Check the header, find the end of the records, and remove what follows them."""
+    def _begin(self, take: Callable[[Place, Values], object]) -> None:
+        """Check the header, take the records, and remove what follows them."""
         header = json.dumps(self._header).encode() + b"\n"
-        lines = self._lines(0)
-        line = next(lines, b"")
-        is_header = line.endswith(b"\n")
-        if not is_header and not header.startswith(line):
-            self._refuse_foreign()
-        difference = self._difference(line) if is_header else None
-        if difference is not None and next(lines, None) is not None:
-            raise CheckpointMismatchError(
-                f"{self.path} is of another command: {difference}; give the same options to continue, or {_ADVICE}"
-            )
-        if difference is not None or not is_header:
-            # There are no records to continue from.
-            os.ftruncate(self._descriptor, 0)
-            write_all(self._descriptor, memoryview(header), 0)
-            os.fsync(self._descriptor)
-            self._first = self._end = len(header)
-            return
-        self._first = self._end = len(line)
-        for number, record in enumerate(lines, start=2):
-            if not is_whole(record):
-                # Behind the last line, a power failure can leave zeros.
-                if any(line.strip(b"\0") for line in lines):
-                    raise OutputError(
-                        f"{self.path} is damaged in line {number}, which is not the last; remove the line, or {_ADVICE}"
-                    )
-                break
-            self._end += len(record)
+        with open(self._descriptor, "rb", closefd=False) as lines:
+            line = next(lines, b"")
+            is_whole = line.endswith(b"\n")
+            if not is_whole and not header.startswith(line):
+                self._refuse_foreign()
+            difference = self._difference(line) if is_whole else None
+            if difference is not None and next(lines, None) is not None:
+                raise CheckpointMismatchError(
+                    f"{self.path} is of another command: {difference}; give the same options to continue, or {_ADVICE}"
+                )
+            if difference is not None or not is_whole:
+                # There are no records to continue from.
+                os.ftruncate(self._descriptor, 0)
+                write_all(self._descriptor, memoryview(header), 0)
+                os.fsync(self._descriptor)
+                line = header
+            self._end = len(line)
+            for number, record in enumerate(lines, start=2):
+                values = record_values(record)
+                if values is None:
+                    # Behind the last line, a power failure can leave zeros.
+                    if any(line.strip(b"\0") for line in lines):
+                        raise OutputError(
+                            f"{self.path} is damaged in line {number}, which is not the last; remove the line, or "
+                            f"{_ADVICE}"
+                        )
+                    break
+                take((self._end, len(record)), values)
+                self._end += len(record)
         os.ftruncate(self._descriptor, self._end)
 
     def _difference(self, line: bytes) -> str | None:
@@ -182,10 +169,14 @@ def _check(text: bytes) -> bytes:
     return b',"check":"%08x"}\n' % zlib.crc32(text)
 
 
-def is_whole(line: bytes) -> bool:
-    """Return whether a line ends with its checksum."""
+def record_values(line: bytes) -> Values | None:
+    """Return the values of a record; None if its line does not end with its checksum."""
     text = line.rpartition(b',"check":"')[0]
-    return line == text + _check(text)
+    if line != text + _check(text):
+        return None
+    values: Values = json.loads(line)
+    del values["check"]
+    return values
 
 
 def first_difference(found: Mapping[str, Any], given: Mapping[str, Any], prefix: str = "") -> str | None:

@@ -4,19 +4,17 @@ The log is a journal whose records are solved boards and parts of the checkpoint
 describes the file.
 """
 
-import json
 import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import astuple, replace
-from itertools import takewhile
 from pathlib import Path
 from typing import Any, Self
 
-from pdb_core.errors import InputError, WrongAnswerError
-from solver.answers.journal import KIND, Journal, Place, Values, is_whole
-from solver.answers.requests import Answer, Log, Request, Result, request_key
+from pdb_core.errors import InputError, PdbError, WrongAnswerError
+from solver.answers.journal import KIND, Journal, Place, Values, record_values
+from solver.answers.requests import Answer, Log, Request, request_key
 from solver.engine.checkpoint import Checkpoint, Subtrees
 from solver.progress import Iteration
 from solver.solution import Solution, check_replay
@@ -40,19 +38,14 @@ class AnswerLog(Log):
         self._finds_all = bool(method.get("all"))
         # Place of each solved board: all answers may not fit into memory.
         self._solved: dict[bytes, Place] = {}
-        # Boards of this run, and results that the log does not keep: of unsolvable boards, and of those given up.
-        self._begun: set[bytes] = set()
-        self._unlogged: dict[bytes, Result] = {}
         self._checkpoints: dict[bytes, _LoggedCheckpoint] = {}
         # Nodes that this run generated for its answers.
         self.generated = 0
-        self._journal = Journal(path, method)
+        self._path = path
         try:
-            for place, values in self._journal.records():
-                self._read(place, values)
+            self._journal = Journal(path, method, self._read)
         except (ValueError, TypeError, KeyError, OverflowError) as error:
-            self._journal.__exit__()
-            raise error if isinstance(error, InputError) else self._damaged(error) from None
+            raise error if isinstance(error, PdbError) else self._damaged(error) from None
 
     def __enter__(self) -> Self:
         return self
@@ -72,21 +65,12 @@ class AnswerLog(Log):
         """Number of boards with a checkpoint and without an answer."""
         return len(self._checkpoints)
 
-    def begin(self, request: Request) -> bool:
-        with self._lock:
-            is_new = request.key not in self._begun and request.key not in self._solved
-            self._begun.add(request.key)
-            return is_new
-
-    def known(self, request: Request) -> Result | None:
-        """Return the solution in the log, replayed, or the result of this run; None if both are missing.
-
-        Raises `InputError` if the solution is wrong.
-        """
+    def known(self, request: Request) -> Solution | None:
+        """Return the solution in the log, replayed, or None. Raises `InputError` if it is wrong."""
         with self._lock:
             place = self._solved.get(request.key)
-            if place is None:
-                return self._unlogged.get(request.key)
+        if place is None:
+            return None
         try:
             solution = _solution(self._journal.read(place))
             check_replay(request.board, solution.moves or (), request.goal, request.size)
@@ -100,16 +84,17 @@ class AnswerLog(Log):
         Raises `DiskFullError`, `OutputError`.
         """
         request, result = answer.request, answer.result
+        # Also of a search that was given up at the memory limit.
+        solution = getattr(result, "solution", result)
         with self._lock:
-            # Also of a search that was given up at the memory limit.
-            solution = getattr(result, "solution", result)
             if isinstance(solution, Solution):
                 self.generated += solution.generated
-            if isinstance(result, Solution) and self._is_final(result):
-                self._checkpoints.pop(request.key, None)
+            if not isinstance(result, Solution) or not self._is_final(result):
+                return
+            self._checkpoints.pop(request.key, None)
+            # Equal boards that are read together are all searched.
+            if request.key not in self._solved:
                 self._solved[request.key] = self._journal.append({"width": request.size.width} | vars(result))
-            else:
-                self._unlogged[request.key] = result
 
     def _is_final(self, solution: Solution) -> bool:
         """Return False if a limit ended the search: without a solution, or before all solutions were counted."""
@@ -141,7 +126,7 @@ class AnswerLog(Log):
             self._checkpoint({name: values.pop(name) for name in ("width", "board", "goal")}).read(values)
 
     def _damaged(self, error: Exception) -> InputError:
-        return InputError(f"the log {self._journal.path} is damaged: {error}; choose another log")
+        return InputError(f"the log {self._path} is damaged: {error}; choose another log")
 
 
 def _key(values: Values) -> bytes:
@@ -161,7 +146,7 @@ def read_log(path: Path) -> list[Values] | None:
     """Return the last record of each board in a log, which may be in use; None if the file is no log."""
     with suppress(OSError), path.open("rb") as file:
         if file.readline().startswith(f'{{"journal": "{KIND}"'.encode()):
-            records = map(json.loads, takewhile(is_whole, file))
+            records = iter(lambda: record_values(file.readline()), None)
             return [*{_key(values): values for values in records}.values()]
     return None
 

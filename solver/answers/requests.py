@@ -56,12 +56,8 @@ class Answer:
 class Log:
     """Log that keeps nothing. `AnswerLog` overrides its methods, which any thread calls."""
 
-    def begin(self, _request: Request) -> bool:
-        """Return whether to search a board: not if `known` returns its result, now or after an equal request."""
-        return True
-
     def known(self, _request: Request) -> Result | None:
-        """Return the result of a board, or None."""
+        """Return the result of a board that need not be searched, or None."""
         return None
 
     def finish(self, answer: Answer) -> None:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Generator, Iterable, Iterator
 from dataclasses import KW_ONLY, dataclass, field
 from functools import partial
-from itertools import chain, groupby, repeat
+from itertools import chain, groupby
 
 from pdb_core.board_size import BoardSize
 from pdb_core.errors import MemoryLimitError, UnsolvableError
@@ -33,7 +33,7 @@ class ThreadedAnswers:
     search     `one_by_one` or `in_batches`
     n_most     boards that one call searches at most
     n_threads  boards, or lists of boards, that are searched at a time
-    log        hook that keeps answers; a board that comes again is then searched once
+    log        hook that keeps answers
     watch      hook that is called several times a second with a board under way, its threshold, and its checkpoint
     """
 
@@ -50,26 +50,23 @@ class ThreadedAnswers:
         Requests are read ahead in a thread, so a slow iterator delays no search. Errors of `requests` are raised after
         the answers of the requests before. Raises what the searches raise.
         """
-        begun = ((request, self.log.begin(request)) for request in requests)
-        chunks = in_chunks(begun, self.n_most, n_threads=self.n_threads, waits=self.n_threads == 1)
+        known = ((request, self.log.known(request)) for request in requests)
+        chunks = in_chunks(known, self.n_most, n_threads=self.n_threads, waits=self.n_threads == 1)
         ready = (chunk or None for chunk in chunks)
-        for request, found in stream_in_parallel(ready, self._search_chunk, n_threads=self.n_threads):
-            # Of equal boards, the first one has been answered.
-            result = self.log.known(request) if found is None else found
-            assert result is not None
-            yield Answer(request, result)
+        yield from stream_in_parallel(ready, self._answer_chunk, n_threads=self.n_threads)
 
-    def _search_chunk(
-        self, chunk: list[tuple[Request, bool]], report: Report, pool: WorkerPool | None
-    ) -> Generator[tuple[Request, Result | None], None, None]:
-        """Yield requests with their results, None for one that is not searched."""
-        for (is_searched, *_), alike in groupby(chunk, key=lambda item: (item[1], item[0].size, item[0].goal)):
-            requests = [request for request, _ in alike]
-            results = self._search_alike(requests, report, pool) if is_searched else repeat(None, len(requests))
-            yield from zip(requests, results, strict=True)
+    def _answer_chunk(
+        self, chunk: list[tuple[Request, Result | None]], report: Report, pool: WorkerPool | None
+    ) -> Generator[Answer, None, None]:
+        """Yield the answers of requests, some of which have a known result."""
+        for (is_known, *_), alike in groupby(chunk, key=lambda item: (item[1] is not None, item[0].size, item[0].goal)):
+            if is_known:
+                yield from (Answer(request, result) for request, result in alike if result is not None)
+            else:
+                yield from self._search_alike([request for request, _ in alike], report, pool)
 
-    def _search_alike(self, requests: list[Request], report: Report, pool: WorkerPool | None) -> Iterator[Result]:
-        """Yield the results of requests of one size and goal."""
+    def _search_alike(self, requests: list[Request], report: Report, pool: WorkerPool | None) -> Iterator[Answer]:
+        """Yield the answers of requests of one size and goal."""
         checkpoints: dict[int, Checkpoint] = {}
 
         def checkpoint(index: int) -> Checkpoint:
@@ -78,11 +75,12 @@ class ThreadedAnswers:
 
         def show(index: int, iteration: Iteration) -> None:
             report(iteration)  # raises if the search is to end
-            self.watch(requests[index], iteration, checkpoints.get(index) or Checkpoint())
+            self.watch(requests[index], iteration, checkpoints[index])
 
         for request, result in zip(requests, self.search(requests, show, pool, checkpoint), strict=True):
-            self.log.finish(Answer(request, result))
-            yield result
+            answer = Answer(request, result)
+            self.log.finish(answer)
+            yield answer
 
 
 def one_by_one(search: SearchOne) -> Search:
