@@ -1,7 +1,7 @@
 """Items of a slow source, such as standard input, read ahead in a thread."""
 
-from collections.abc import Generator, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Generator, Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from queue import Empty, Queue
 from threading import Event, Thread
@@ -29,26 +29,7 @@ def in_chunks(
     Lists are shorter when few items are left, so that each of `n_threads` gets some. If it does not wait for the first
     item either, a list may be empty. Raises the errors of `items`, after the items before.
     """
-    with _read_ahead(items) as ready:
-        end: _End | None = None
-        while end is None:
-            if not waits and ready.empty():
-                yield []
-                continue
-            chunk: list[Any] = [ready.get()]
-            share = n_most if n_threads == 1 else ready.qsize() // (_CHUNKS_A_THREAD * n_threads)
-            while len(chunk) < min(n_most, share) and not ready.empty() and not isinstance(chunk[-1], _End):
-                chunk.append(ready.get())
-            end = chunk.pop() if isinstance(chunk[-1], _End) else None
-            if chunk:
-                yield chunk
-        if end.error is not None:
-            raise end.error
-
-
-@contextmanager
-def _read_ahead(items: Iterable[Any]) -> "Iterator[Queue[Any]]":
-    """Read items in a thread. The last item of the queue is an `_End`."""
+    # Its last item is an `_End`.
     ready: Queue[Any] = Queue(_MOST_AHEAD)
     is_over = Event()
 
@@ -65,8 +46,21 @@ def _read_ahead(items: Iterable[Any]) -> "Iterator[Queue[Any]]":
 
     # A daemon: a thread that waits for input ends only with the process.
     Thread(target=read, name="read ahead", daemon=True).start()
+    end: _End | None = None
     try:
-        yield ready
+        while end is None:
+            if not waits and ready.empty():
+                yield []
+                continue
+            chunk: list[Any] = [ready.get()]
+            share = n_most if n_threads == 1 else ready.qsize() // (_CHUNKS_A_THREAD * n_threads)
+            while len(chunk) < min(n_most, share) and not ready.empty() and not isinstance(chunk[-1], _End):
+                chunk.append(ready.get())
+            end = chunk.pop() if isinstance(chunk[-1], _End) else None
+            if chunk:
+                yield chunk
+        if end.error is not None:
+            raise end.error
     finally:
         is_over.set()
         with suppress(Empty):
