@@ -108,5 +108,5 @@ def solve_rest(pieces: Pieces, plan: Plan) -> list[int]:
     tiles = {piece: tile for tile, piece in enumerate(sorted(cells, key=lambda cell: cell != pieces.blank))}
     board, goal = (tuple(tiles[piece] for piece in pieces_) for pieces_ in (pieces.cells[cells].tolist(), cells))
     distances = manhattan_distances(rest, goal).tolist()
-    solution = a_star(board, lambda at: sum(distances[tile][cell] for cell, tile in enumerate(at)), goal, rest)
+    solution = a_star(board, lambda here: sum(distances[tile][cell] for cell, tile in enumerate(here)), goal, rest)
     return list(blank_moves_of(board, solution.moves or (), rest))

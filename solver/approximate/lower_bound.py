@@ -21,10 +21,10 @@ def lower_bound(board: Board, goal: Board, size: BoardSize, databases: Sequence[
 
     Raises `TableMismatchError` if a database is for another size, `GoalError` if it cannot serve the goal.
     """
+    bounds = [linear_conflict_bound(pieces, size)]
     for database in databases:
         database.check_size(size)
-    bounds = [database.probe(board, goal).h for database in databases]
-    bounds.append(linear_conflict_bound(pieces, size))
+        bounds.append(database.probe(board, goal).h)
     if max(size.width, size.height) <= MAX_TABLE_SIDE:
         tables = heuristic_tables(_HEURISTICS, size, goal)
         bounds.append(int(values_of(tables, np.array([board], dtype=np.uint8)).max()))

@@ -113,7 +113,7 @@ def find_suboptimal_solution(
     seconds = usual if time_limit is None else as_number(time_limit, "time_limit")
     opened = as_databases(databases)
     _compile_kernels(np.min_scalar_type(size.n_cells))
-    fitted_values(_size_of_rest(size))
+    fitted_values(fitted_size(size.height, size.width))
     pieces = in_pieces(board, goal)
     h = bound = lower_bound(board, goal, size, opened, pieces)
     start = time.perf_counter()
@@ -136,14 +136,6 @@ def find_suboptimal_solution(
         seconds=time.perf_counter() - start,
         algorithm="approximate",
     )
-
-
-def _size_of_rest(size: BoardSize) -> BoardSize:
-    """Return the size with fitted values in which the board, or a rest after some of its lines, is embedded."""
-    height, width = sorted((size.height, size.width))
-    while not has_fitted_values(height, width):
-        height, width = sorted((height, width - 1))
-    return fitted_size(height, width)
 
 
 def _shortened(pieces: Pieces, size: BoardSize, path: list[int], bound: int, end: float) -> list[int]:
@@ -173,7 +165,7 @@ def _solve_by_beams(pieces: Pieces, size: BoardSize, width: int, end: float, lim
     if not has_fitted_values(size.height, size.width):
         return solve_by_lines(pieces, size, width, end, limit)
     is_locked = np.zeros(size.n_cells, dtype=np.uint8)
-    return _find_rest(pieces, size, is_locked, width, min(_REST_MOVES, limit), end)
+    return _find_rest(pieces, size, is_locked, width, limit, end)
 
 
 @lru_cache(maxsize=2)
@@ -203,7 +195,7 @@ def solve_by_lines(
     for part in plan.parts:
         divisions = [[part]]
         if time.perf_counter() < end:
-            rest = _find_rest(pieces, size, locked, width, min(_REST_MOVES, limit - len(path)), end)
+            rest = _find_rest(pieces, size, locked, width, limit - len(path), end)
             if rest is not None:
                 return path + rest
             divisions.append(part.steps)
@@ -237,7 +229,7 @@ def _place(pieces: Pieces, size: BoardSize, parts: list[Part], locked: Bytes, wi
 def _find_rest(pieces: Pieces, size: BoardSize, locked: Bytes, width: int, limit: int, end: float) -> list[int] | None:
     """Return a path to the goal if the open cells are a rectangle with fitted values and beams find one, else None."""
     rows, columns = (np.unique(lines[locked == 0]).tolist() for lines in geometry(size)[:2])
-    n_open = np.count_nonzero(locked == 0)
+    n_open, limit = np.count_nonzero(locked == 0), min(limit, _REST_MOVES)
     if limit < 1 or not has_fitted_values(len(rows), len(columns)) or n_open < len(rows) * len(columns):
         return None
     rest = embedding(size, rows, columns)

@@ -5,7 +5,7 @@ import time
 import numpy as np
 
 from pdb_core.types import N_MOVES, Bytes
-from solver.beams.beam_search_kernels import BATCH, BLOCK, Aim, Beam, grow_beam, start_beam
+from solver.beams.beam_search_kernels import BLOCK, CHUNK, Aim, Beam, grow_beam, start_beam
 from solver.beams.fitted_values_kernels import BYTE_VALUES
 from solver.beams.pieces import Pieces
 from solver.progress import Iteration, Report
@@ -80,13 +80,13 @@ def new_beam(n_cells: int, width: int, limit: int) -> Beam:
         seen=np.zeros(1 << max(_SEEN_BITS, (_SEEN_PER_BOARD * width).bit_length()), dtype=np.uint32),
         state=np.zeros(2, dtype=np.int64),
         unsorted=np.empty(n_children, dtype=np.uint64),
-        child_links=np.empty(n_children + BATCH, dtype=np.int32),
-        child_scores=np.empty(n_children + BATCH, dtype=np.int32),
-        child_ranks=np.empty(n_children + BATCH, dtype=np.int32),
-        child_keys=np.empty(n_children + BATCH, dtype=np.uint64),
+        child_links=np.empty(n_children + CHUNK, dtype=np.int32),
+        child_scores=np.empty(n_children + CHUNK, dtype=np.int32),
+        child_ranks=np.empty(n_children + CHUNK, dtype=np.int32),
+        child_keys=np.empty(n_children + CHUNK, dtype=np.uint64),
         chosen=np.empty(n_children + 1, dtype=np.int32),
-        scratch=_on_lines(BATCH * BYTE_VALUES),
-        sums=np.empty(BATCH, dtype=np.int32),
+        scratch=_on_lines(CHUNK * BYTE_VALUES),
+        sums=np.empty(CHUNK, dtype=np.int32),
     )
 
 

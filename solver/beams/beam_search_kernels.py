@@ -47,7 +47,7 @@ NO_RANK = 1 << 32
 #     | score  | blank's cell | last pieces    |
 BLANK_SHIFT, SCORE_SHIFT, PIECES_MASK = np.uint64(16), np.uint64(32), np.uint64(0xFFFF)
 # Children that are rated together; of fewer than the second number, the values of pairs are added one by one.
-BATCH, LEAST_SUMMED = 64, 10
+CHUNK, LEAST_SUMMED = 64, 10
 
 
 class Aim(NamedTuple):
@@ -82,12 +82,12 @@ class Beam(NamedTuple):
     seen        uint32[2**k]       upper halves of the keys of recent boards, at the lower bits of the keys
     state       int64[2]           the boards of the last layer, its depth
     unsorted    uint64[c]          links in the lower half, groups in the upper one
-    child_links int32[c + BATCH]   as `parents`, in the order of `list_children`, as the next three
-    child_scores, child_ranks  int32[c + BATCH]
-    child_keys  uint64[c + BATCH]
+    child_links int32[c + CHUNK]   as `parents`, in the order of `list_children`, as the next three
+    child_scores, child_ranks  int32[c + CHUNK]
+    child_keys  uint64[c + CHUNK]
     chosen      int32[c + 1]       indices of the children that are kept unless they are duplicates
-    scratch     uint8[BATCH * BYTE_VALUES]   from the beginning of a cache line, for `sum_of_bytes`
-    sums        int32[BATCH]
+    scratch     uint8[CHUNK * BYTE_VALUES]   from the beginning of a cache line, for `sum_of_bytes`
+    sums        int32[CHUNK]
     """
 
     words: UInt64s
@@ -128,6 +128,15 @@ def new_tail(tail: np.uint64, blank: Any, score: Any) -> np.uint64:
 
 
 @kernel
+def layer_at(beam: Beam, index: Any) -> Any:
+    """Return the records of a layer, as words and as cells: the same memory twice.
+
+    Both are flat, for unsigned indices, because numba compares signed ones with zero.
+    """
+    return beam.words[index].reshape(-1), beam.boards[index].reshape(-1)
+
+
+@kernel
 def start_beam(beam: Beam, cells: Int32s, blank_cell: int) -> None:
     """Make the first layer of one board. Beams of different widths get different random numbers."""
     n = len(cells)
@@ -154,8 +163,8 @@ def list_children(beam: Beam, aim: Aim, boards: Any) -> Int32s:
     """
     now, depth = beam.state[1] & 1, beam.state[1]
     first, last, stride = np.uint64(boards[0]), np.uint64(boards[1]), np.uint64(boards[2])
-    # Unsigned indices, because numba compares signed ones with zero.
-    cells, words, parents = beam.boards[now].reshape(-1), beam.words[now].reshape(-1), beam.parents[depth]
+    words, cells = layer_at(beam, now)
+    parents = beam.parents[depth]
     n_cells, n_words = np.uint64(beam.boards.shape[2]), np.uint64(beam.words.shape[2])
     neighbours, edge_of = aim.geometry.neighbours.reshape(-1), aim.fitted.edge_of.reshape(-1)
     unsorted, tail = beam.unsorted, n_words - np.uint64(2)
@@ -198,8 +207,8 @@ def prefetch_parent(beam: Beam, layer: Any, link: Any) -> None:
     _, width, n_words = beam.words.shape
     record = beam.words.ctypes.data + (layer * width + np.int64(link >> 2)) * n_words * 8
     prefetch(record)
-    if beam.words.shape[2] > 8:
-        prefetch(record + beam.words.shape[2] * 8 - 1)
+    if n_words > 8:
+        prefetch(record + n_words * 8 - 1)
 
 
 @kernel
@@ -218,7 +227,7 @@ def rate_by_values(beam: Beam, aim: Aim, ends: Int32s) -> None:
             if fitted.edge_of[cell, move] >= 0:
                 cells_before[fitted.edge_of[cell, move], move // 2] = cell
     sums, links = beam.sums, beam.child_links
-    links[n_children : n_children + BATCH] = 0
+    links[n_children : n_children + CHUNK] = 0
     first = n_prefetched = np.int64(0)
     for group in range(len(ends) // 2):
         last = np.int64(ends[2 * group + 1])
@@ -231,26 +240,26 @@ def rate_by_values(beam: Beam, aim: Aim, ends: Int32s) -> None:
         change = np.int64(fitted.singles[piece, edge]) - np.int64(fitted.pairs[piece, edge, one, blank])
         opposite_change = np.int64(fitted.pairs[piece, edge, other, blank]) - np.int64(fitted.singles[piece, edge])
         while first < last:
-            n_here = min(np.int64(BATCH), last - first)
-            while n_prefetched < min(first + 2 * BATCH, n_children):
+            n_here = min(np.int64(CHUNK), last - first)
+            while n_prefetched < min(first + 2 * CHUNK, n_children):
                 prefetch_parent(beam, now, links[np.uint64(n_prefetched)])
                 n_prefetched += 1
             if PERMUTES_BYTES and n_here >= LEAST_SUMMED:
-                batch = int(links.ctypes.data + 4 * first)
+                chunk = int(links.ctypes.data + 4 * first)
                 tables = fitted.pairs.ctypes.data + group * n_table_words * 8 * BYTE_VALUES
-                sum_of_bytes(records, 8 * end, batch, tables, n_table_words, beam.scratch.ctypes.data, sums.ctypes.data)
+                sum_of_bytes(records, 8 * end, chunk, tables, n_table_words, beam.scratch.ctypes.data, sums.ctypes.data)
             else:
                 for q in range(n_here):
                     i, value = links[first + q] >> 2, np.int32(0)
                     for cell in range(n):
                         value += np.int32(fitted.pairs[piece, edge, cell, boards[now, i, cell]])
                     sums[q] = value
-            rate_batch(beam, int(first), int(n_here), change, opposite_change, key_change)
+            rate_chunk(beam, int(first), int(n_here), change, opposite_change, key_change)
             first += n_here
 
 
 @inlined_kernel
-def rate_batch(
+def rate_chunk(
     beam: Beam, first: int, n_children: int, change: Any, opposite_change: Any, key_change: np.uint64
 ) -> None:
     """Write the scores, keys and ranks of listed children, from `first` on, whose values of pairs add up to
@@ -285,16 +294,10 @@ def rate_by_weights(beam: Beam, aim: Aim, n_children: Any) -> None:
         cells = distance(aim.geometry, piece, here) - distance(aim.geometry, piece, near)  # type: ignore[arg-type]
         score = (np.int64(tail) >> np.int64(SCORE_SHIFT)) + aim.weights[piece] * cells
         key = beam.words[now, i, end - 1] ^ mixed(piece * n + near) ^ mixed(piece * n + here)
-        keep_rating(beam, k, score, key)
+        beam.child_keys[k], beam.child_scores[k] = key, score
+        beam.child_ranks[k] = score + np.int64((key >> np.uint64(40)) % np.uint64(NOISE))
         if aim.pull > 0:
             beam.child_ranks[k] += np.int32(aim.pull * nearest_astray(aim, beam.places[now, i], near, here))
-
-
-@inlined_kernel
-def keep_rating(beam: Beam, k: Any, score: Any, key: Any) -> None:
-    """Write the key and score of a child, and its rank without the pull."""
-    beam.child_keys[k], beam.child_scores[k] = key, score
-    beam.child_ranks[k] = score + np.int64((key >> np.uint64(40)) % np.uint64(NOISE))
 
 
 @inlined_kernel
@@ -351,11 +354,10 @@ def keep_children(beam: Beam, aim: Aim, width: int, n_chosen: Any) -> int:
     n, end, mask = len(aim.geometry.rows), words.shape[2], np.uint64(len(seen) - 1)
     before, parents = beam.state[1] & 1, beam.parents[beam.state[1] + 1]
     after = 1 - before
-    # Flat arrays and unsigned indices, as above.
     n_copied, n_words = np.uint64((n * boards.itemsize + 7) // 8), np.uint64(end)
     n_cells, tail = np.uint64(boards.shape[2]), n_words - np.uint64(2)
-    old_words, new_words = words[before].reshape(-1), words[after].reshape(-1)
-    old_cells, new_cells = boards[before].reshape(-1), boards[after].reshape(-1)
+    old_words, old_cells = layer_at(beam, before)
+    new_words, new_cells = layer_at(beam, after)
     neighbours = aim.geometry.neighbours.reshape(-1)
     keys, scores, links, chosen = beam.child_keys, beam.child_scores, beam.child_links, beam.chosen
     found, least, j = np.int64(NOT_FOUND), np.int32(0), np.uint64(beam.state[0])
@@ -372,15 +374,14 @@ def keep_children(beam: Beam, aim: Aim, width: int, n_chosen: Any) -> int:
             continue
         seen[key & mask] = key >> np.uint64(32)
         i = link >> np.uint64(2)
-        old_tail = old_words[i * n_words + tail]
+        old_record, new_record = i * n_words, j * n_words
+        old_tail = old_words[old_record + tail]
         here = blank_in(old_tail)
         near = np.uint64(neighbours[here * np.uint64(N_MOVES) + (link & np.uint64(3))])
         for word in range(n_copied):
-            new_words[j * n_words + word] = old_words[i * n_words + word]
-        new_words[j * n_words + tail], new_words[j * n_words + tail + np.uint64(1)] = (
-            new_tail(old_tail, near, scores[k]),
-            key,
-        )
+            new_words[new_record + word] = old_words[old_record + word]
+        new_words[new_record + tail] = new_tail(old_tail, near, scores[k])
+        new_words[new_record + tail + np.uint64(1)] = key
         new_cells[j * n_cells + here] = old_cells[i * n_cells + near]
         new_cells[j * n_cells + near] = old_cells[i * n_cells + here]
         if aim.pull > 0:

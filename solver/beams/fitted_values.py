@@ -146,8 +146,13 @@ def has_fitted_values(n_rows: int, n_columns: int) -> bool:
 
 
 def fitted_size(n_rows: int, n_columns: int) -> BoardSize:
-    """Return the size of the board that a rectangle is embedded in: a square, or wider than high."""
+    """Return the size of the board that a rectangle is embedded in: a square, or wider than high.
+
+    It is that of the largest part of a rectangle that cannot be embedded.
+    """
     height, width = sorted((n_rows, n_columns))
+    height = min(height, _LAST_SIDE)
+    width = min(width, MOST_CELLS // height, _LONGEST_SIDE)
     side = max(FIRST_SIDE, width)
     return BoardSize(width, height) if width > _LAST_SIDE else BoardSize(side, side)
 
