@@ -16,7 +16,6 @@ from pdb_query import open_database
 from pdb_query.table_file import LoadMode
 from solver.engine.paths import search_subtrees
 from solver.engine.result import SearchResult
-from solver.engine.threads import Wanted
 from solver.engine.tuning import Tuning
 from solver.progress import Limits
 from solver.solve import Solver
@@ -66,7 +65,7 @@ def search_boards(
     end = time.perf_counter() + seconds
     results: list[SearchResult] = []
     for board in boards:
-        results.append(ida_star.search(board, limits, wanted=Wanted(keeps_rest=True)))
+        results.append(ida_star.search(board, limits))
         if time.perf_counter() > end:
             break
     return results

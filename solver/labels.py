@@ -77,7 +77,7 @@ def distances_with_moves(
         # One threshold, except for neighbours whose first threshold is higher: they are not searched yet.
         last = thresholds[rows[left]]
         raised = ida_star.engine.raised(roots, left, np.maximum(last, roots.thresholds[left]))
-        found = ida_star.search_all(replace(raised, last=last), report, pool)
+        found = ida_star.search_boards(replace(raised, last=last), report, pool)
         is_nearer[left] = found.lengths >= 0
         is_searched[rows[is_nearer]] = False
         thresholds[is_searched] += THRESHOLD_STEP

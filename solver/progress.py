@@ -100,13 +100,17 @@ class Clock:
         self.end = math.inf if limits.time_limit is None else self._start + limits.time_limit
         self.most_nodes = NO_LIMIT if limits.max_nodes is None else limits.max_nodes
 
+    def add_earlier(self, seconds: float) -> None:
+        """Count the seconds of an earlier run, too. The limits are not on them."""
+        self._start -= seconds
+
     @property
     def seconds(self) -> float:
         """Return the seconds since the search began."""
         return time.perf_counter() - self._start
 
-    def is_over(self, at: Iteration) -> bool:
+    def is_over(self, progress: Iteration) -> bool:
         """Report progress. Returns True if a limit is reached."""
         if self.report is not None:
-            self.report(at)
-        return at.generated >= self.most_nodes or time.perf_counter() >= self.end
+            self.report(progress)
+        return progress.generated >= self.most_nodes or time.perf_counter() >= self.end

@@ -281,7 +281,7 @@ class Solver:
         lengths = np.full(m, -1, dtype=np.int16)
         h, (generated, expanded) = np.full_like(lengths, -1), np.zeros((2, m), dtype=np.int64)
         tiles = np.zeros((m, 0), dtype=np.uint8)
-        for chunk, found in self._in_chunks(mapped, solvable, n_threads, None, self.ida_star.search_all):
+        for chunk, found in self._in_chunks(mapped, solvable, n_threads, None, self.ida_star.search_boards):
             lengths[chunk], h[chunk] = found.lengths, found.roots.h
             generated[chunk], expanded[chunk] = found.nodes()
             longest = int(found.lengths.max(initial=0))
@@ -316,7 +316,7 @@ class Solver:
         _goal, mapping, mapped, solvable = self._prepared(boards, goal)
         distances = np.full(len(mapped), -1, dtype=np.int16)
         if not moves:
-            for chunk, found in self._in_chunks(mapped, solvable, n_threads, report, self.ida_star.search_all):
+            for chunk, found in self._in_chunks(mapped, solvable, n_threads, report, self.ida_star.search_boards):
                 distances[chunk] = found.lengths
             return Labels(distances, None, None)
         after = np.full((len(mapped), N_MOVES), -1, dtype=np.int16)

@@ -91,6 +91,15 @@ def write_path(tables: EngineTables, at: StackMemory, counters: Int64s, board: A
     return is_goal_board(tables, board)
 
 
+@inlined_kernel
+def end_board(many: BoardsMemory, length: int) -> None:
+    """Note the length of the board that is searched, and go to the next one."""
+    place = many.place
+    many.lengths[place[BOARD]] = length
+    place[BOARD] += 1
+    place[THRESHOLD], place[N_FINISHED] = -1, 0
+
+
 @kernel
 def search_boards(
     tables: EngineTables,
@@ -115,38 +124,27 @@ def search_boards(
     TOO_DEEP if a slack exceeds its bits; without boards what `search` returns.
     """
     n_left = pause_at
-    place, lengths = many.place, many.lengths
-    n_boards = many.roots.shape[0]
+    place, n_boards = many.place, many.roots.shape[0]
     while True:
-        before = counters[mem.GENERATED]
-        until = pause_at
-        row = 0
+        row = place[BOARD]
         if n_boards > 0:
-            row = place[BOARD]
             if row >= n_boards:
                 return mem.EXHAUSTED
             # Step 1. Begin a threshold.
             if place[THRESHOLD] < 0:
                 place[THRESHOLD] = many.thresholds[row] + mem.THRESHOLD_STEP * place[N_FINISHED]
-                if place[THRESHOLD] > many.last[row]:
-                    lengths[row] = BEYOND
-                    place[BOARD] += 1
-                    place[N_FINISHED] = 0
-                    place[THRESHOLD] = -1
-                    continue
-                if is_goal_board(tables, many.boards[row]):
-                    lengths[row] = 0
-                    place[BOARD] += 1
-                    place[THRESHOLD] = -1
+                is_goal = is_goal_board(tables, many.boards[row])
+                if is_goal or place[THRESHOLD] > many.last[row]:
+                    end_board(many, 0 if is_goal else BEYOND)
                     continue
                 if place[THRESHOLD] > many.highest[row]:
                     return mem.TOO_DEEP
                 begin_threshold(tables, at, counters, many.roots[row], place[N_FINISHED])
-                before = counters[mem.GENERATED]
                 if place[N_FINISHED] >= many.counts.shape[1] or place[THRESHOLD] > many.paths.shape[1]:
                     return mem.PAUSED
-            until = before + n_left
         # Step 2. Search it.
+        before = counters[mem.GENERATED]
+        until = before + n_left if n_boards > 0 else pause_at
         status = search(tables, round_tables, at, counters, until, max_nodes, counts_goals)
         n_left -= counters[mem.GENERATED] - before
         if n_boards == 0 or (status != mem.EXHAUSTED and status != mem.FOUND):
@@ -157,7 +155,5 @@ def search_boards(
         place[N_FINISHED] += 1
         if status == mem.FOUND:
             is_right = write_path(tables, at, counters, many.boards[row], many.paths[row], place[THRESHOLD])
-            lengths[row] = place[THRESHOLD] if is_right else WRONG
-            place[BOARD] += 1
-            place[N_FINISHED] = 0
+            end_board(many, place[THRESHOLD] if is_right else WRONG)
         place[THRESHOLD] = -1

@@ -115,10 +115,8 @@ class BoardsSearch:
         iterations = self.iterations(row)
         seconds = sum(iteration.seconds for iteration in iterations)
         h, length = int(self.roots.h[row]), int(self.lengths[row])
-        if length < 0:
-            return SearchResult(None, iterations, seconds, h=h)
-        tiles: tuple[int, ...] = tuple(self.paths[row, :length].tolist())
-        return SearchResult(tiles, iterations, seconds, h=h, n_solutions=1, is_complete=not tiles)
+        tiles = None if length < 0 else tuple(self.paths[row, :length].tolist())
+        return SearchResult(tiles, iterations, seconds, h=h, n_solutions=int(length >= 0), is_complete=length == 0)
 
     def nodes(self) -> tuple[Int64s, Int64s]:
         """Return the generated and the expanded nodes of each board, int64[m]."""

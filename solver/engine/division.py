@@ -1,8 +1,8 @@
 """The division of a long threshold: nodes near the root are expanded breadth first, and IDA* searches below them.
 
-Nodes whose f is at most some smaller threshold are expanded and kept in memory, duplicates too. The subtrees below the
-others are the items of the frontier, those with the least h at the root first: f rises late on a path to a solution, so
-the last threshold often ends soon.
+Nodes whose f is at most some smaller threshold are expanded and kept in memory, duplicates too. Each of the others is
+the root of a subtree of the frontier, those with the least h first: f rises late on a path to a solution, so the last
+threshold often ends soon.
 """
 
 import hashlib
@@ -19,7 +19,6 @@ from solver.engine import layout as mem
 from solver.engine.engine import Engine
 from solver.engine.layout import EngineTables
 from solver.engine.stack import Stack
-from solver.engine.tuning import Tuning
 from solver.progress import NO_LIMIT, Iteration
 
 # Of subtrees with the same slack, those with a larger h have more nodes: measured on boards of the 24-puzzle.
@@ -27,13 +26,13 @@ _GROWTH_BY_H = 0.05
 
 
 @dataclass(frozen=True)
-class Items:
+class Division:
     """The nodes of a divided threshold whose subtrees are searched one by one, in their order.
 
     nodes   uint32[m, n_columns]
     links   uint32[n]: they lead from the nodes to the root, see `Stack.load`
     shares  float64[m]: estimated share of the threshold's nodes in each subtree
-    digest  identifies the list
+    digest  identifies the list of subtrees
     """
 
     nodes: UInt32s
@@ -60,18 +59,19 @@ class Plan(NamedTuple):
     growth: float
 
 
-def plan_division(finished: Sequence[Iteration], threshold: int, speed: float, tuning: Tuning) -> Plan | None:
+def plan_division(finished: Sequence[Iteration], threshold: int, engine: Engine) -> Plan | None:
     """Return the plan of a division; None for a threshold not worth it.
 
     Nodes are expanded whose f is at most the largest threshold that had no more nodes than can be kept.
     """
-    most = min(tuning.most_divided, int(finished[-1].generated / (tuning.least_ratio * speed)))
+    tuning = engine.tuning
+    most = min(tuning.most_divided, int(finished[-1].generated / (tuning.least_ratio * engine.speed)))
     smaller = [done.threshold for done in finished if done.threshold < threshold and done.generated <= most]
     growth = finished[-1].generated / max(1, finished[-2:][0].generated)
-    return Plan(most, (threshold - smaller[-1]) // 2, max(1.0, growth)) if smaller else None
+    return Plan(most, (threshold - smaller[-1]) // mem.THRESHOLD_STEP, max(1.0, growth)) if smaller else None
 
 
-def divide(stack: Stack, plan: Plan, max_nodes: int) -> tuple[Items, tuple[int, int]]:
+def divide(stack: Stack, plan: Plan, max_nodes: int) -> tuple[Division, tuple[int, int]]:
     """Expand the nodes near the root, which is on the stack, until `max_nodes` are generated.
 
     Returns what is below these nodes, and the generated and expanded nodes. The stack is empty then.
@@ -84,15 +84,16 @@ def divide(stack: Stack, plan: Plan, max_nodes: int) -> tuple[Items, tuple[int, 
     roots = np.flatnonzero(~is_expanded[:n_nodes])[1:]
     moves_left, slacks = _left_and_slacks(tables, nodes[roots])
     # A slack that does not change, of heuristics that are not tracked, says nothing of h.
-    h = np.maximum(0, moves_left - 2 * slacks)
-    order = np.argsort(h, kind="stable")
-    roots, moves_left, h = roots[order].astype(np.uint32), moves_left[order], h[order]
-    links = nodes[:n_nodes, mem.LINK].copy()
-    weights = _log_shares(moves_left, h, plan.growth)
+    h = np.maximum(0, moves_left - mem.THRESHOLD_STEP * slacks)
+    # Each threshold above h multiplies the nodes of a subtree as it does those of the whole search.
+    steps = (moves_left - h) / mem.THRESHOLD_STEP
+    logs = steps * (math.log(plan.growth) + _GROWTH_BY_H * (h - h.max(initial=0)))
     # The largest weight is 1: in damaged tables others would not fit a float.
-    weights = np.exp(weights - weights.max(initial=-math.inf))
+    weights = np.exp(logs - logs.max(initial=-math.inf))
+    order = np.argsort(h, kind="stable")
+    roots, links = roots[order].astype(np.uint32), nodes[:n_nodes, mem.LINK].copy()
     digest = hashlib.sha256(links.tobytes() + roots.tobytes()).hexdigest()[:16]
-    return Items(nodes[roots], links, weights / weights.sum(), digest), (generated, expanded)
+    return Division(nodes[roots], links, weights[order] / weights.sum(), digest), (generated, expanded)
 
 
 def _expand_near_root(
@@ -143,10 +144,3 @@ def _left_and_slacks(tables: EngineTables, nodes: UInt32s) -> tuple[Int64s, Int6
     for row in tables.sums:
         slacks = np.minimum(slacks, (words[:, row[mem.SLACK]] >> row[mem.SLACK_SHIFT]) & mem.MAX_SLACK)
     return words[:, mem.MOVES_LEFT] >> mem.MOVES_LEFT_SHIFT, slacks
-
-
-def _log_shares(moves_left: Int64s, h: Int64s, growth: float) -> Floats:
-    """Estimate the logarithms of the numbers of nodes below some nodes, but for a constant."""
-    # Two more moves above h multiply the nodes of a subtree as they do those of a threshold.
-    slack = (moves_left - h) / 2
-    return slack * (math.log(growth) + _GROWTH_BY_H * (h - int(h.max(initial=0))))

@@ -18,7 +18,7 @@ from solver.engine.engine import Engine
 from solver.engine.frontier import Frontier
 from solver.engine.result import SearchResult
 from solver.engine.stack import StackPool
-from solver.engine.threads import ThresholdSearch, Wanted
+from solver.engine.threads import ThresholdSearch
 from solver.progress import Clock, Limits
 
 
@@ -79,6 +79,6 @@ def search_subtrees(
     with stacks.borrowed() as stack:
         stack.load(*nodes_below(stacks.engine, board, paths, threshold))
         frontier = Frontier(board, stack, threshold)
-        ThresholdSearch(stacks, frontier, max_nodes, Wanted(keeps_rest=True)).search(stack, clock)
+        ThresholdSearch(stacks, frontier, max_nodes).search(stack, clock)
     rest = None if frontier.tiles else frontier.paths()
     return SearchResult(frontier.tiles or None, (frontier.iteration,), clock.seconds, rest=rest)

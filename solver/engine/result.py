@@ -17,8 +17,8 @@ class SearchResult:
     seconds      of the search
     h            lower bound at the root; 0 for subtrees
     n_solutions  optimal solutions found; all that exist, if all were wanted and `is_complete`
-    rest         paths of what is left of the last threshold, see `Frontier.paths`: None if they are not known,
-                 empty only if nothing is left
+    rest         paths of what is left of a threshold in which a limit was reached, see `Frontier.paths`: empty only if
+                 nothing is left
     """
 
     moves: tuple[int, ...] | None

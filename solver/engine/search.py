@@ -101,7 +101,7 @@ class IdaStar:
         # The first slice has no limit, and its last round may generate this many nodes too many.
         n_most = n_nodes + N_MOVES * mem.BATCH
         if wanted.finds_all or in_order or continues or (limits.max_nodes is not None and limits.max_nodes < n_most):
-            n_nodes = 0
+            n_nodes = 0  # the kernel then only begins the first threshold of a board
         with self.stacks.borrowed() as stack:
             while (status := many.search(self.engine, stack, n_nodes)) != mem.EXHAUSTED:
                 row = many.row
@@ -118,7 +118,7 @@ class IdaStar:
                 stack.counters[:] = 0
         yield many
 
-    def search_all(self, boards: npt.ArrayLike | Roots, report: Report, pool: WorkerPool | None) -> BoardsSearch:
+    def search_boards(self, boards: npt.ArrayLike | Roots, report: Report, pool: WorkerPool | None) -> BoardsSearch:
         """Search boards as `search_many` does, without limits. `report` is that of each hard board."""
         *_, found = self.search_many(boards, lambda _row: (report, None), pool)
         return found
@@ -129,10 +129,7 @@ class IdaStar:
         The search is limited. Raises `Engine.wrong_end` if it does not find that move: the tables are damaged then.
         """
         # Roots with larger sums have no slack, and the search would not be limited by the threshold.
-        if (
-            int(self.engine.roots([board]).thresholds[0]) != 1
-            or len(self.search(board, WARM_UP_LIMITS).moves or ()) != 1
-        ):
+        if self.engine.roots([board]).thresholds[0] != 1 or len(self.search(board, WARM_UP_LIMITS).moves or ()) != 1:
             raise self.engine.wrong_end()
 
 
@@ -154,10 +151,8 @@ class _LongSearch:
     in_order: bool
 
     def __post_init__(self) -> None:
-        self.roots, self.row, self.speed = self.many.roots, self.many.row, self.ida_star.engine.speed
+        self.engine, self.roots, self.row = self.ida_star.engine, self.many.roots, self.many.row
         self.board: Tiles = tuple(self.roots.boards[self.row].tolist())
-        # Seconds of earlier runs.
-        self.earlier_s = 0.0
 
     def run(self) -> SearchResult:
         """Search from the threshold on that was begun on the stack."""
@@ -167,7 +162,7 @@ class _LongSearch:
         # `search_many` has given it the thresholds that this run finished.
         if self.checkpoint is not None and len(self.checkpoint.finished) > len(finished):
             finished, frontier = self.checkpoint.finished, None
-            self.earlier_s = sum(done.seconds for done in finished)
+            self.clock.add_earlier(sum(done.seconds for done in finished))
         while True:
             nodes_left = self.clock.most_nodes - sum(done.generated for done in finished)
             if frontier is None:
@@ -194,7 +189,7 @@ class _LongSearch:
         Raises `Engine.wrong_end` if it is shorter: smaller thresholds have no solution; `WrongAnswerError` if it fails
         its replay.
         """
-        engine, report = self.ida_star.engine, self.clock.report
+        engine, report = self.engine, self.clock.report
         if not self.ida_star.uses_beams or self.wanted.finds_all or not is_long(last, engine):
             return None
         if self.checkpoint is not None and self.checkpoint.has_subtrees(threshold):
@@ -202,7 +197,7 @@ class _LongSearch:
         at_last = None if report is None else lambda _: report(last)
         # So wide that it takes a small part of the time of the last threshold.
         widest = widest_beam(fitted_size(engine.size.height, engine.size.width).n_cells, threshold, available_memory())
-        width = max(1, min(widest, int(last.generated / self.speed) // engine.tuning.nodes_per_board))
+        width = max(1, min(widest, int(last.generated / engine.speed) // engine.tuning.nodes_per_board))
         now = time.perf_counter()
         # Runs with a short limit would otherwise never finish a subtree.
         end = now + (self.clock.end - now) / 2
@@ -218,15 +213,15 @@ class _LongSearch:
         """Begin a threshold: return its frontier, which is divided if that is worth it."""
         self.stack.begin(self.roots, self.row, threshold)
         frontier = Frontier(self.board, self.stack, threshold)
-        # Solutions that are listed are listed in each run. The order of items serves neither the textbook's order nor a
+        # Solutions are listed again in each run. The order of subtrees serves neither the textbook's order nor a
         # search for all solutions: these are divided for a checkpoint only.
         is_divided = self.checkpoint is not None or not (self.in_order or self.wanted.finds_all)
-        if self.wanted.listed is not None or not is_divided or not is_long(finished[-1], self.ida_star.engine):
+        if self.wanted.listed is not None or not is_divided or not is_long(finished[-1], self.engine):
             return frontier
-        plan = plan_division(finished, threshold, self.speed, self.ida_star.engine.tuning)
+        plan = plan_division(finished, threshold, self.engine)
         if plan is not None:
-            items, nodes = divide(self.stack, plan, nodes_left)
-            self.earlier_s += frontier.divide(items, nodes, self.checkpoint or Checkpoint())
+            division, nodes = divide(self.stack, plan, nodes_left)
+            self.clock.add_earlier(frontier.divide(division, nodes, self.checkpoint or Checkpoint()))
         return frontier
 
     def _search_in_order(self, frontier: Frontier, nodes_left: int) -> Frontier:
@@ -235,15 +230,14 @@ class _LongSearch:
         Its nodes are exactly those that the textbook generates up to there, unless a limit is reached. Before
         the first goal the textbook searches whole subtrees, and their nodes do not depend on the order.
         """
-        engine, stacks = self.ida_star.engine, self.ida_star.stacks
         while True:
-            path = blank_moves_of(self.board, frontier.tiles, engine.size)
-            paths, n_on_path = paths_before(engine, self.board, path)
-            self.stack.load(*nodes_below(engine, self.board, paths, frontier.threshold))
+            path = blank_moves_of(self.board, frontier.tiles, self.engine.size)
+            paths, n_on_path = paths_before(self.engine, self.board, path)
+            self.stack.load(*nodes_below(self.engine, self.board, paths, frontier.threshold))
             before = Frontier(self.board, self.stack, frontier.threshold, frontier.started)
             # The nodes of the path are expanded.
             before.counts[:] = n_on_path, frontier.threshold, 0
-            ThresholdSearch(stacks, before, nodes_left).search(self.stack, self.clock)
+            ThresholdSearch(self.ida_star.stacks, before, nodes_left).search(self.stack, self.clock)
             if not before.tiles:
                 before.tiles, before.counts[2] = frontier.tiles, 1
                 return before
@@ -257,9 +251,9 @@ class _LongSearch:
         return SearchResult(
             tiles or None,
             finished,
-            self.earlier_s + self.clock.seconds,
+            self.clock.seconds,
             h=int(self.roots.h[self.row]),
             n_solutions=int(bool(tiles)) if frontier is None else int(frontier.counts[2]),
             is_complete=self.wanted.finds_all and bool(tiles) and not is_left,
-            rest=frontier.paths() if frontier is not None and self.wanted.keeps_rest and not tiles else None,
+            rest=frontier.paths() if frontier is not None and not tiles else None,
         )

@@ -14,7 +14,7 @@ from solver.engine import layout as mem
 from solver.engine.layout import EngineTables, StackMemory
 from solver.engine.rounds.catalogue_kernels import CatalogueTables, catalogue_round
 from solver.engine.rounds.scalar_kernels import BYTE, UnitTables, scalar_round
-from solver.engine.rounds.shared_kernels import on_stack
+from solver.engine.rounds.shared_kernels import moves_of_node, on_stack
 from solver.engine.rounds.vector_kernels import (
     RowTables,
     VectorTables,
@@ -107,9 +107,9 @@ def take_ended(tables: EngineTables, at: StackMemory, counters: Int64s, counts_g
             if not counts_goals:
                 return True
         else:
-            legal = load_word(tables.legal + 4 * ((state >> mem.BLANK_SHIFT) & mem.BLANK_MASK))
+            _, moves = moves_of_node(tables, state)
             counters[mem.EXPANDED] += 1
-            counters[mem.GENERATED] += popcount((state >> mem.ALLOWED_SHIFT) & legal & 15)
+            counters[mem.GENERATED] += popcount(moves)
     return False
 
 

@@ -38,10 +38,10 @@ class Stack:
     columns   uint32[n_columns, capacity]: the nodes, the one to expand next last
     links     uint32[link_capacity], see `StackMemory`
     counters  int64[N_COUNTERS]
-    item      that of a frontier whose nodes these are
+    subtree   number of the frontier's subtree whose nodes these are
     """
 
-    item = 0
+    subtree = 0
 
     def __init__(self, engine: Engine) -> None:
         self.engine = engine

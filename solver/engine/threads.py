@@ -1,6 +1,6 @@
 """One threshold of one board, searched by the thread that owns the board and by idle workers (work stealing).
 
-Each thread has a stack. When that is empty, it takes the next item of the frontier. If none is left, it pauses the
+Each thread has a stack. When that is empty, it takes the next subtree of the frontier. If none is left, it pauses the
 others, and one of them gives it every second node of its stack. The threads' nodes are disjoint, so a threshold that is
 searched to its end has the same nodes on any number of threads. An exception in any thread ends the search, and is
 raised by the owner.
@@ -27,14 +27,12 @@ _WAIT_S = 0.05
 class Wanted:
     """What a search is to return.
 
-    finds_all   the number of all optimal solutions: the last threshold is searched to its end
-    listed      is called with the tiles of each of them, one at a time, by the thread that finds it
-    keeps_rest  what is left of a threshold in which a limit is reached
+    finds_all  the number of all optimal solutions: the last threshold is searched to its end
+    listed     is called with the tiles of each of them, one at a time, by the thread that finds it
     """
 
     finds_all: bool = False
     listed: Callable[[tuple[int, ...]], None] | None = None
-    keeps_rest: bool = False
 
 
 ONE_SOLUTION = Wanted()
@@ -144,7 +142,7 @@ class ThresholdSearch:
             return stack.n_nodes > 0 and not self.is_over
 
     def _search_slice(self, stack: Stack) -> None:
-        """Search a slice of the nodes of a stack, and of the items after them. Count and act on what was searched."""
+        """Search a slice of the nodes of a stack, and of the next subtrees. Count and act on what was searched."""
         frontier, generated = self._frontier, self._frontier.generated
         nodes_left = max(1, self._max_nodes - generated)
         # The first slice is short: workers wait for the rest of a threshold that is not over by then.
@@ -178,10 +176,8 @@ class ThresholdSearch:
         self._changed.notify_all()
 
     def _note_rest(self, stack: Stack) -> None:
-        """Note what a pause left on a stack, if it is wanted."""
-        if self._wanted.keeps_rest:
-            with self._lock:
-                self._frontier.note_rest(stack)
+        with self._lock:
+            self._frontier.note_rest(stack)
 
     def _leave(self, stack: Stack) -> None:
         with self._lock:

@@ -11,9 +11,9 @@ from fractions import Fraction
 
 import numpy as np
 
-from pdb_core.arguments import as_number, refusal
+from pdb_core.arguments import as_number
 from pdb_core.board_size import BoardSize
-from pdb_core.errors import InputError, LimitReachedError
+from pdb_core.errors import LimitReachedError
 from pdb_core.puzzle import Board
 from pdb_query import Database
 from solver.engine.rounds.scalar import unit_tables
@@ -54,13 +54,8 @@ GREEDY_ORDER = _order(0, 1)
 
 def order_of(weight: float) -> Order:
     """Return the order of weighted A*, w in whole hundredths. Raises `InputError`."""
-    try:
-        as_number(weight, "weight", 1, _MOST_WEIGHT)
-    except InputError:
-        wanted = f"a suboptimality bound from 1, which is A*, to {_MOST_WEIGHT}"
-        raise refusal(weight, "weight", wanted) from None
     # Rounded down, so that the bound holds for the given weight too.
-    ratio = Fraction(int(weight * 100 + 1e-6), 100)
+    ratio = Fraction(int(as_number(weight, "weight", 1, _MOST_WEIGHT) * 100 + 1e-6), 100)
     return _order(ratio.denominator, ratio.numerator)
 
 

@@ -33,7 +33,7 @@ NEXT_NODE, MEETING_NODE = N_COUNTERS - 2, N_COUNTERS - 1
 # Nodes 0 and 1 are the board and the goal.
 N_ROOTS = 2
 
-_at = np.uint64
+_index = np.uint64
 
 
 @kernel
@@ -73,10 +73,10 @@ def expand_layer(
             moves &= moves - 1
             counters[GENERATED] += 1
             child = move * packing.n_words
-            slot = find(packing, nodes, children, child, slots[_at(move)])
+            slot = find(packing, nodes, children, child, slots[_index(move)])
             if slot >= 0:
-                known = np.int64(nodes.slots[_at(slot)]) - 1
-                if nodes.rows[_at(known * nodes.row_size)] >> END_SHIFT != end:
+                known = np.int64(nodes.slots[_index(slot)]) - 1
+                if nodes.rows[_index(known * nodes.row_size)] >> END_SHIFT != end:
                     counters[MEETING_NODE] = known
                     return FOUND
                 continue

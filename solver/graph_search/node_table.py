@@ -152,18 +152,14 @@ class NodeTable:
         Returns its status, PAUSED if a limit of the clock is reached. `threshold` returns what to report beside the
         nodes. Raises `MemoryLimitError` if there is no memory for more nodes.
         """
-
-        def is_over() -> bool:
-            generated, expanded = (int(n) for n in self.counters[[GENERATED, EXPANDED]])
-            return clock.is_over(Iteration(threshold(), generated, expanded, clock.seconds))
-
         while True:
             status = expand()
             if status == NO_ROOM:
                 self.make_room()
-            if status not in (PAUSED, NO_ROOM):
+            elif status != PAUSED:
                 return status
-            if is_over():
+            generated, expanded = self.counters[[GENERATED, EXPANDED]].tolist()
+            if clock.is_over(Iteration(threshold(), generated, expanded, clock.seconds)):
                 return PAUSED
 
     def reserve(self, other_bytes: int) -> None:

@@ -37,7 +37,7 @@ _WORD32 = (1 << 32) - 1
 # roots of 2, 3 and 5.
 _LOWER, _UPPER, _MIX = 444_758_425, 786_033_569, 253_476_061
 
-_at = np.uint64
+_index = np.uint64
 
 
 class Packing(NamedTuple):
@@ -84,12 +84,12 @@ def unpack(packing: Packing, words: Int64s, start: int, board: Bytes) -> int:
     blank = n_cells - 1
     tile_mask = (1 << packing.tile_bits) - 1
     for cell in range(n_cells - 1):
-        word = words[_at(start + packing.word_of[_at(cell)])]
-        tile = (word >> packing.shifts[_at(cell)]) & tile_mask
-        board[_at(cell)] = tile
+        word = words[_index(start + packing.word_of[_index(cell)])]
+        tile = (word >> packing.shifts[_index(cell)]) & tile_mask
+        board[_index(cell)] = tile
         left -= tile
         blank = cell if tile == 0 else blank
-    board[_at(n_cells - 1)] = left
+    board[_index(n_cells - 1)] = left
     return blank
 
 
@@ -99,11 +99,11 @@ def move_packed(
 ) -> None:
     """Write to children[child] the board packed at words[start], with `tile` moved from `cell` to `blank`."""
     for i in range(packing.n_words):
-        children[_at(child + i)] = words[_at(start + i)] & KEY_MASK
-    if packing.word_of[_at(cell)] >= 0:
-        children[_at(child + packing.word_of[_at(cell)])] ^= tile << packing.shifts[_at(cell)]
-    if packing.word_of[_at(blank)] >= 0:
-        children[_at(child + packing.word_of[_at(blank)])] ^= tile << packing.shifts[_at(blank)]
+        children[_index(child + i)] = words[_index(start + i)] & KEY_MASK
+    if packing.word_of[_index(cell)] >= 0:
+        children[_index(child + packing.word_of[_index(cell)])] ^= tile << packing.shifts[_index(cell)]
+    if packing.word_of[_index(blank)] >= 0:
+        children[_index(child + packing.word_of[_index(blank)])] ^= tile << packing.shifts[_index(blank)]
 
 
 @borrowing_kernel
@@ -114,7 +114,7 @@ def first_slot(packing: Packing, words: Int64s, start: int, n_slots: int) -> int
     """
     state = 0
     for i in range(packing.n_words):
-        word = words[_at(start + i)] & KEY_MASK
+        word = words[_index(start + i)] & KEY_MASK
         product = (word & _HALF_MASK) * _LOWER + (word >> _HALF_BITS) * _UPPER
         state = ((state * _MIX) >> 11) ^ product ^ (product >> 31)
         state &= _WORD32
@@ -128,13 +128,13 @@ def find(packing: Packing, nodes: Nodes, children: Int64s, child: int, slot: int
     Returns its slot, or -1 - (the empty slot for it).
     """
     while True:
-        node = np.int64(nodes.slots[_at(slot)]) - 1
+        node = np.int64(nodes.slots[_index(slot)]) - 1
         if node < 0:
             return -1 - slot
         row = node * nodes.row_size
         is_same = True
         for i in range(packing.n_words):
-            is_same &= (nodes.rows[_at(row + i)] & KEY_MASK) == children[_at(child + i)]
+            is_same &= (nodes.rows[_index(row + i)] & KEY_MASK) == children[_index(child + i)]
         if is_same:
             return slot
         slot = (slot + 1) & (len(nodes.slots) - 1)
@@ -151,9 +151,9 @@ def add_node(
     node = counters[N_NODES]
     row = node * nodes.row_size
     for i in range(packing.n_words):
-        nodes.rows[_at(row + i)] = children[_at(child + i)]
-    nodes.rows[_at(row)] |= data << KEY_BITS
-    nodes.slots[_at(slot)] = node + 1
+        nodes.rows[_index(row + i)] = children[_index(child + i)]
+    nodes.rows[_index(row)] |= data << KEY_BITS
+    nodes.slots[_index(slot)] = node + 1
     counters[N_NODES] = node + 1
     return node  # type: ignore[no-any-return]
 
@@ -167,7 +167,7 @@ def rehash(packing: Packing, nodes: Nodes, first: int, last: int) -> None:
         for i in range(packing.n_words):
             child[i] = nodes.rows[row + i] & KEY_MASK
         slot = find(packing, nodes, child, 0, first_slot(packing, child, 0, len(nodes.slots)))
-        nodes.slots[_at(slot if slot >= 0 else -1 - slot)] = node + 1
+        nodes.slots[_index(slot if slot >= 0 else -1 - slot)] = node + 1
 
 
 @inlined_kernel
@@ -191,25 +191,25 @@ def list_children(
     slot_base, row_base = nodes.slots.ctypes.data, nodes.rows.ctypes.data
     row = parent * nodes.row_size
     blank = unpack(packing, nodes.rows, row, board)
-    moves = packing.cell_moves[_at(blank)]
+    moves = packing.cell_moves[_index(blank)]
     if parent >= n_roots:
-        last_move = (nodes.rows[_at(row)] >> LAST_MOVE_SHIFT) & LAST_MOVE_MASK
+        last_move = (nodes.rows[_index(row)] >> LAST_MOVE_SHIFT) & LAST_MOVE_MASK
         moves &= ~(1 << (N_MOVES - 1 - last_move))
     untried = moves
     while untried != 0:
         move = trailing_zeros(untried)
         untried &= untried - 1
-        cell = packing.edge_cells[_at(blank * N_MOVES + move)]
+        cell = packing.edge_cells[_index(blank * N_MOVES + move)]
         child = move * packing.n_words
-        tile = np.int64(board[_at(cell)])
+        tile = np.int64(board[_index(cell)])
         move_packed(packing, nodes.rows, row, children, child, tile, blank, cell)  # type: ignore[arg-type]
         slot = first_slot(packing, children, child, len(nodes.slots))
-        slots[_at(move)] = slot
+        slots[_index(move)] = slot
         prefetch(slot_base + 4 * slot)
     untried = moves
     while untried != 0:
         move = trailing_zeros(untried)
         untried &= untried - 1
-        node = np.int64(nodes.slots[_at(slots[_at(move)])]) - 1
+        node = np.int64(nodes.slots[_index(slots[_index(move)])]) - 1
         prefetch(row_base + 8 * nodes.row_size * max(node, 0))  # type: ignore[operator]
     return blank, moves

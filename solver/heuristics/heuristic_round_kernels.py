@@ -12,7 +12,7 @@ from pdb_core.jit import borrowing_kernel, kernel
 from pdb_core.types import BLANK, N_MOVES, Int64s, UInt64s
 from solver.engine import layout as mem
 from solver.engine.layout import EngineTables, StackMemory
-from solver.engine.rounds.shared_kernels import take_nodes
+from solver.engine.rounds.shared_kernels import moves_of_node, take_nodes
 from solver.engine.search_kernels import ROUNDS
 from solver.heuristics.evaluate_kernels import OWN, HeuristicTables, evaluate_one
 from solver.heuristics.korf_taylor_kernels import conflicts_after_move
@@ -69,8 +69,7 @@ def expand_boards(
         left = load_word(node + mem.MOVES_LEFT * mem.BATCH_COLUMN)
         for column in range(tables.board_column, tables.n_columns):
             words[_index(column - tables.board_column)] = load_word(node + column * mem.BATCH_COLUMN)
-        blank = (state >> mem.BLANK_SHIFT) & mem.BLANK_MASK
-        moves = (state >> mem.ALLOWED_SHIFT) & load_word(tables.legal + 4 * blank)
+        blank, moves = moves_of_node(tables, state)
         parent_slack: Any = left & mem.MAX_SLACK
         # Half of the moves for linear conflicts.
         parent_conflicts = parent_slack - ((left >> mem.SLACK_BITS) & mem.MAX_SLACK)

@@ -13,7 +13,7 @@ from pdb_core.jit import borrowing_kernel, inlined_kernel
 from pdb_core.types import Bytes, Int32s, Int64s, UInt16s
 from solver.heuristics.manhattan_kernels import manhattan_distance
 
-_at = np.uint64
+_index = np.uint64
 
 
 ROWS, COLUMNS = range(2)
@@ -91,11 +91,11 @@ def korf_taylor(tables: Any, board: Bytes) -> int:
 def line_code(tables: LinearConflictTables, board: Bytes, axis: int, line: int) -> int:
     """Return the index in `costs` of a row (axis 0) or column (axis 1)."""
     n_cells = len(board)
-    code = tables.starts[_at(axis)]
+    code = tables.starts[_index(axis)]
     first = line * tables.width if axis == ROWS else line
     end = first + tables.width if axis == ROWS else n_cells
     for cell in range(first, end, 1 if axis == ROWS else tables.width):
-        code += np.int64(tables.parts[_at(axis), _at(np.int64(board[_at(cell)]) * n_cells + cell)])
+        code += np.int64(tables.parts[_index(axis), _index(np.int64(board[_index(cell)]) * n_cells + cell)])
     return code  # type: ignore[no-any-return]
 
 
@@ -104,9 +104,9 @@ def conflicts(tables: LinearConflictTables, board: Bytes) -> int:
     """Return the moves for linear conflicts."""
     cost = 0
     for row in range(tables.height):
-        cost += np.int64(tables.costs[_at(line_code(tables, board, ROWS, row))])  # type: ignore[assignment]
+        cost += np.int64(tables.costs[_index(line_code(tables, board, ROWS, row))])  # type: ignore[assignment]
     for column in range(tables.width):
-        cost += np.int64(tables.costs[_at(line_code(tables, board, COLUMNS, column))])  # type: ignore[assignment]
+        cost += np.int64(tables.costs[_index(line_code(tables, board, COLUMNS, column))])  # type: ignore[assignment]
     return cost
 
 
@@ -121,25 +121,25 @@ def conflicts_after_move(tables: LinearConflictTables, board: Bytes, from_cell: 
     """
     n_cells = len(board)
     # The other of the two cells is the blank, 0.
-    tile = np.int64(board[_at(from_cell)]) + np.int64(board[_at(to_cell)])
+    tile = np.int64(board[_index(from_cell)]) + np.int64(board[_index(to_cell)])
     is_sideways = abs(to_cell - from_cell) == 1
     axis = COLUMNS if is_sideways else ROWS
-    goal_line = tables.goal_lines[_at(axis), _at(tile)]
-    if goal_line == tables.lines[_at(axis), _at(from_cell)]:
+    goal_line = tables.goal_lines[_index(axis), _index(tile)]
+    if goal_line == tables.lines[_index(axis), _index(from_cell)]:
         own_cell = from_cell
-    elif goal_line == tables.lines[_at(axis), _at(to_cell)]:
+    elif goal_line == tables.lines[_index(axis), _index(to_cell)]:
         own_cell = to_cell
     else:
         return 0
     first = goal_line if is_sideways else goal_line * tables.width
     step = tables.width if is_sideways else 1
-    others = tables.starts[_at(axis)]
+    others = tables.starts[_index(axis)]
     for i in range(tables.height if is_sideways else tables.width):
         cell = first + i * step
         if cell != own_cell:
-            others += np.int64(tables.parts[_at(axis), _at(np.int64(board[_at(cell)]) * n_cells + cell)])
-    all_tiles = others + np.int64(tables.parts[_at(axis), _at(tile * n_cells + own_cell)])
-    change = np.int64(tables.costs[_at(all_tiles)]) - np.int64(tables.costs[_at(others)])
+            others += np.int64(tables.parts[_index(axis), _index(np.int64(board[_index(cell)]) * n_cells + cell)])
+    all_tiles = others + np.int64(tables.parts[_index(axis), _index(tile * n_cells + own_cell)])
+    change = np.int64(tables.costs[_index(all_tiles)]) - np.int64(tables.costs[_index(others)])
     return -change if own_cell == from_cell else change  # type: ignore[return-value]
 
 
@@ -151,8 +151,8 @@ def corner_tile_cells(pairs: Int64s, board: Bytes) -> int:
     """
     cells = 0
     for i in range(len(pairs)):
-        in_corner, beside = np.int64(board[_at(pairs[i, 0])]), pairs[i, 2]
-        if np.int64(board[_at(beside)]) == pairs[i, 3] and in_corner != 0 and in_corner != pairs[i, 1]:
+        in_corner, beside = np.int64(board[_index(pairs[i, 0])]), pairs[i, 2]
+        if np.int64(board[_index(beside)]) == pairs[i, 3] and in_corner != 0 and in_corner != pairs[i, 1]:
             cells |= np.int64(1) << np.int64(beside)  # type: ignore[assignment]
     return cells
 
@@ -171,9 +171,9 @@ def last_moves(tables: LastMoveTables, board: Bytes) -> int:
     n_cells = len(board)
     x_bits = y_bits = 0
     for cell in range(n_cells):
-        entry = np.int64(board[_at(cell)]) * n_cells + cell
-        x_bits |= np.int64(tables.detours[0, _at(entry)])  # type: ignore[assignment]
-        y_bits |= np.int64(tables.detours[1, _at(entry)])  # type: ignore[assignment]
+        entry = np.int64(board[_index(cell)]) * n_cells + cell
+        x_bits |= np.int64(tables.detours[0, _index(entry)])  # type: ignore[assignment]
+        y_bits |= np.int64(tables.detours[1, _index(entry)])  # type: ignore[assignment]
     return cheapest_ending(x_bits, y_bits, tables.all_endings)
 
 
@@ -198,12 +198,12 @@ def all_corrections(
     in_row_conflict = in_column_conflict = 0
     for row in range(height):
         code = line_code(conflict_tables, board, ROWS, row)
-        added += np.int64(conflict_tables.costs[_at(code)])  # type: ignore[assignment]
-        in_row_conflict |= np.int64(conflict_tables.in_conflict[_at(code)]) << np.int64(row * width)  # type: ignore[assignment]
+        added += np.int64(conflict_tables.costs[_index(code)])  # type: ignore[assignment]
+        in_row_conflict |= np.int64(conflict_tables.in_conflict[_index(code)]) << np.int64(row * width)  # type: ignore[assignment]
     for column in range(width):
         code = line_code(conflict_tables, board, COLUMNS, column)
-        added += np.int64(conflict_tables.costs[_at(code)])  # type: ignore[assignment]
-        cells: Any = np.int64(conflict_tables.in_conflict[_at(code)])
+        added += np.int64(conflict_tables.costs[_index(code)])  # type: ignore[assignment]
+        cells: Any = np.int64(conflict_tables.in_conflict[_index(code)])
         while cells != 0:
             row = trailing_zeros(cells)
             cells &= cells - 1
@@ -216,17 +216,17 @@ def all_corrections(
     # Step 3. Last moves.
     x_bits = y_bits = 0
     for cell in range(n_cells):
-        tile = np.int64(board[_at(cell)])
-        x = np.int64(last_move_tables.detours[0, _at(tile * n_cells + cell)])
-        y = np.int64(last_move_tables.detours[1, _at(tile * n_cells + cell)])
+        tile = np.int64(board[_index(cell)])
+        x = np.int64(last_move_tables.detours[0, _index(tile * n_cells + cell)])
+        y = np.int64(last_move_tables.detours[1, _index(tile * n_cells + cell)])
         if (x | y) == 0 or (making_way >> cell) & 1 == 1:
             continue
         if (in_row_conflict >> cell) & 1 == 1:
-            x &= ~np.int64(last_move_tables.leaves[0, ROWS, _at(tile)])
-            y &= ~np.int64(last_move_tables.leaves[1, ROWS, _at(tile)])
+            x &= ~np.int64(last_move_tables.leaves[0, ROWS, _index(tile)])
+            y &= ~np.int64(last_move_tables.leaves[1, ROWS, _index(tile)])
         if (in_column_conflict >> cell) & 1 == 1:
-            x &= ~np.int64(last_move_tables.leaves[0, COLUMNS, _at(tile)])
-            y &= ~np.int64(last_move_tables.leaves[1, COLUMNS, _at(tile)])
+            x &= ~np.int64(last_move_tables.leaves[0, COLUMNS, _index(tile)])
+            y &= ~np.int64(last_move_tables.leaves[1, COLUMNS, _index(tile)])
         x_bits |= x  # type: ignore[assignment]
         y_bits |= y  # type: ignore[assignment]
     return added + cheapest_ending(x_bits, y_bits, last_move_tables.all_endings)

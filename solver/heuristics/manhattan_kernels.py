@@ -7,7 +7,7 @@ import numpy as np
 from pdb_core.jit import borrowing_kernel
 from pdb_core.types import Bytes
 
-_at = np.uint64
+_index = np.uint64
 
 
 @borrowing_kernel
@@ -16,7 +16,7 @@ def misplaced(tables: Any, board: Bytes) -> int:
     n_cells = len(board)
     n = 0
     for cell in range(n_cells):
-        n += tables.manhattan[_at(np.int64(board[_at(cell)]) * n_cells + cell)] != 0
+        n += tables.manhattan[_index(np.int64(board[_index(cell)]) * n_cells + cell)] != 0
     return n
 
 
@@ -32,5 +32,5 @@ def manhattan_distance(distances: Bytes, board: Bytes) -> int:
     h = 0
     n_cells = len(board)
     for cell in range(n_cells):
-        h += np.int64(distances[_at(np.int64(board[_at(cell)]) * n_cells + cell)])  # type: ignore[assignment]
+        h += np.int64(distances[_index(np.int64(board[_index(cell)]) * n_cells + cell)])  # type: ignore[assignment]
     return h

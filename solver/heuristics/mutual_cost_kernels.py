@@ -14,7 +14,7 @@ UNREACHED = 255
 # Numbers that the evaluation of the largest board, 6x6, needs: 5 for each cell, and 2 for each pair of tiles.
 SCRATCH_WORDS = 5 * 36 + 2 * math.comb(35, 2)
 
-_at = np.uint64
+_index = np.uint64
 
 
 @borrowing_kernel
@@ -32,12 +32,12 @@ def pairs(tables: Any, board: Bytes) -> int:
     weights = scratch[5 * n_cells + len(masks) :]
     # Step 1. The pairs that need more moves than their tiles alone.
     for cell in range(n_cells):
-        cells[_at(board[_at(cell)])] = cell
+        cells[_index(board[_index(cell)])] = cell
     n_found = 0
     start = 0
     for first in range(1, n_cells):
         for second in range(first + 1, n_cells):
-            excess = tables.pairs[_at(start + cells[_at(first)] * n_cells + cells[_at(second)])]
+            excess = tables.pairs[_index(start + cells[_index(first)] * n_cells + cells[_index(second)])]
             start += n_cells * n_cells
             if excess != 0:
                 masks[n_found] = (1 << first) | (1 << second)

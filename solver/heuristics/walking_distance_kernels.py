@@ -9,7 +9,7 @@ from pdb_core.types import Bytes, Int32s, Int64s, UInt32s
 
 UNREACHED = 255
 
-_at = np.uint64
+_index = np.uint64
 
 
 class WalkingTable(NamedTuple):
@@ -51,8 +51,8 @@ def walking_distance(tables: Any, board: Bytes) -> int:
     vertical = walking_rank(walking.vertical, walking.row_keys, board, height, width, width, 1)
     horizontal = walking_rank(walking.horizontal, walking.column_keys, board, width, height, 1, width)
     h = 0
-    h += np.int64(walking.vertical.distances[_at(vertical)])  # type: ignore[assignment]
-    h += np.int64(walking.horizontal.distances[_at(horizontal)])  # type: ignore[assignment]
+    h += np.int64(walking.vertical.distances[_index(vertical)])  # type: ignore[assignment]
+    h += np.int64(walking.horizontal.distances[_index(horizontal)])  # type: ignore[assignment]
     return h
 
 
@@ -77,9 +77,9 @@ def walking_rank(
         key = 0
         cell = line * line_step
         for _ in range(n_in_line):
-            key += tile_keys[_at(board[_at(cell)])]
+            key += tile_keys[_index(board[_index(cell)])]
             cell += cell_step
-        rank += np.int64(table.offsets[_at(rest * table.n_ids + table.ids[_at(key)])])  # type: ignore[assignment]
+        rank += np.int64(table.offsets[_index(rest * table.n_ids + table.ids[_index(key)])])  # type: ignore[assignment]
         rest -= key
     return rank
 
@@ -90,7 +90,7 @@ def rank_of_keys(table: WalkingTable, keys: Int64s) -> int:
     rank = 0
     rest = table.full_key
     for key in keys:
-        rank += np.int64(table.offsets[_at(rest * table.n_ids + table.ids[_at(key)])])  # type: ignore[assignment]
+        rank += np.int64(table.offsets[_index(rest * table.n_ids + table.ids[_index(key)])])  # type: ignore[assignment]
         rest -= key
     return rank
 
@@ -108,11 +108,11 @@ def unrank_lines(table: WalkingTable, rank: int, keys: Int64s) -> int:
         low, high = 0, table.n_ids
         while high - low > 1:
             middle = (low + high) // 2
-            if np.int64(table.offsets[_at(rest * table.n_ids + middle)]) <= rank:
+            if np.int64(table.offsets[_index(rest * table.n_ids + middle)]) <= rank:
                 low = middle
             else:
                 high = middle
-        rank -= np.int64(table.offsets[_at(rest * table.n_ids + low)])  # type: ignore[assignment]
+        rank -= np.int64(table.offsets[_index(rest * table.n_ids + low)])  # type: ignore[assignment]
         keys[line] = table.keys[low]
         rest -= table.keys[low]
         if low >= table.n_full_ids:
@@ -130,7 +130,7 @@ def spread_level(table: WalkingTable, distances: Bytes, depth: int, start: int, 
     """
     n_reached = 0
     for rank in range(start, stop):
-        if distances[_at(rank)] != depth:
+        if distances[_index(rank)] != depth:
             continue
         blank_line = unrank_lines(table, rank, keys)
         for line in range(blank_line - 1, blank_line + 2, 2):
@@ -144,7 +144,7 @@ def spread_level(table: WalkingTable, distances: Bytes, depth: int, start: int, 
                 near = rank_of_keys(table, keys)
                 keys[line] += radix
                 keys[blank_line] -= radix
-                if distances[_at(near)] == UNREACHED:
-                    distances[_at(near)] = depth + 1
+                if distances[_index(near)] == UNREACHED:
+                    distances[_index(near)] = depth + 1
                     n_reached += 1
     return n_reached

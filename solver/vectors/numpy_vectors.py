@@ -24,7 +24,7 @@ class _Lanes(np.ndarray[Any, Any]):
         return super().__rshift__(n)
 
 
-def _at(address: int, dtype: Any, n: int) -> Vector:
+def _array_at(address: int, dtype: Any, n: int) -> Vector:
     """Return the memory at an address as an array."""
     n_bytes = n * np.dtype(dtype).itemsize
     return np.frombuffer((ctypes.c_uint8 * n_bytes).from_address(int(address)), dtype=dtype).view(_Lanes)
@@ -79,34 +79,34 @@ def popcounts(vector: Vector) -> Vector:
 
 def load(address: int) -> Vector:
     """Return the vector at an address."""
-    return _at(address, np.uint32, LANES).copy()
+    return _array_at(address, np.uint32, LANES).copy()
 
 
 def store(address: int, vector: Vector) -> None:
     """Write a vector to an address."""
-    _at(address, np.uint32, LANES)[:] = _as_vector(vector)
+    _array_at(address, np.uint32, LANES)[:] = _as_vector(vector)
 
 
 def store_longs(address: int, vector: Vector) -> None:
     """Write a vector of 64-bit lanes to an address."""
-    _at(address, np.uint64, LANES)[:] = vector
+    _array_at(address, np.uint64, LANES)[:] = vector
 
 
 def gather(bits: int, base: int, index: Vector) -> Vector:
     """Return the words at base + `bits` / 8 * index; bits: 16, 32 or 64."""
     scale = bits // 8
-    words = [_at(int(base) + scale * i, f"u{scale}", 1)[0] for i in index.tolist()]
+    words = [_array_at(int(base) + scale * i, f"u{scale}", 1)[0] for i in index.tolist()]
     return np.array(words, dtype=f"u{max(scale, 4)}").view(_Lanes)
 
 
 def take(n: int, base: int, index: Vector) -> Vector:
     """Return the 32-bit words at base + 4 * (index mod n); n: 16, 32 or 64."""
-    return _at(base, np.uint32, n)[_as_vector(index & (n - 1))]
+    return _array_at(base, np.uint32, n)[_as_vector(index & (n - 1))]
 
 
 def take_bytes_of_32(base: int, index: Vector) -> Vector:
     """Return the bytes at base + each byte of the index."""
-    return _at(base, np.uint8, 32)[_as_vector(index).view(np.uint8)].view(np.uint32)
+    return _array_at(base, np.uint8, 32)[_as_vector(index).view(np.uint8)].view(np.uint32)
 
 
 def compress(vector: Vector, mask: Vector, permutations: int) -> Vector:  # noqa: ARG001 (`llvm_vectors` needs them)
@@ -120,8 +120,8 @@ def compress(vector: Vector, mask: Vector, permutations: int) -> Vector:  # noqa
 def sum_of_bytes(records: int, n_bytes: int, links: int, tables: int, n_words: int, _scratch: int, sums: int) -> None:
     """Write for each of 64 records the sum of tables[c, byte c] over its first 8 * `n_words` bytes."""
     n = 8 * int(n_words)
-    of_cells = _at(tables, np.int8, n * 64).reshape(n, 64)
-    totals = _at(sums, np.int32, 64)
-    for i, link in enumerate(_at(links, np.int32, 64).tolist()):
-        record = _at(records + (link >> 2) * n_bytes, np.uint8, n)
+    of_cells = _array_at(tables, np.int8, n * 64).reshape(n, 64)
+    totals = _array_at(sums, np.int32, 64)
+    for i, link in enumerate(_array_at(links, np.int32, 64).tolist()):
+        record = _array_at(records + (link >> 2) * n_bytes, np.uint8, n)
         totals[i] = of_cells[np.arange(n), record & 63].sum()

@@ -10,7 +10,6 @@ from pdb_core.errors import InputError
 from pdb_core.puzzle import Tiles
 from solver.engine.checkpoint import Checkpoint, Subtrees
 from solver.engine.paths import search_subtrees
-from solver.engine.threads import Wanted
 from solver.engine.worker_pool import WorkerPool
 from solver.heuristics.heuristic_solver import HeuristicSolver
 from solver.progress import Limits
@@ -97,7 +96,7 @@ def test_rest_of_a_paused_search_has_all_nodes_that_are_left(board: Tiles, n_wor
 
     n_finished, pool = 0, WorkerPool(n_workers)
     for nodes in range(20, alone.generated, max(40, alone.generated // 25)):
-        begun = ida_star.search(board, Limits(max_nodes=nodes), pool=pool, wanted=Wanted(keeps_rest=True))
+        begun = ida_star.search(board, Limits(max_nodes=nodes), pool=pool)
         if begun.moves is not None:
             break
         assert begun.rest

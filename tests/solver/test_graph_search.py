@@ -169,8 +169,8 @@ def test_invalid_searches_are_rejected() -> None:
     for options, match in (
         ({"algorithm": "depth-first"}, "give one of a-star, weighted"),
         ({"weight": 1.5}, "a-star has no weight; leave it out"),
-        ({"algorithm": "weighted-a-star", "weight": 101.0}, "a suboptimality bound from 1"),
-        ({"algorithm": "weighted-a-star", "weight": float("nan")}, "a suboptimality bound from 1"),
+        ({"algorithm": "weighted-a-star", "weight": 101.0}, "give a number from 1 to 100"),
+        ({"algorithm": "weighted-a-star", "weight": float("nan")}, "give a number from 1 to 100"),
     ):
         with pytest.raises(InputError, match=match):
             GraphSolver(S3, **options)

@@ -31,16 +31,14 @@ from solver.engine import layout as mem
 from solver.engine.layout import EngineTables, StackMemory
 from solver.engine.rounds.shared_kernels import (
     CELL_MASK,
-    FIRST_BLOCK_MASK,
-    FIRST_REGION,
     INDEX_MASK,
     INDEX_SHIFT,
-    MAX_REGIONS,
     SET_BYTES,
     TILE_SHIFT,
     TILES_BYTES,
     append,
     blank_and_cell,
+    block_of_record,
     in_list,
     list_with_tiles,
     new_counter,
@@ -222,9 +220,8 @@ def find_bits(unit: Int64s, bucket: int, to_bits: int, n: int) -> None:
     for i in range(n):
         word = load_word(in_list(bucket, 3, i))
         cell, arrangement = word >> BLANK_CELL_SHIFT, word & ARRANGEMENT_MASK
-        record = sets + load_word(in_list(bucket, 4, i)) * SET_BYTES
-        region = (load_byte(record + FIRST_REGION + (cell >> 1)) >> ((cell & 1) << 2)) & (MAX_REGIONS - 1)
-        address = memory + ((load_word(record) & FIRST_BLOCK_MASK) + region) * row_bytes + (arrangement >> 3)
+        block = block_of_record(sets, load_word(in_list(bucket, 4, i)), cell)
+        address = memory + block * row_bytes + (arrangement >> 3)
         prefetch(address)
         store_long(to_bits + 8 * i, (address << 3) | (arrangement & 7))
 

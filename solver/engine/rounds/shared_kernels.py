@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from pdb_core.bit_kernels import load_word, popcount, prefetch
+from pdb_core.bit_kernels import load_byte, load_word, popcount, prefetch
 from pdb_core.jit import inlined_kernel, kernel
 from solver.engine import layout as mem
 from solver.engine.layout import EngineTables, StackMemory
@@ -82,6 +82,13 @@ def legal_moves(tables: EngineTables, state: Any, is_node: Any) -> Any:
     """Return the masks of the moves that the board and the operator pruning FSM allow, by the STATE of nodes."""
     legal = v.take(64, tables.legal, (state >> mem.BLANK_SHIFT) & mem.BLANK_MASK)
     return v.where(is_node, (state >> mem.ALLOWED_SHIFT) & legal, 0)
+
+
+@inlined_kernel
+def moves_of_node(tables: EngineTables, state: int) -> tuple[int, int]:
+    """Return the blank's cell of a node, and what `legal_moves` returns, by its STATE."""
+    blank = (state >> mem.BLANK_SHIFT) & mem.BLANK_MASK
+    return blank, (state >> mem.ALLOWED_SHIFT) & load_word(tables.legal + 4 * blank)
 
 
 @inlined_kernel
@@ -199,6 +206,22 @@ def parts_of_set(cells: Any, low_bits: int, high_bits: int) -> Any:
     """Return where the two parts of the ranks of cell sets are in their tables, see `UnitTables`."""
     lower = cells & ((1 << low_bits) - 1)
     return lower, (v.popcounts(lower) << high_bits) + (cells >> low_bits)
+
+
+@inlined_kernel
+def block_of_record(sets: int, record: int, cell: int) -> int:
+    """Return the block of a cell set by the number of its record, with the blank on a cell."""
+    address = sets + record * SET_BYTES
+    region = load_byte(address + FIRST_REGION + (cell >> 1)) >> ((cell & 1) << 2)
+    return (load_word(address) & FIRST_BLOCK_MASK) + (region & (MAX_REGIONS - 1))
+
+
+@inlined_kernel
+def blocks_of_records(sets: int, record: Any, cell: Any) -> Any:
+    """Return what `block_of_record` does, for vectors."""
+    byte = record * SET_BYTES + FIRST_REGION + (cell >> 1)
+    region = v.gather(32, sets, byte >> 2) >> (((byte & 3) << 3) + ((cell & 1) << 2))
+    return (v.gather(32, sets, record * (SET_BYTES // 4)) & FIRST_BLOCK_MASK) + (region & (MAX_REGIONS - 1))
 
 
 @inlined_kernel

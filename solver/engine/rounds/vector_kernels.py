@@ -30,14 +30,12 @@ from solver.engine.layout import EngineTables, StackMemory
 from solver.engine.rounds.shared_kernels import (
     CELL_MASK,
     DIGIT_BITS,
-    FIRST_BLOCK_MASK,
-    FIRST_REGION,
-    MAX_REGIONS,
     SET_BYTES,
     TILE_SHIFT,
     VALUE_SHIFT,
     append,
     blank_and_cell,
+    blocks_of_records,
     in_list,
     jump_index,
     list_children,
@@ -167,55 +165,46 @@ def record_of(round_tables: VectorTables, fields: int, unit: Any, cells: Any) ->
 
 
 @inlined_kernel
-def block_of_record(round_tables: VectorTables, record: Any, cell: Any) -> Any:
-    """Return the block of a cell set by its record, with the blank on a cell."""
-    byte = record * SET_BYTES + FIRST_REGION + (cell >> 1)
-    region = v.gather(32, round_tables.sets, byte >> 2) >> (((byte & 3) << 3) + ((cell & 1) << 2))
-    first_block = v.gather(32, round_tables.sets, record * (SET_BYTES // 4)) & FIRST_BLOCK_MASK
-    return first_block + (region & (MAX_REGIONS - 1))
-
-
-@inlined_kernel
 def cells_in_frame(
-    round_tables: VectorTables, record: Int64s, blank: Any, move: Any, unit: Any, is_wide: bool
+    round_tables: VectorTables, of_sum: Int64s, blank: Any, move: Any, unit: Any, is_wide: bool
 ) -> tuple[Any, Any]:
     """Return the cells of the blank and of the tile before moves, in the frame of a sum, or of units on wide boards."""
     if is_wide:
-        edge = v.take(16, record[FIELDS] + EDGES, unit) + ((blank << 2) | move)
+        edge = v.take(16, of_sum[FIELDS] + EDGES, unit) + ((blank << 2) | move)
         edge = v.gather(32, round_tables.edges, edge)
         return edge & CELL_MASK, edge >> CELL_BITS
-    blank = v.take(16, record[FRAME], blank)
-    return blank, (blank + v.take(16, record[STEPS], move)) & LAST_CELL
+    blank = v.take(16, of_sum[FRAME], blank)
+    return blank, (blank + v.take(16, of_sum[STEPS], move)) & LAST_CELL
 
 
 @inlined_kernel
-def unit_of_tile(at: StackMemory, record: Int64s, parent: Any, tile: Any) -> tuple[Any, Any, Any]:
+def unit_of_tile(at: StackMemory, of_sum: Int64s, parent: Any, tile: Any) -> tuple[Any, Any, Any]:
     """Return the units that moves of tiles change on wide boards, their cell sets and digits before."""
-    unit = v.take(32, record[UNIT_OF_TILE], tile)
-    cells, digits = of_parents(at, record[CELL_SETS], parent), of_parents(at, record[UNIT_DIGITS], parent)
-    for k in range(1, record[N_UNITS]):
-        cells = v.where(unit == k, of_parents(at, record[CELL_SETS] + k, parent), cells)
-        digits = v.where(unit == k, of_parents(at, record[UNIT_DIGITS] + k, parent), digits)
+    unit = v.take(32, of_sum[UNIT_OF_TILE], tile)
+    cells, digits = of_parents(at, of_sum[CELL_SETS], parent), of_parents(at, of_sum[UNIT_DIGITS], parent)
+    for k in range(1, of_sum[N_UNITS]):
+        cells = v.where(unit == k, of_parents(at, of_sum[CELL_SETS] + k, parent), cells)
+        digits = v.where(unit == k, of_parents(at, of_sum[UNIT_DIGITS] + k, parent), digits)
     return unit, cells, digits
 
 
 @inlined_kernel
 def unit_on_cell(
-    round_tables: VectorTables, at: StackMemory, record: Int64s, parent: Any, blank_bit: Any, cell_bit: Any
+    round_tables: VectorTables, at: StackMemory, of_sum: Int64s, parent: Any, blank_bit: Any, cell_bit: Any
 ) -> tuple[Any, Any, Any]:
     """Return the units that moves change, their cell sets and digits before: the first one if it is none of others."""
     unit, cells = v.splat(0), v.splat(0)
-    digits = of_parents(at, record[UNIT_DIGITS], parent)
+    digits = of_parents(at, of_sum[UNIT_DIGITS], parent)
     rest, pair = blank_bit ^ round_tables.all_cells, cells
-    for k in range(1, record[N_UNITS]):
+    for k in range(1, of_sum[N_UNITS]):
         if (k & 1) != 0:
-            pair = of_parents(at, record[CELL_SETS] + (k >> 1), parent)
+            pair = of_parents(at, of_sum[CELL_SETS] + (k >> 1), parent)
         of_unit = pair & CELL_SET_MASK
         pair = pair >> CELL_SET_BITS
         rest = rest ^ of_unit
         is_unit = (of_unit & cell_bit) != 0
         unit, cells = v.where(is_unit, k, unit), v.where(is_unit, of_unit, cells)
-        digits = v.where(is_unit, of_parents(at, record[UNIT_DIGITS] + k, parent), digits)
+        digits = v.where(is_unit, of_parents(at, of_sum[UNIT_DIGITS] + k, parent), digits)
     return unit, v.where((rest & cell_bit) != 0, rest, cells), digits
 
 
@@ -232,7 +221,7 @@ def address_in(fields: int, changed: Any, block: Any, in_rows: bool) -> Any:
 def look_up(
     round_tables: VectorTables,
     at: StackMemory,
-    record: Int64s,
+    of_sum: Int64s,
     children: int,
     to_units: int,
     n: int,
@@ -241,20 +230,20 @@ def look_up(
     is_wide: bool,
 ) -> None:
     """Compute the units of a list's children in a sum after the move and their bit addresses, and prefetch those."""
-    fields = record[FIELDS]
+    fields = of_sum[FIELDS]
     for i in range(0, n, v.LANES):
         child = v.load(children + 4 * i)
         parent, move = child & mem.PARENT_MASK, (child >> mem.MOVE_SHIFT) & 3
         given_blank = (of_parents(at, mem.STATE, parent) >> mem.BLANK_SHIFT) & CELL_MASK
         # Step 1. The unit that the tile belongs to.
         if is_wide:
-            unit, cells, digits = unit_of_tile(at, record, parent, child >> TILE_SHIFT)
-            blank, cell = cells_in_frame(round_tables, record, given_blank, move, unit, is_wide)
+            unit, cells, digits = unit_of_tile(at, of_sum, parent, child >> TILE_SHIFT)
+            blank, cell = cells_in_frame(round_tables, of_sum, given_blank, move, unit, is_wide)
             blank_bit, cell_bit = v.splat(1) << blank, v.splat(1) << cell
         else:
-            blank, cell = cells_in_frame(round_tables, record, given_blank, move, given_blank, is_wide)
+            blank, cell = cells_in_frame(round_tables, of_sum, given_blank, move, given_blank, is_wide)
             blank_bit, cell_bit = v.splat(1) << blank, v.splat(1) << cell
-            unit, cells, digits = unit_on_cell(round_tables, at, record, parent, blank_bit, cell_bit)
+            unit, cells, digits = unit_on_cell(round_tables, at, of_sum, parent, blank_bit, cell_bit)
         # Step 2. The tile jumps over the tiles of its unit between the two cells.
         if is_far:
             is_upward = cell < blank
@@ -280,25 +269,25 @@ def look_up(
             prefetch(round_tables.sets + index * SET_BYTES)
         for i in range(0, n, v.LANES):
             of_set = v.load(in_list(children, mem.ADDRESS, i))
-            block = block_of_record(round_tables, of_set & RECORD_MASK, of_set >> RECORD_BITS)
+            block = blocks_of_records(round_tables.sets, of_set & RECORD_MASK, of_set >> RECORD_BITS)
             address = address_in(fields, v.load(to_units + 4 * i), block, in_rows)
             v.store(in_list(children, mem.ADDRESS, i), address)
     for i in range(n):
-        prefetch(record[MEMORY] + (load_word(in_list(children, mem.ADDRESS, i)) >> 3))
+        prefetch(of_sum[MEMORY] + (load_word(in_list(children, mem.ADDRESS, i)) >> 3))
 
 
 @inlined_kernel
-def mark(at: StackMemory, record: Int64s, s: int, children: int, to_units: int, i: int, n: int) -> Any:
+def mark(at: StackMemory, of_sum: Int64s, s: int, children: int, to_units: int, i: int, n: int) -> Any:
     """Mark the children whose distance rose in sum `s`. Returns a mask of those within the threshold."""
     child, is_child = v.load(children + 4 * i), v.iota() + i < n
     # Lanes behind the last child may hold an address in another table.
     address = v.where(is_child, v.load(in_list(children, mem.ADDRESS, i)), 0)
-    bit = v.gather(32, record[MEMORY], address >> 5) >> (address & 31)
+    bit = v.gather(32, of_sum[MEMORY], address >> 5) >> (address & 31)
     # The bit that says that the distance rose is that of (distance + 1).
     expected = v.load(to_units + 4 * i) >> (VALUE_SHIFT + 1)
     rose = ((bit ^ expected) & 1) == 0
-    left = of_parents(at, record[mem.SLACK], child & mem.PARENT_MASK)
-    exceeds = rose & (((left >> record[mem.SLACK_SHIFT]) & mem.MAX_SLACK) == 0)
+    left = of_parents(at, of_sum[mem.SLACK], child & mem.PARENT_MASK)
+    exceeds = rose & (((left >> of_sum[mem.SLACK_SHIFT]) & mem.MAX_SLACK) == 0)
     v.store(children + 4 * i, child | v.where(rose, v.splat(1) << (ROSE_SHIFT + s), v.splat(0)))
     return v.without(is_child, exceeds)
 
@@ -347,24 +336,24 @@ def push(
             push_board(tables, at, parent, (child >> TILE_SHIFT) & CELL_MASK, given_blank, given_cell, to)
         # Step 2. In each sum one unit has changed.
         for s in range(tables.n_sums):
-            record = tables.sums[s]
-            horizontal = v.load(in_list(children, record[UNIT_COLUMN], i))
-            vertical = v.load(in_list(children, record[UNIT_COLUMN + 1], i))
+            of_sum = tables.sums[s]
+            horizontal = v.load(in_list(children, of_sum[UNIT_COLUMN], i))
+            vertical = v.load(in_list(children, of_sum[UNIT_COLUMN + 1], i))
             changed = v.where(is_vertical, vertical, horizontal)
             unit = changed >> UNIT_SHIFT
-            blank, cell = cells_in_frame(round_tables, record, given_blank, move, unit, is_wide)
+            blank, cell = cells_in_frame(round_tables, of_sum, given_blank, move, unit, is_wide)
             both, none = (v.splat(1) << cell) | (v.splat(1) << blank), v.splat(0)
-            for k in range(0 if is_wide else 1, record[N_UNITS], 1 if is_wide else 2):
+            for k in range(0 if is_wide else 1, of_sum[N_UNITS], 1 if is_wide else 2):
                 change = v.where(unit == k, both, none)
-                column = record[CELL_SETS] + k
+                column = of_sum[CELL_SETS] + k
                 if not is_wide:
                     change = change | (v.where(unit == k + 1, both, none) << CELL_SET_BITS)
-                    column = record[CELL_SETS] + (k >> 1)
+                    column = of_sum[CELL_SETS] + (k >> 1)
                 v.store(to + column * at.stack_column, of_parents(at, column, parent) ^ change)
             rose = ((child >> (ROSE_SHIFT + s)) & 1) != 0
             after = (changed + v.where(rose, ONE_VALUE, v.splat(-ONE_VALUE))) & DIGITS_AND_VALUE
-            for k in range(record[N_UNITS]):
-                column = record[UNIT_DIGITS] + k
+            for k in range(of_sum[N_UNITS]):
+                column = of_sum[UNIT_DIGITS] + k
                 v.store(to + column * at.stack_column, v.where(unit == k, after, of_parents(at, column, parent)))
     return has_ended
 
@@ -405,12 +394,12 @@ def expand(
                         n_rose, n_fell = sort(tables, at, children, i, stays, n_rises, n_rose, n_fell, UNITS + k)
                 n_list = n_left
             if k < tables.n_sums:
-                record = tables.sums[round_tables.sum_order[f, k]]
+                of_sum = tables.sums[round_tables.sum_order[f, k]]
                 to_units = in_list(children, UNITS + k, 0)
-                if is_wide or record[IS_FAR + f] != 0:
-                    look_up(round_tables, at, record, children, to_units, n_list, True, in_rows, is_wide)
+                if is_wide or of_sum[IS_FAR + f] != 0:
+                    look_up(round_tables, at, of_sum, children, to_units, n_list, True, in_rows, is_wide)
                 else:
-                    look_up(round_tables, at, record, children, to_units, n_list, False, in_rows, is_wide)
+                    look_up(round_tables, at, of_sum, children, to_units, n_list, False, in_rows, is_wide)
             n_h, n_v = (n_h, n_list) if f != 0 else (n_list, n_v)
     join_lists(tables, at, n_rose, n_fell)
     n_left = n_rose + n_fell
