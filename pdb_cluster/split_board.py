@@ -17,6 +17,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from pdb_cluster.tasks import TASKS_PER_THREAD, Task, Tasks
+from solver.engine.layout import THRESHOLD_STEP
 from solver.engine.result import SearchResult
 from solver.progress import Iteration, Limits
 
@@ -108,7 +109,7 @@ class SplitBoard:
     def _continue(self) -> None:
         """Start the next threshold if this one is searched. Its first task starts at the root."""
         if not self.check_limits() and not self._under_way:
-            next_one = Iteration(self.iteration.threshold + 2, 0, 0, 0.0)
+            next_one = Iteration(self.iteration.threshold + THRESHOLD_STEP, 0, 0, 0.0)
             self._found = replace(self._found, thresholds=(*self.result.thresholds, next_one))
             self._begun = time.perf_counter()
             self._send_left([b""])

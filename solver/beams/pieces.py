@@ -1,6 +1,5 @@
 """Boards of *pieces*, whose numbers are their goal cells: beams and line-by-line solutions serve any goal."""
 
-from collections import deque
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -47,7 +46,8 @@ class Pieces:
     def after(self, path: list[int], size: BoardSize) -> "Pieces":
         """Return the board after these moves of the blank."""
         cells = self.cells.tolist()
-        deque(make_moves(cells, path, size, self.blank), maxlen=0)
+        for _tile in make_moves(cells, path, size, self.blank):
+            pass
         return Pieces(np.array(cells, dtype=np.int32), self.blank)
 
 

@@ -9,7 +9,6 @@ import hashlib
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -46,48 +45,35 @@ def is_long(before: Iteration, engine: Engine) -> bool:
     return before.generated >= engine.tuning.long_nodes * engine.speed
 
 
-class Plan(NamedTuple):
-    """How to divide a threshold.
-
-    most_nodes   nodes to keep near the root, at most
-    least_slack  nodes with less slack are not expanded
-    growth       estimated ratio of its nodes to those of the threshold before
-    """
-
-    most_nodes: int
-    least_slack: int
-    growth: float
-
-
-def plan_division(finished: Sequence[Iteration], threshold: int, engine: Engine) -> Plan | None:
-    """Return the plan of a division; None for a threshold not worth it.
-
-    Nodes are expanded whose f is at most the largest threshold that had no more nodes than can be kept.
-    """
-    tuning = engine.tuning
-    most = min(tuning.most_divided, int(finished[-1].generated / (tuning.least_ratio * engine.speed)))
-    smaller = [done.threshold for done in finished if done.threshold < threshold and done.generated <= most]
-    growth = finished[-1].generated / max(1, finished[-2:][0].generated)
-    return Plan(most, (threshold - smaller[-1]) // mem.THRESHOLD_STEP, max(1.0, growth)) if smaller else None
-
-
-def divide(stack: Stack, plan: Plan, max_nodes: int) -> tuple[Division, tuple[int, int]]:
+def divide(
+    stack: Stack, finished: Sequence[Iteration], threshold: int, max_nodes: int
+) -> tuple[Division, tuple[int, int]] | None:
     """Expand the nodes near the root, which is on the stack, until `max_nodes` are generated.
 
-    Returns what is below these nodes, and the generated and expanded nodes. The stack is empty then.
+    Returns what is below these nodes, and the generated and expanded nodes. The stack is empty then. Returns None for a
+    threshold not worth it.
     """
-    tables = stack.engine.tables
+    engine, tuning = stack.engine, stack.engine.tuning
+    most_nodes = min(tuning.most_divided, int(finished[-1].generated / (tuning.least_ratio * engine.speed)))
+    # Nodes are expanded whose f is at most the largest threshold that had no more nodes than can be kept.
+    smaller = [done.threshold for done in finished if done.threshold < threshold and done.generated <= most_nodes]
+    if not smaller:
+        return None
+    least_slack = (threshold - smaller[-1]) // mem.THRESHOLD_STEP
+    # Estimated ratio of the threshold's nodes to those of the one before.
+    growth = max(1.0, finished[-1].generated / max(1, finished[-2:][0].generated))
+    tables = engine.tables
     # Index 0 refers to no node, 1 to the root.
-    nodes = np.zeros((plan.most_nodes + N_MOVES + 1, tables.n_columns), dtype=np.uint32)
+    nodes = np.zeros((most_nodes + N_MOVES + 1, tables.n_columns), dtype=np.uint32)
     nodes[1] = stack.columns[:, 0]
-    is_expanded, (n_nodes, generated, expanded) = _expand_near_root(stack, nodes, plan.least_slack, max_nodes)
+    is_expanded, (n_nodes, generated, expanded) = _expand_near_root(stack, nodes, least_slack, max_nodes)
     roots = np.flatnonzero(~is_expanded[:n_nodes])[1:]
     moves_left, slacks = _left_and_slacks(tables, nodes[roots])
     # A slack that does not change, of heuristics that are not tracked, says nothing of h.
     h = np.maximum(0, moves_left - mem.THRESHOLD_STEP * slacks)
     # Each threshold above h multiplies the nodes of a subtree as it does those of the whole search.
     steps = (moves_left - h) / mem.THRESHOLD_STEP
-    logs = steps * (math.log(plan.growth) + _GROWTH_BY_H * (h - h.max(initial=0)))
+    logs = steps * (math.log(growth) + _GROWTH_BY_H * (h - h.max(initial=0)))
     # The largest weight is 1: in damaged tables others would not fit a float.
     weights = np.exp(logs - logs.max(initial=-math.inf))
     order = np.argsort(h, kind="stable")

@@ -19,7 +19,7 @@ from solver.beams.solutions import find_by_beams
 from solver.engine import layout as mem
 from solver.engine.boards import BoardsSearch
 from solver.engine.checkpoint import Checkpoint
-from solver.engine.division import divide, is_long, plan_division
+from solver.engine.division import divide, is_long
 from solver.engine.engine import Engine, Roots, too_deep
 from solver.engine.frontier import Frontier
 from solver.engine.paths import nodes_below, paths_before
@@ -218,10 +218,9 @@ class _LongSearch:
         is_divided = self.checkpoint is not None or not (self.in_order or self.wanted.finds_all)
         if self.wanted.listed is not None or not is_divided or not is_long(finished[-1], self.engine):
             return frontier
-        plan = plan_division(finished, threshold, self.engine)
-        if plan is not None:
-            division, nodes = divide(self.stack, plan, nodes_left)
-            self.clock.add_earlier(frontier.divide(division, nodes, self.checkpoint or Checkpoint()))
+        divided = divide(self.stack, finished, threshold, nodes_left)
+        if divided is not None:
+            self.clock.add_earlier(frontier.divide(*divided, self.checkpoint or Checkpoint()))
         return frontier
 
     def _search_in_order(self, frontier: Frontier, nodes_left: int) -> Frontier:

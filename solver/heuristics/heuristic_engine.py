@@ -108,24 +108,19 @@ class Heuristics(BoundHeuristic):
         sums, first_column = slack_rows(max(1, len(tracked)))
         nearer = _nearer(size, heuristics)
         arrays = KeptArrays()
-        is_packed = size.n_cells <= packed.MAX_CELLS and uses_manhattan and not others
-        if is_packed:
-            round_tables: PackedTables | HeuristicRoundTables = _packed_tables(
-                heuristics, nearer, uses_conflicts, arrays
-            )
+        if size.n_cells <= packed.MAX_CELLS and uses_manhattan and not others:
+            round_tables: Any = _packed_tables(heuristics, nearer, uses_conflicts, arrays)
             columns, batch = {"n_columns": packed.PACKED_COLUMNS}, _PACKED_BATCH
+            speed = _CONFLICTS_SPEED if uses_conflicts else _MANHATTAN_SPEED
         else:
             round_tables = HeuristicRoundTables(
                 heuristics, nearer, np.array(others, dtype=np.int64), int(uses_manhattan), int(uses_conflicts)
             )
             columns = {"board_column": first_column, "n_columns": first_column + -(-size.n_cells // 4)}
-            batch = _BATCH
+            batch, speed = _BATCH, search_speed(heuristics)
         tables = engine_tables(
             size, np.array(self.goal, dtype=np.uint8), fsm, arrays, sums=sums, batch=tuning.batch or batch, **columns
         )
-        speed = search_speed(heuristics)
-        if is_packed:
-            speed = _CONFLICTS_SPEED if uses_conflicts else _MANHATTAN_SPEED
         speed *= own_share(size, self.goal, heuristics)
         by_sum = heuristics._replace(codes=np.array(tracked, dtype=np.int64))
         return HeuristicEngine(size, fsm, tables, round_tables, speed, tuning, arrays, heuristics, by_sum)
