@@ -179,9 +179,8 @@ def _labelled(file: BinaryIO, shown: str) -> Iterator[Instance]:
             size, goal = parse_size(description["size"]), description["goal"]
             boards, lengths = arrays["board"].tolist(), arrays["distance"].tolist()
     except (KeyError, TypeError, ValueError, zipfile.BadZipFile):
-        raise InstanceError(
-            f"{shown} is no dataset that pdb label wrote; save its boards as text, with numpy.savetxt(FILE, boards, fmt='%d')"
-        ) from None
+        advice = "save boards as text: numpy.savetxt(FILE, boards, fmt='%d')"
+        raise InstanceError(f"{shown} is no dataset that pdb label wrote; {advice}") from None
     for number, (board, length) in enumerate(zip(boards, lengths, strict=True), start=1):
         with located(f"{shown} board {number}"):
             yield Instance(str(number), Board(board, size), goal, length if length >= 0 else None)
