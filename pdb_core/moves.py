@@ -93,14 +93,14 @@ def play(board: Sequence[int], moves: Iterable[int | str], size: BoardSize) -> I
     cells, blank = list(board), board.index(BLANK)
     letters = dict(zip(blank_steps(size), _LETTERS, strict=True))
     for move in moves:
-        before = blank
-        for cell in size.neighbours[before]:
-            if move in (cells[cell], letters[cell - before]):
-                blank = cell
-        if blank == before:
+        for cell in size.neighbours[blank]:
+            if move == cells[cell] or move == letters[cell - blank]:  # a tuple for `in` takes twice the time
+                break
+        else:
             return
-        cells[before], cells[blank] = cells[blank], BLANK
-        yield letters[blank - before], cells
+        cells[blank], cells[cell] = cells[cell], BLANK
+        yield letters[cell - blank], cells
+        blank = cell
 
 
 def board_after(board: Sequence[int], moves: Sequence[int | str], size: BoardSize) -> list[int]:
@@ -119,7 +119,12 @@ def board_after(board: Sequence[int], moves: Sequence[int | str], size: BoardSiz
 def directions(board: Sequence[int], tiles: Iterable[int], of: str, size: BoardSize) -> str:
     """Return the directions of the blank, or of the tiles, as letters. Raises `InputError` for another `of`."""
     letters = "".join(letter for letter, _ in play(board, tiles, size))
-    return letters if as_choice(of, "of", ("blank", "tile")) == "blank" else letters.translate(_OPPOSITE)
+    return letters if as_choice(of, "of", ("blank", "tile")) == "blank" else opposite(letters)
+
+
+def opposite(letters: str) -> str:
+    """Return the directions of the tiles for those of the blank."""
+    return letters.translate(_OPPOSITE)
 
 
 def blank_moves_of(board: Sequence[int], tiles: Iterable[int], size: BoardSize) -> bytes:
