@@ -19,7 +19,6 @@ from pdb_core.errors import (
     UnknownDatabaseError,
     UnsolvableError,
 )
-from pdb_core.messages import as_typed
 from pdb_core.moves import MovesLike, as_moves
 from pdb_core.puzzle import Board, BoardLike, as_goal, format_board
 from pdb_query.board_rows import board_rows, refuse_row
@@ -39,7 +38,6 @@ from pdb_service.settings import is_token
 from solver.check import CHECKED_NOTATIONS, CheckedNotation, SolutionCheck
 from solver.progress import Limits
 
-_MAX_SENTENCE = 800
 # The most that the service takes by default.
 _BATCH_ROWS = 100_000
 # Longer times do not fit the clocks of all systems.
@@ -126,7 +124,7 @@ class Client:
             if not found:
                 listed = ", ".join(f"{at.id} ({at.size})" for at in databases)
                 raise UnknownDatabaseError(
-                    f"{self.url} has no database with db={shown(db)} and size={wanted}; it has {as_typed(listed)}"
+                    f"{self.url} has no database with db={shown(db)} and size={wanted}; it has {listed}"
                 )
         except BaseException:
             self.close()
@@ -196,7 +194,7 @@ class Client:
         rows, answers, query = board_rows(boards, self.size, strict=strict), [], self._names(goal)
         for start in range(0, max(1, len(rows)), _BATCH_ROWS):  # one without rows checks the goal
             part = rows[start : start + _BATCH_ROWS].tobytes()
-            answers.append(self._send("lookup", query, content=part, headers={"Content-Type": BINARY}))
+            answers.append(self._send("lookup", query, content=part, headers={"Content-Type": BINARY}).content)
         h = np.frombuffer(b"".join(answers), "<i2")
         bad = np.flatnonzero(h == -2)
         if strict and len(bad):
@@ -266,41 +264,36 @@ class Client:
         return {"db": self.database.id, "goal": format_board(self.goal if goal is None else as_goal(goal, self.size))}
 
     def _ask(self, model: type[Model], path: str, query: Mapping[str, str] | None = None, **body: Any) -> Model:
-        """Return an answer in JSON.
-
-        Raises `UnsolvableError` if its board cannot be solved, and `ServiceError` if it is not as docs/http.md says.
-        """
-        try:
-            answer: Model = TypeAdapter(model).validate_json(self._send(path, query, **body), strict=True)
-        except ValidationError as error:
-            raise ServiceError(
-                f"the answer of {self.url} is not as docs/http.md says ({as_typed(clearest_error(error))}); check the "
-                "address, and that client and server have the same version"
-            ) from None
+        """Return an answer in JSON. Raises `UnsolvableError` if its board cannot be solved."""
+        answer = self._read(model, self._send(path, query, **body))
         if isinstance(answer, BoardAnswer) and not answer.solvable:
-            board = format_board(answer.board)
-            raise UnsolvableError(f"board {board} cannot be solved: {as_typed(answer.why or '', 400)}")
+            raise UnsolvableError(f"board {format_board(answer.board)} cannot be solved: {answer.why}")
         return answer
 
-    def _send(self, path: str, query: Mapping[str, str] | None = None, **body: Any) -> bytes:
-        """Send a request, a POST if it has a body, and return the body of the answer.
+    def _read(self, model: type[Model], response: httpx.Response) -> Model:
+        """Return the body of a response. Raises `ServiceError` if it is not as docs/http.md says."""
+        try:
+            return TypeAdapter(model).validate_json(response.content, strict=True)
+        except ValidationError as error:
+            raise ServiceError(
+                f"{self.url} answers {response.status_code}, not as docs/http.md says ({clearest_error(error)}); check "
+                "the address, and that client and server have the same version"
+            ) from None
+
+    def _send(self, path: str, query: Mapping[str, str] | None = None, **body: Any) -> httpx.Response:
+        """Send a request, a POST if it has a body, and return the response.
 
         Raises the error that a problem describes, and `ServiceError` for those of the connection.
         """
         try:
             response = self._http.request("POST" if body else "GET", f"v1/{path}", params=query, **body)
         except httpx.HTTPError as error:
-            reason = as_typed(str(error).rstrip(".") or type(error).__name__, _MAX_SENTENCE)
+            reason = str(error) or type(error).__name__
             raise ServiceError(
                 f"cannot reach {self.url}: {reason}; check the address, and that pdb serve runs there"
             ) from None
-        if response.status_code == httpx.codes.OK:
-            return response.content
-        answers = f"{self.url} answers {response.status_code}"
-        try:
-            problem = Problem.model_validate_json(response.content)
-        except ValidationError:
-            raise ServiceError(f"{answers}, not as pdb serve does; check the address") from None
-        detail = as_typed(problem.detail, _MAX_SENTENCE)
+        if response.is_success:
+            return response
+        problem = self._read(Problem, response)
         kind: Any = vars(errors).get(problem.type.removeprefix(PROBLEM_TYPE))
-        raise kind(detail) if isinstance(kind, type) else ServiceError(f"{answers}: {detail}")
+        raise kind(problem.detail) if isinstance(kind, type) else ServiceError(f"{self.url}: {problem.detail}")

@@ -32,6 +32,7 @@ from pdb_core.errors import (
     RequestTooLargeError,
 )
 from pdb_core.messages import did_you_mean, shorten
+from pdb_core.moves import opposite
 from pdb_core.puzzle import Board, parse_goal, random_boards
 from pdb_query.board_rows import rows_of_boards
 from pdb_query.instances import instance_sets, read_instances
@@ -61,7 +62,7 @@ from pdb_service.requests import (
     SolveBody,
     read_json,
 )
-from pdb_service.searches import Search, Searches, run_in
+from pdb_service.searches import Search, Searches
 from solver.check import SolutionCheck, check_moves
 from solver.engine.checkpoint import Checkpoint
 from solver.progress import Limits
@@ -137,7 +138,8 @@ async def lookup_batch(service: Searches, request: Request, query: BatchQuery) -
     """Look up many boards, in JSON or as bytes. The answers have the order and the media type of the boards."""
     is_binary = request.headers.get("content-type", "").partition(";")[0].strip().lower() == BINARY
     look_up = _look_up_bytes if is_binary else _look_up_json
-    content = await run_in(service.batches, look_up, service, await read_body(service, request), query)
+    body = await read_body(service, request)
+    content = await asyncio.get_running_loop().run_in_executor(service.batches, look_up, service, body, query)
     return Response(content, media_type=BINARY if is_binary else JSON)
 
 
@@ -203,28 +205,19 @@ async def moves(service: Searches, request: Request, query: SearchQuery) -> Resp
 async def solve(service: Searches, request: Request, given: SearchQuery | SolveBody) -> Response | Fields:
     """Find an optimal solution; with `Accept: text/event-stream`, report progress too."""
     board, served = service.databases.place(given.board, given)
-    limits = service.limits(given)
+    limits, solver = service.limits(given), service.solver(served.database)
 
     def answer(solution: Solution | None) -> dict[str, Any]:
         found: dict[str, Any] = {name: None for name in SolveAnswer.model_fields if name != "why"}
         found |= {"optimal": False, "generated": 0, "expanded": 0, "seconds": 0.0, "thresholds": ()}
         if solution is not None:
-            directions = {f"{of}_directions": solution.directions(of) for of in ("blank", "tile")}
-            found |= {name: value for name, value in vars(solution).items() if name in found} | directions
+            blank = solution.directions()
+            found |= {name: value for name, value in vars(solution).items() if name in found}
+            found |= {"blank_directions": blank, "tile_directions": blank and opposite(blank)}
         return found | served.about(board, solvable=solution is not None)
 
     def find(report: Report, checkpoint: Checkpoint | None = None) -> dict[str, Any]:
-        return answer(service.solve(board, served, limits, report, checkpoint))
-
-    async def search() -> Fields:
-        checkpoint = None
-        if given.max_nodes is None and (limits.time_limit or 0) >= _EASY_S and not service.is_stopping:
-            found = await service.in_time(service.easy_solves.ask(board, served))
-            if isinstance(found, Solution):
-                return answer(found)
-            checkpoint = found
-        hard: Fields = await service.begin(partial(find, checkpoint=checkpoint), limits).answer
-        return hard
+        return answer(solver.solve(board, served.goal, limits=limits, report=report, checkpoint=checkpoint))
 
     wants_events = _EVENTS in request.headers.get("accept", "")
     if not board.is_solvable(served.goal):
@@ -232,7 +225,14 @@ async def solve(service: Searches, request: Request, given: SearchQuery | SolveB
     if wants_events:
         events = _events(service, service.begin(find, limits))
         return StreamingResponse(events, media_type=_EVENTS, headers=_EVENT_HEADERS)
-    return await _answer(request, asyncio.create_task(search()))
+    checkpoint = None
+    if given.max_nodes is None and (limits.time_limit or 0) >= _EASY_S:
+        service.check_not_stopping()
+        found = await service.in_time(service.easy_solves.ask(board, served))
+        if isinstance(found, Solution):
+            return answer(found)
+        checkpoint = found
+    return await _answer(request, service.begin(partial(find, checkpoint=checkpoint), limits).answer)
 
 
 async def random(service: Searches, request: Request, query: RandomQuery) -> Response | Fields:
@@ -250,13 +250,14 @@ async def random(service: Searches, request: Request, query: RandomQuery) -> Res
 async def check(service: Searches, request: Request, given: CheckBody) -> Response | Fields:
     """Check a solution: are its moves legal, does it reach the goal, and is it optimal."""
     board, served = service.databases.place(given.board, given)
-    limits = service.limits(given)
+    limits, solver = service.limits(given), service.solver(served.database)
 
     def find(report: Report) -> SolutionCheck:
         end = time.monotonic() + (limits.time_limit or 0)
 
         def solve(start: Board, _: Board) -> Solution:
-            return service.solve(start, served, Limits(max(0, end - time.monotonic()), limits.max_nodes), report)
+            left = Limits(max(0, end - time.monotonic()), limits.max_nodes)
+            return solver.solve(start, served.goal, limits=left, report=report)
 
         return check_moves(board, given.moves, served.goal, given.notation, solve)
 

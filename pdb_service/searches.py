@@ -43,11 +43,6 @@ Result = TypeVar("Result")
 Find = Callable[[Report], Any]
 
 
-async def run_in(threads: ThreadPoolExecutor, call: Callable[..., Result], *arguments: object) -> Result:
-    """Return what a call returns in one of these threads."""
-    return await asyncio.get_running_loop().run_in_executor(threads, call, *arguments)
-
-
 class Search:
     """One search. Its thread reports progress; the event loop reads it.
 
@@ -72,7 +67,7 @@ class Search:
         generated, seconds = sum(at.generated for at in reports), time.monotonic() - self.started
         return {
             "threshold": reports[-1].threshold, "generated": generated, "expanded": sum(at.expanded for at in reports),
-            "seconds": round(seconds, 3), "nodes_per_s": round(generated / seconds) if seconds > 0 else 0,
+            "seconds": round(seconds, 3), "nodes_per_s": round(generated / seconds),
         }  # fmt: skip
 
 
@@ -159,11 +154,6 @@ class Searches:
 
     # Queues
 
-    @property
-    def is_stopping(self) -> bool:
-        """Whether the service is stopping, so that new searches are refused."""
-        return self._end < math.inf
-
     def n_ahead(self, search: Search) -> int:
         """Return the number of searches that wait and start before this one."""
         before = itertools.takewhile(lambda other: other is not search, self._queues[search.queue])
@@ -180,7 +170,7 @@ class Searches:
         searches = self._queues[search.queue]
         if len(searches) >= self.settings.n_solves + self.settings.n_waiting:
             raise BusyError(f"{len(searches)} solves run or wait here, and no more may wait; try again in some seconds")
-        self._check_not_stopping()
+        self.check_not_stopping()
         searches.append(search)
         search.answer = asyncio.create_task(self._run(find, search))
         search.answer.add_done_callback(lambda _: searches.remove(search))
@@ -217,15 +207,16 @@ class Searches:
         with self.metrics.waiting.track_inprogress():
             await self.in_time(slot.acquire())
         try:
-            self._check_not_stopping()
+            self.check_not_stopping()
             search.started = time.monotonic()
             with self.metrics.running.track_inprogress():
-                return await run_in(self.searching, find, report)
+                return await asyncio.get_running_loop().run_in_executor(self.searching, find, report)
         finally:
             slot.release()
 
-    def _check_not_stopping(self) -> None:
-        if self.is_stopping:
+    def check_not_stopping(self) -> None:
+        """Raise `BusyError` if the service stops."""
+        if self._end < math.inf:
             raise BusyError(_STOPPING)
 
     # What requests share and threads search
@@ -237,7 +228,7 @@ class Searches:
         return [None if h < 0 else Probe(values, sums, h) for values, sums, h in rows]
 
     async def _solve_easy(self, served: Served, boards: list[Board]) -> list[Solution | Checkpoint]:
-        return await run_in(self.searching, self.solve_easy, served, boards)
+        return await asyncio.get_running_loop().run_in_executor(self.searching, self.solve_easy, served, boards)
 
     def solve_easy(self, served: Served, boards: list[Board]) -> list[Solution | Checkpoint]:
         """Return the solutions of boards, or the checkpoint of one that takes more than some 10 ms.
@@ -255,10 +246,3 @@ class Searches:
             solutions = next(found)
             answers += solutions if len(solutions) == len(left) else [*solutions, checkpoint]
         return answers
-
-    def solve(
-        self, board: Board, served: Served, limits: Limits, report: Report, checkpoint: Checkpoint | None = None
-    ) -> Solution:
-        """Return the solution of a solvable board, as `solver.solve.Solver.solve`."""
-        solver = self.solver(served.database)
-        return solver.solve(board, served.goal, limits=limits, report=report, checkpoint=checkpoint)

@@ -51,8 +51,8 @@ class HeldSolvers:
         self.begun: list[Tiles] = []
         self.seconds: list[float] = []
 
-    def solve(self, board: Tiles, served: Any, limits: Limits, report: Any, _: Checkpoint | None = None) -> Any:
-        assert is_solvable(board, served.goal, S3)
+    def solve(self, board: Tiles, goal: Tiles, *, limits: Limits, report: Any, **_: Any) -> Any:
+        assert is_solvable(board, goal, S3)
         self.begun.append(board)
         self.seconds.append(limits.time_limit)
         started = time.monotonic()
@@ -70,13 +70,13 @@ class HeldSolvers:
         tiles = board[:5] if is_over else None
         return SimpleNamespace(
             moves=tiles, length=None if tiles is None else len(tiles), optimal=is_over, h=3, lower_bound=5,
-            generated=7, expanded=5, seconds=passed, thresholds=(), directions=lambda _: None,
+            generated=7, expanded=5, seconds=passed, thresholds=(), directions=lambda: None,
         )  # fmt: skip
 
     def label(self, boards: list[Board], goal: Board, *, n_threads: int, report: Any) -> Any:
         """Return the length of the solution of a board, and one more after each move."""
         assert n_threads == 1
-        found = self.solve(boards[0], SimpleNamespace(goal=goal), Limits(math.inf), report)
+        found = self.solve(boards[0], goal, limits=Limits(math.inf), report=report)
         after = [found.length + 1] * len(boards[0].moves())
         return SimpleNamespace(distances=np.array([found.length]), after=np.array([after]))
 
@@ -180,7 +180,7 @@ async def running_app(solvers: HeldSolvers, **settings: Any) -> AsyncIterator[St
     app = create_app([solvers.database], ServiceSettings(**settings))
     service = app.state.service
     service.solver = lambda _: solvers
-    service.solve, service.solve_easy = solvers.solve, lambda _, boards: [Checkpoint()] * len(boards)
+    service.solve_easy = lambda _, boards: [Checkpoint()] * len(boards)
     async with app.router.lifespan_context(app):
         yield app
     assert (n_running(app), n_waiting(app)) == (0, 0)

@@ -134,11 +134,11 @@ def problem(kind: str) -> bytes:
 @pytest.mark.parametrize(
     ("status", "answer", "kind", "match"),
     [
-        (200, b"<html>", errors.ServiceError, "not as docs/http.md says .Invalid JSON"),
+        (200, b"<html>", errors.ServiceError, "answers 200, not as docs/http.md says .Invalid JSON"),
         (200, b'{"databases": 1}', errors.ServiceError, "not as docs/http.md says .default_goals: "),
-        (301, b"", errors.ServiceError, "answers 301, not as pdb serve"),
+        (301, b"", errors.ServiceError, "answers 301, not as docs/http.md says"),
         (503, problem("urn:tile-pdb:BusyError"), errors.BusyError, "^much to do$"),
-        (503, problem("urn:tile-pdb:PROBLEM_TYPE"), errors.ServiceError, "503: much to do"),
+        (503, problem("urn:tile-pdb:PROBLEM_TYPE"), errors.ServiceError, "http://127.0.0.1: much to do"),
     ],
 )
 def test_answers_of_other_servers_raise_errors(

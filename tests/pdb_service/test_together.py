@@ -10,7 +10,6 @@ from pdb_service.databases import Served
 from pdb_service.searches import Searches, Together
 from pdb_service.settings import ServiceSettings
 from solver.engine.checkpoint import Checkpoint
-from solver.progress import Limits
 from solver.solution import Solution
 from tests.pdb_service.app_requests import BOARDS, GOAL
 from tests.solving import database_for
@@ -49,7 +48,8 @@ def test_hard_board_continues_after_the_thresholds_of_its_easy_search() -> None:
         assert isinstance(checkpoint, Checkpoint)
         assert [type(each) for each in rest] == [Solution, Checkpoint]
         seen: list[int] = []
-        continued = service.solve(hard, served, Limits(), lambda at: seen.append(at.threshold), checkpoint)
-        whole = service.solve(hard, served, Limits(), lambda _: None)
+        solver = service.solver(database)
+        continued = solver.solve(hard, served.goal, report=lambda at: seen.append(at.threshold), checkpoint=checkpoint)
+        whole = solver.solve(hard, served.goal)
     assert min(seen) > continued.thresholds[0].threshold
     assert (continued.length, continued.generated) == (whole.length, whole.generated)
