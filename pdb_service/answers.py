@@ -193,6 +193,10 @@ class MovesAnswer(BoardAnswer):
 
     distance: int | None
     """optimal length from the board; null if it was not found within the limits"""
+    lower_bound: int | None
+    """proved lower bound of that length; null if the board cannot be solved"""
+    length: int | None
+    """length of the solution that begins with the first move; null if none is known"""
     moves: tuple[MoveAnswer, ...]
     """every legal move, best first"""
 

@@ -29,15 +29,24 @@ def list_moves(
     """Return a `MovesAnswer`; without `report`, distances are not searched."""
     solvable = board.is_solvable(served.goal)
     children = {tile: board.move(tile) for tile in board.moves()}
-    h_of, distances, first = dict[Board, int](), dict[Board, int](), None
+    h_of, distances, bound = dict[Board, int](), dict[Board, int](), None
+    solution: Tiles = ()
     if solvable:
         boards = [board, *children.values()]
         found = served.database.probe_batch(np.array(boards, dtype=np.uint8), served.goal)
         h_of = dict(zip(boards, found.h.tolist(), strict=True))
+        bound = h_of[board]
         if report is not None:
-            distances = _distances(boards, served, limits, solver, report)
+
+            def watch(progress: Iteration) -> None:
+                nonlocal bound
+                report(progress)
+                bound = progress.threshold + 1  # no solution after a move is shorter than the threshold
+
+            distances = _distances(boards, served, limits, solver, watch)
+            bound = distances.get(board, bound)
             if not distances:  # by h, one hint after another may lead to and fro
-                first = first_tile(board, served, report)
+                solution = short_solution(board, served, report)
 
     moves = [
         {
@@ -46,15 +55,17 @@ def list_moves(
         }
         for tile, child in children.items()
     ]  # fmt: skip
-    moves.sort(key=lambda at: (at["distance"] or 0, at["tile"] != first, at["h"] or 0))
-    about = served.about(board, solvable=solvable)
-    return about | {"h": h_of.get(board), "distance": distances.get(board), "moves": moves}
+    moves.sort(key=lambda at: (at["distance"] or 0, at["tile"] not in solution[:1], at["h"] or 0))
+    distance = distances.get(board)
+    return served.about(board, solvable=solvable) | {
+        "h": h_of.get(board), "distance": distance, "lower_bound": bound,
+        "length": len(solution) if solution else distance, "moves": moves,
+    }  # fmt: skip
 
 
-def first_tile(board: Tiles, served: Served, report: Report | None = None) -> int | None:
-    """Return the first tile of a short solution, perhaps not optimal, that beams find; None if they find none."""
-    moves = find_by_beams(board, served.goal, served.size, _BEAM_WIDTH, _BEAM_MOVES, math.inf, report)
-    return moves[0] if moves else None
+def short_solution(board: Tiles, served: Served, report: Report | None = None) -> Tiles:
+    """Return the tiles of a short solution, perhaps not optimal, that beams find; () if they find none."""
+    return find_by_beams(board, served.goal, served.size, _BEAM_WIDTH, _BEAM_MOVES, math.inf, report) or ()
 
 
 def draw_board(

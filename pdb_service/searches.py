@@ -22,7 +22,7 @@ from pdb_core.system import lower_thread_priority
 from pdb_query.database import Database
 from pdb_query.probes import Probe
 from pdb_service.databases import Databases, Served
-from pdb_service.hints import Report, first_tile
+from pdb_service.hints import Report, short_solution
 from pdb_service.metrics import Metrics
 from pdb_service.requests import SearchLimits
 from pdb_service.settings import ServiceSettings
@@ -150,7 +150,7 @@ class Searches:
             database.probe(goal, goal)
             near = one_move_away(goal, database.size)
             self.solver(database).label([near], goal, n_threads=1)
-            first_tile(near, Served("", database, goal))
+            short_solution(near, Served("", database, goal))
 
     # Queues
 

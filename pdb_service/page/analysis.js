@@ -25,12 +25,13 @@ export function analysisPanel(view, { play, say, distanceOf }) {
   body.append(...rows);
   best.addEventListener("change", ring);
 
-  /** Show what is known of a board at once: its distance, or else its lower bound h, if that is known. */
-  function showBoard(board, h = null) {
+  /** Show what is known of a board at once: its distance, or else a lower bound, and the length of a solution. */
+  function showBoard(board, bound = null, length = null) {
     const distance = distanceOf(board);
     root.hidden = false;
-    setText(text, distance ?? (h === null ? "…" : `≥ ${h}`));
-    setText(note, distance === 0 ? "the goal" : (distance ?? h) === 1 ? "move to the goal" : "moves to the goal");
+    setText(text, distance ?? (bound === null ? "…" : `≥ ${bound}`));
+    const known = distance === null && length ? `, at most ${length}` : "";
+    setText(note, distance === 0 ? "the goal" : (distance ?? bound) === 1 ? "move to the goal" : `moves to the goal${known}`);
   }
 
   function wait(board) {
@@ -41,27 +42,27 @@ export function analysisPanel(view, { play, say, distanceOf }) {
   }
 
   /** Show an answer of /v1/moves. */
-  function show({ board, h, moves }, size) {
+  function show({ board, moves, lower_bound: bound, length }, size) {
     const distance = distanceOf(board);
     const known = moves.map((move) => ({ ...move, distance: distanceOf(move.board) }));
     // A move leads one nearer or one farther: where its distance is not known, it is between these.
     if (distance !== null) known.sort((one, other) => (one.distance ?? distance) - (other.distance ?? distance));
     shown = known.map((move) => ({ ...move, isBest: distance > 0 && move.distance === distance - 1 }));
     root.removeAttribute("aria-busy");
-    showBoard(board, h);
+    showBoard(board, bound, length);
     rows.forEach((row, at) => {
       const move = shown[at];
       row.hidden = !move;
       if (!move) return;
-      const [button, after, bound] = [row.querySelector("button"), ...row.querySelectorAll("td")];
+      const [button, after, itsH] = [row.querySelector("button"), ...row.querySelectorAll("td")];
       setText(button, `${move.tile} ${directionOf(move.cell, move.blank, size)}`);
       setText(after, move.distance ?? `≥ ${move.h}`);
-      setText(bound, move.h);
+      setText(itsH, move.h);
       row.classList.toggle("good", move.isBest);
     });
     ring();
     const words = shown.filter(({ isBest }) => isBest).map(({ tile, cell, blank }) => `${tile} ${directionOf(cell, blank, size)}`);
-    if (distance === null) say(`At least ${movesText(h)} to the goal.`);
+    if (distance === null) say(`At least ${movesText(bound)} to the goal.`);
     else if (distance) say(`${movesText(distance)} to the goal. Best: ${best.checked ? words.join(", ") : "hidden"}.`);
   }
 

@@ -137,9 +137,11 @@ async def test_hints_of_a_hard_board_begin_with_a_short_solution(solvers: HeldSo
     async with running_app(solvers) as app:
         answer = (await ask_moves(app, BOARDS[0], time_limit=0.1).reply()).json
         assert {at["distance"] for at in (answer, *answer["moves"])} == {None}
+    assert answer["lower_bound"] == solvers.reports[-1].threshold + 1
     # Beams of this width find an optimal solution of this board.
     with database_for("8", "3x3") as exact:
-        assert exact.probe(answer["moves"][0]["board"]).h == exact.probe(BOARDS[0]).h - 1
+        assert answer["length"] == exact.probe(BOARDS[0]).h
+        assert exact.probe(answer["moves"][0]["board"]).h == answer["length"] - 1
 
 
 # The end of the service
