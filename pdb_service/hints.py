@@ -24,9 +24,9 @@ Report = Callable[[Iteration], None]
 
 
 def list_moves(
-    board: Board, served: Served, limits: Limits, solver: Solver, report: Report | None = None
+    board: Board, served: Served, end: float, max_nodes: int | None, solver: Solver, report: Report | None = None
 ) -> dict[str, Any]:
-    """Return a `MovesAnswer`; without `report`, distances are not searched."""
+    """Return a `MovesAnswer`; without `report`, distances are not searched, and with it until the time `end`."""
     solvable = board.is_solvable(served.goal)
     children = {tile: board.move(tile) for tile in board.moves()}
     h_of, distances, bound = dict[Board, int](), dict[Board, int](), None
@@ -43,7 +43,7 @@ def list_moves(
                 report(progress)
                 bound = progress.threshold + 1  # no solution after a move is shorter than the threshold
 
-            distances = _distances(boards, served, limits, solver, watch)
+            distances = _distances(boards, served, end, max_nodes, solver, watch)
             bound = distances.get(board, bound)
             if not distances:  # by h, one hint after another may lead to and fro
                 solution = short_solution(board, served, report)
@@ -79,9 +79,9 @@ def draw_board(
     board, far = served.goal, 0
     while far < distance:
         children = [board.move(tile) for tile in board.moves()]
-        left = end - time.monotonic()  # easy boards report nothing, so the search of one is never stopped
-        own = Limits(left, limits.max_nodes) if left > 0 else None
-        distances = own and _distances([board, *children], served, own, solver, report)
+        # Easy boards report nothing, so the search of one is never stopped.
+        is_over = time.monotonic() >= end
+        distances = {} if is_over else _distances([board, *children], served, end, limits.max_nodes, solver, report)
         if not distances:
             raise InputError(f"no board at distance {distance} was found in time; ask for a smaller distance")
         farther = [child for child in children if distances[child] > far]
@@ -89,13 +89,14 @@ def draw_board(
     return board
 
 
-def _distances(boards: list[Board], served: Served, limits: Limits, solver: Solver, report: Report) -> dict[Board, int]:
+def _distances(
+    boards: list[Board], served: Served, end: float, max_nodes: int | None, solver: Solver, report: Report
+) -> dict[Board, int]:
     """Return the distances of a board and, after it, of its children in the order of moves; {} at a limit."""
-    end = time.monotonic() + (limits.time_limit or 0)
 
     def check(progress: Iteration) -> None:
         report(progress)
-        if time.monotonic() >= end or progress.generated >= (limits.max_nodes or math.inf):
+        if time.monotonic() >= end or progress.generated >= (max_nodes or math.inf):
             raise LimitReachedError
 
     with suppress(LimitReachedError):

@@ -196,7 +196,9 @@ async def moves(service: Searches, request: Request, query: SearchQuery) -> Resp
     short solution, then by h."""
     board, served = service.databases.place(query.board, query)
     limits = service.limits(query, _HINT_S)
-    find = partial(list_moves, board, served, limits, service.solver(served.database))
+    # A hint that has waited for its time in the queue is given without a search, so that the queue soon ends.
+    end = time.monotonic() + (limits.time_limit or 0)
+    find = partial(list_moves, board, served, end, limits.max_nodes, service.solver(served.database))
     if limits.time_limit == 0 or not board.is_solvable(served.goal):
         return find()
     return await _answer(request, service.begin(find, limits).answer)

@@ -31,7 +31,7 @@ class ServiceSettings:
     max_body_bytes: int = 16_000_000
     max_boards: int = 100_000
     n_solves: int = 2
-    n_waiting: int = 16
+    n_waiting: int = 64
     wait_s: float = 30.0
     solve_s: float = 60.0
     short_s: float = 2.0

@@ -1,5 +1,6 @@
 """Searches of several clients: queues, limits, the end of the service."""
 
+import asyncio
 import json
 import re
 from collections.abc import Callable
@@ -75,15 +76,15 @@ async def test_wait_for_searches_of_easy_boards_is_bounded(solvers: HeldSolvers)
 
 @in_event_loop
 async def test_full_queue_refuses_new_searches_but_not_short_ones(solvers: HeldSolvers) -> None:
-    async with running_app(solvers, n_solves=1, n_waiting=1) as app:
+    async with running_app(solvers, n_solves=1, n_waiting=1, short_s=20.0) as app:
         taken = [ask_solve(app, board) for board in BOARDS[:2]]
         await until(lambda: (n_running(app), n_waiting(app)) == (1, 1))
         for events in (False, True):
-            refused = await ask_solve(app, BOARDS[2], events=events, time_limit=2.1).reply()
+            refused = await ask_solve(app, BOARDS[2], events=events, time_limit=20.1).reply()
             assert (refused.status, refused.headers["retry-after"]) == (503, "5")
         solvers.easy = BOARDS[2:]
-        assert (await ask_moves(app, BOARDS[2]).reply()).json["distance"] == 5
-        assert (await ask_solve(app, BOARDS[3], time_limit=2).reply()).json["length"] == 5
+        assert (await ask_moves(app, BOARDS[2], time_limit=20).reply()).json["distance"] == 5
+        assert (await ask_solve(app, BOARDS[3], time_limit=20).reply()).json["length"] == 5
         # These need no search and no turn.
         for reply in (await ask_solve(app, UNSOLVABLE).reply(), await ask_moves(app, UNSOLVABLE).reply()):
             assert (reply.status, reply.json["solvable"]) == (200, False)
@@ -142,6 +143,17 @@ async def test_hints_of_a_hard_board_begin_with_a_short_solution(solvers: HeldSo
     with database_for("8", "3x3") as exact:
         assert answer["length"] == exact.probe(BOARDS[0]).h
         assert exact.probe(answer["moves"][0]["board"]).h == answer["length"] - 1
+
+
+@in_event_loop
+async def test_waiting_counts_towards_the_time_of_a_hint(solvers: HeldSolvers) -> None:
+    async with running_app(solvers, n_solves=1) as app:
+        running, waiting = ask_solve(app, BOARDS[0], time_limit=2), ask_moves(app, BOARDS[1], time_limit=0.01)
+        await until(lambda: n_waiting(app) == 1)
+        await asyncio.sleep(0.02)
+        solvers.release.set()
+        assert (await waiting.reply()).json["distance"] is None
+        assert (await running.reply()).status == 200
 
 
 # The end of the service

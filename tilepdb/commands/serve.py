@@ -87,7 +87,7 @@ class SearchQueueOptions:
     waiting: Annotated[
         int,
         Option(min=0, max=100_000, help="Number of long searches that may wait, and of short ones."),
-    ] = 16
+    ] = 64
     wait: Annotated[float, Option(min=0, max=_MOST_S, help="Time that a search may wait, in seconds.")] = 30.0
     time_limit: Annotated[float, Option(min=0.001, max=_MOST_S, help="Time limit of a search, in seconds.")] = 60.0
     grace: Annotated[
