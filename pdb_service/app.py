@@ -16,13 +16,10 @@ from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 
 from pydantic_core import to_json
-from starlette.applications import Starlette
-from starlette.exceptions import HTTPException
-from starlette.middleware import Middleware
 from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import BaseRoute, Mount, Route
+from starlette.routing import Mount, Route, Router
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -48,51 +45,33 @@ _HEADERS = [
 ]
 
 
-def create_app(databases: Iterable[Database], settings: ServiceSettings | None = None) -> Starlette:
-    """Return the app that serves `databases`, which must stay open; its `state.service` is a `Searches`.
+class App:
+    """The service as an ASGI app: it answers errors as problems, adds headers, and counts requests.
 
-    Kernels are loaded or compiled by the first requests, unless its method `load` was called before.
+    `databases` must stay open. Kernels are loaded or compiled by the first requests, unless `service.load` was called
+    before.
     """
-    service = Searches(databases, settings or ServiceSettings())
 
-    @asynccontextmanager
-    async def lifespan(_: Starlette) -> AsyncIterator[None]:
-        yield
-        await service.close()
-
-    async def document(_: Request) -> Response:
-        return Response(openapi(), media_type=JSON)
-
-    middleware = [Middleware(_Gate, service)]
-    if service.settings.cors_origins:  # outermost: all answers have its headers
-        cors = Middleware(
-            CORSMiddleware,
-            allow_origins=service.settings.cors_origins,
-            allow_methods=["GET", "HEAD", "POST"],
-            allow_headers=["Authorization", "Content-Type"],
-            expose_headers=["Retry-After"],
-        )
-        middleware.insert(0, cors)
-    routes: list[BaseRoute] = [Route(path, _Resource(path, service), methods=[*ROUTES[path]]) for path in ROUTES]
-    routes += [Route("/openapi.json", document), Mount("/page", StaticFiles(directory=PAGE))]
-    app = Starlette(
-        routes=routes, middleware=middleware, exception_handlers={HTTPException: _refuse}, lifespan=lifespan
-    )
-    app.router.redirect_slashes = False
-    app.state.service = service
-    return app
-
-
-class _Gate:
-    """Middleware that answers errors as problems, adds headers, and counts requests."""
-
-    def __init__(self, app: ASGIApp, service: Searches) -> None:
-        self.app, self.service = app, service
+    def __init__(self, databases: Iterable[Database], settings: ServiceSettings | None = None) -> None:
+        self.service = Searches(databases, settings or ServiceSettings())
+        routes = [Route(path, _Resource(path, self.service), methods=[*ROUTES[path]]) for path in ROUTES]
+        others = [Route("/openapi.json", _document), Mount("/page", StaticFiles(directory=PAGE))]
+        self.router = Router([*routes, *others], redirect_slashes=False, lifespan=_lifespan)
+        self._answer: ASGIApp = self._answer_request
+        if origins := self.service.settings.cors_origins:  # outermost: all answers have its headers
+            self._answer = CORSMiddleware(
+                self._answer_request,
+                allow_origins=origins,
+                allow_methods=["GET", "HEAD", "POST"],
+                allow_headers=["Authorization", "Content-Type"],
+                expose_headers=["Retry-After"],
+            )
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            await self.app(scope, receive, send)
-            return
+        scope["app"] = self  # the router then raises an error for an unknown path
+        await (self._answer if scope["type"] == "http" else self.router)(scope, receive, send)
+
+    async def _answer_request(self, scope: Scope, receive: Receive, send: Send) -> None:
         started, status, is_sent = time.perf_counter(), 0, False
 
         async def send_counted(message: Message) -> None:
@@ -105,12 +84,11 @@ class _Gate:
             await send(message)
 
         try:
-            await self.app(scope, receive, send_counted)
+            await self.router(scope, receive, send_counted)
         except Exception as error:
             if status:
                 raise  # the server then cuts the answer
-            response = await _refuse(Request(scope), error)
-            await response(scope, receive, send_counted)
+            await _refusal(error)(scope, receive, send_counted)
         finally:
             self._count(scope, status if is_sent else CLIENT_GONE, time.perf_counter() - started)
 
@@ -155,7 +133,17 @@ class _Resource:
         await response(scope, receive, send)
 
 
-async def _refuse(_: Request, error: Exception) -> Response:
+@asynccontextmanager
+async def _lifespan(app: App) -> AsyncIterator[None]:
+    yield
+    await app.service.close()
+
+
+async def _document(_: Request) -> Response:
+    return Response(openapi(), media_type=JSON)
+
+
+def _refusal(error: Exception) -> Response:
     """Return the problem of an error as a response."""
     found = problem(error)
     headers = {401: {"WWW-Authenticate": "Bearer"}, 503: {"Retry-After": "5"}}.get(found["status"], {})

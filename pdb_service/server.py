@@ -11,12 +11,11 @@ from granian.constants import HTTPModes, Interfaces
 from granian.http import HTTP1Settings
 from granian.net import SocketHolder  # type: ignore[attr-defined]
 from granian.server.embed import Server
-from starlette.applications import Starlette
 
 from pdb_core.errors import InputError
 from pdb_core.messages import as_typed
 from pdb_core.resources import raise_file_limit
-from pdb_service.searches import Searches
+from pdb_service.app import App
 
 _BACKLOG = 2048
 # Seconds that requests other than searches have after the time of grace.
@@ -38,7 +37,7 @@ def open_socket(host: str, port: int) -> socket.socket:
     return listener
 
 
-def serve(app: Starlette, listener: socket.socket) -> None:
+def serve(app: App, listener: socket.socket) -> None:
     """Answer requests until SIGTERM, SIGHUP or SIGINT; then answer running requests, within the time of grace.
 
     Raises `KeyboardInterrupt` if it was SIGINT.
@@ -50,8 +49,8 @@ def serve(app: Starlette, listener: socket.socket) -> None:
         runner.run(_serve(app, listener))
 
 
-async def _serve(app: Starlette, listener: socket.socket) -> None:
-    service: Searches = app.state.service
+async def _serve(app: App, listener: socket.socket) -> None:
+    service = app.service
     settings = service.settings
     server = _Server(
         app,

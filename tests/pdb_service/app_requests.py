@@ -13,11 +13,10 @@ from urllib.parse import urlencode
 
 import numpy as np
 from prometheus_client import generate_latest
-from starlette.applications import Starlette
 
 from pdb_core.puzzle import Board, Tiles, blank_last, is_solvable
 from pdb_query import Database
-from pdb_service.app import create_app
+from pdb_service.app import App
 from pdb_service.settings import ServiceSettings
 from solver.engine.checkpoint import Checkpoint
 from solver.progress import Iteration, Limits
@@ -95,7 +94,7 @@ class AppRequest:
 
     def __init__(
         self,
-        app: Starlette,
+        app: App,
         address: str,
         *headers: tuple[str, str | None],
         method: str | None = None,
@@ -136,7 +135,7 @@ class AppRequest:
         return Reply(start["status"], headers, b"".join(message.get("body", b"") for message in self.sent))
 
 
-def ask(app: Starlette, address: str, *headers: tuple[str, str | None], **named: Any) -> Reply:
+def ask(app: App, address: str, *headers: tuple[str, str | None], **named: Any) -> Reply:
     """Return the answer to an `AppRequest`, in a new event loop."""
 
     async def work() -> Reply:
@@ -145,7 +144,7 @@ def ask(app: Starlette, address: str, *headers: tuple[str, str | None], **named:
     return asyncio.run(work())
 
 
-def ask_search(path: str, app: Starlette, board: Tiles, events: bool = False, **parameters: float) -> AppRequest:
+def ask_search(path: str, app: App, board: Tiles, events: bool = False, **parameters: float) -> AppRequest:
     """Begin a request for a search."""
     query = urlencode({"board": " ".join(map(str, board)), **parameters})
     return AppRequest(app, f"{path}?{query}", ("Accept", "text/event-stream" if events else "*/*"))
@@ -154,31 +153,31 @@ def ask_search(path: str, app: Starlette, board: Tiles, events: bool = False, **
 ask_solve, ask_moves = (partial(ask_search, f"/v1/{name}") for name in ("solve", "moves"))
 
 
-def metrics(app: Starlette) -> dict[str, float]:
+def metrics(app: App) -> dict[str, float]:
     """Return the value of each series of the metrics."""
-    lines = generate_latest(app.state.service.metrics.registry).decode().splitlines()
+    lines = generate_latest(app.service.metrics.registry).decode().splitlines()
     pairs = (line.rsplit(" ", 1) for line in lines if not line.startswith("#"))
     return {name: float(value) for name, value in pairs}
 
 
-def n_running(app: Starlette) -> float:
+def n_running(app: App) -> float:
     return metrics(app)["tile_pdb_solves_running"]
 
 
-def n_waiting(app: Starlette) -> float:
+def n_waiting(app: App) -> float:
     return metrics(app)["tile_pdb_solves_waiting"]
 
 
-def ready_app(*databases: Database, **settings: Any) -> Starlette:
+def ready_app(*databases: Database, **settings: Any) -> App:
     """Return an app; `settings` are fields of `ServiceSettings`."""
-    return create_app(databases, ServiceSettings(**settings))
+    return App(databases, ServiceSettings(**settings))
 
 
 @asynccontextmanager
-async def running_app(solvers: HeldSolvers, **settings: Any) -> AsyncIterator[Starlette]:
+async def running_app(solvers: HeldSolvers, **settings: Any) -> AsyncIterator[App]:
     """Run an app with these solvers; at its end no search and no task may be left."""
-    app = create_app([solvers.database], ServiceSettings(**settings))
-    service = app.state.service
+    app = App([solvers.database], ServiceSettings(**settings))
+    service = app.service
     service.solver = lambda _: solvers
     service.solve_easy = lambda _, boards: [Checkpoint()] * len(boards)
     async with app.router.lifespan_context(app):

@@ -4,10 +4,10 @@ import re
 from typing import Any
 
 import pytest
-from starlette.applications import Starlette
 
 from pdb_core.errors import TableFileDamagedError
 from pdb_query import Database
+from pdb_service.app import App
 from pdb_service.settings import LOOPBACK, hosts_of, read_host, read_origin
 from tests import rows
 from tests.pdb_service.app_requests import (
@@ -28,7 +28,7 @@ GOOD = b"[1,2,3,4,5,6,7,8,0]"
 
 
 @pytest.fixture(scope="module")
-def app(database: Database) -> Starlette:
+def app(database: Database) -> App:
     hosts = (*LOOPBACK, "*.example.com")
     settings: dict[str, Any] = {"token": "s3cret", "cors_origins": (ORIGIN,), "allowed_hosts": hosts}
     return ready_app(database, max_boards=1100, max_body_bytes=1_100_000, **settings)
@@ -81,7 +81,7 @@ GET /v1/lookup?BOARD | 200 | | | Origin: https://evil.example
 
 @pytest.mark.parametrize(("request_", "status", "detail", "body", "headers"), [(*row, "", "")[:5] for row in REQUESTS])
 def test_request_is_answered_or_refused(
-    app: Starlette, request_: str, status: str, detail: str, body: str, headers: str
+    app: App, request_: str, status: str, detail: str, body: str, headers: str
 ) -> None:
     """Requests are of the allowed origin and have the token, if the headers name no others."""
     method, _, address = request_.replace("BOARD", BOARD).partition(" ")
@@ -106,7 +106,7 @@ def test_request_is_answered_or_refused(
         assert len(reply.json["detail"]) < 1000
 
 
-def test_preflight_needs_no_token(app: Starlette) -> None:
+def test_preflight_needs_no_token(app: App) -> None:
     preflight = ("Origin", ORIGIN), ("Access-Control-Request-Method", "POST")
     reply = ask(app, "/v1/lookup", *preflight, method="OPTIONS")
     assert (reply.status, reply.headers["access-control-allow-origin"]) == (200, ORIGIN)

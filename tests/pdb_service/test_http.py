@@ -8,10 +8,10 @@ import json
 import re
 
 import pytest
-from starlette.applications import Starlette
 
 from pdb_core import errors
 from pdb_query import Database
+from pdb_service.app import App
 from pdb_service.openapi import openapi
 from pdb_service.routes import problem
 from pdb_service.settings import ServiceSettings
@@ -21,7 +21,7 @@ from tilepdb.commands.serve import SearchQueueOptions
 
 
 @pytest.fixture(scope="module")
-def app(database: Database) -> Starlette:
+def app(database: Database) -> App:
     return ready_app(database)
 
 
@@ -58,7 +58,7 @@ def test_options_have_the_defaults_of_the_settings() -> None:
     assert (options.time_limit, options.grace) == (settings.solve_s, settings.grace_s)
 
 
-def test_metrics_are_those_documented(app: Starlette) -> None:
+def test_metrics_are_those_documented(app: App) -> None:
     written = re.findall(r"`(tile_pdb_\w+)`", sections()["GET /metrics"])
     families = re.findall(r"^# TYPE (tile_pdb_\w+)", ask(app, "/metrics").body.decode(), re.MULTILINE)
     assert sorted(written) == sorted(name for name in families if not name.endswith("_created"))

@@ -5,11 +5,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from starlette.applications import Starlette
 
 from pdb_core.puzzle import parse_goal
 from pdb_query import Database
 from pdb_service.answers import BINARY
+from pdb_service.app import App
 from tests.pdb_service.app_requests import GOAL, ask, ready_app
 from tests.solving import HARDEST_8, S3, database_for
 
@@ -17,16 +17,16 @@ pytestmark = pytest.mark.tiny
 
 
 @pytest.fixture(scope="module")
-def app(database: Database) -> Starlette:
+def app(database: Database) -> App:
     return ready_app(database)
 
 
-def answers(app: Starlette, boards: list[Any], address: str = "/v1/lookup") -> Any:
+def answers(app: App, boards: list[Any], address: str = "/v1/lookup") -> Any:
     """Return the answers for a batch in JSON."""
     return ask(app, address, body=json.dumps({"boards": boards}).encode()).json["answers"]
 
 
-def test_all_forms_equal_the_database(database: Database, app: Starlette) -> None:
+def test_all_forms_equal_the_database(database: Database, app: App) -> None:
     boards = [np.random.default_rng(seed).permutation(9).tolist() for seed in range(30)]
     texts = [" ".join(map(str, board)) for board in boards]
     rows = np.array(boards, dtype=np.uint8)
@@ -44,7 +44,7 @@ def test_all_forms_equal_the_database(database: Database, app: Starlette) -> Non
         assert (single["h"], [at["h"] for at in single["sums"]]) == (answer["h"], answer.get("sums", []))
 
 
-def test_lists_may_have_rows_and_null_for_the_blank_and_goals_may_be_lists(app: Starlette) -> None:
+def test_lists_may_have_rows_and_null_for_the_blank_and_goals_may_be_lists(app: App) -> None:
     board, goal = [[1, 2, 3], [4, None, 6], [7, 5, 8]], [[1, 2, 3], [4, 5, 6], [7, 8, None]]
     assert answers(app, [board, [1, 2, 3, 4, None, 6, 7, 5, 8], "1234_6758"]) == [{"h": 2, "sums": [2, 2]}] * 3
     body = json.dumps({"board": board, "goal": goal}).encode()
@@ -53,7 +53,7 @@ def test_lists_may_have_rows_and_null_for_the_blank_and_goals_may_be_lists(app: 
 
 
 @pytest.mark.parametrize("bad", [[1, 2], "x", [2**63, *GOAL[1:]]])
-def test_invalid_board_has_a_problem_at_its_position(app: Starlette, bad: Any) -> None:
+def test_invalid_board_has_a_problem_at_its_position(app: App, bad: Any) -> None:
     first, problem, last = answers(app, [GOAL, bad, GOAL], "/v1/lookup?size=3x3")
     assert first["h"] == last["h"] == 0
     assert (set(problem), problem["error"]["status"]) == ({"error"}, 422)

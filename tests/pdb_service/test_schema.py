@@ -45,7 +45,7 @@ SCHEMA.config.phases.coverage.enabled = False
 
 @pytest.fixture(scope="module", autouse=True)
 def served(database: Database) -> None:
-    service = APP.state.service
+    service = APP.service
     service.databases.by_id["8"] = database
     service.load()  # compiles all kernels: schemathesis waits 10 s for an answer
 

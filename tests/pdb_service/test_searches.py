@@ -69,7 +69,7 @@ async def test_wait_of_a_solve_is_bounded(solvers: HeldSolvers, events: bool, ca
 @in_event_loop
 async def test_wait_for_searches_of_easy_boards_is_bounded(solvers: HeldSolvers) -> None:
     async with running_app(solvers, n_solves=1, wait_s=0.2) as app:
-        app.state.service.solve_easy = lambda *_: solvers.release.wait()
+        app.service.solve_easy = lambda *_: solvers.release.wait()
         assert [(await ask_solve(app, board).reply()).status for board in BOARDS[:2]] == [503, 503]
         solvers.release.set()
 
@@ -167,7 +167,7 @@ async def test_running_searches_have_the_time_of_grace(solvers: HeldSolvers, gra
         await solvers.begin(1)
         waiting = ask_solve(app, BOARDS[1])
         await until(lambda: n_waiting(app) == 1)
-        app.state.service.stop()
+        app.service.stop()
         assert (await ask_solve(app, BOARDS[2]).reply()).status == 503
         if grace_s:
             solvers.release.set()

@@ -104,7 +104,7 @@ def test_answers_are_those_kept(name: str, tmp_path: Path, own_cache: str) -> No
         tables = ("663", "4x4"), ("8", "3x3"), ("1,2,5/3,4,6/7,8", "3x3", "blank-first")
         databases = [database_for(*table) for table in tables]
         stopping = ready_app(*databases, token="s3cret")
-        stopping.state.service.stop()
+        stopping.service.stop()
         answers = partial(answer, {"ready": ready_app(*databases, max_boards=3), "stopping": stopping})
     else:
         (folder := tmp_path / "folder").mkdir()

@@ -107,7 +107,7 @@ def serve(tables: ServedTableOptions, network: NetworkOptions, searches: SearchQ
       pdb serve --db data/8.h5 --db data/663.h5 --port 8080
     """
     try:
-        from pdb_service.app import create_app
+        from pdb_service.app import App
     except ModuleNotFoundError as error:
         raise InputError(f"pdb serve needs {error.name}, which is not installed; {how_to_install('serve')}") from None
     import faulthandler
@@ -156,8 +156,8 @@ def serve(tables: ServedTableOptions, network: NetworkOptions, searches: SearchQ
             message(f"other machines get answers only with {' '.join(hosts) or '--allowed-host NAME'}")
         settings = replace(settings, allowed_hosts=(*hosts_of(network.host, address), *settings.allowed_hosts))
         logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
-        app = create_app(databases, settings)
-        app.state.service.load()
+        app = App(databases, settings)
+        app.service.load()
         message(f"ready: {url}")
         notify_systemd()
         run(app, listener)
