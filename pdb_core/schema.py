@@ -182,13 +182,13 @@ def read_header(file: BinaryIO, source: str) -> Header:
     file.seek(0)
     text = read_signed_line(file, MAX_HEADER_BYTES)
     if text is None:
-        raise TableFileDamagedError(f"{source} is damaged: its header does not match its digest; build it again")
+        raise TableFileDamagedError(f"{source} is damaged: its header does not match its digest; copy it or build it again")
     try:
         content = json.loads(text)
         if content["format_version"] != FORMAT_VERSION:
             raise TableFileVersionError(
                 f"{source} has format version {shorten(str(content['format_version']), 20)}, this program reads "
-                f"version {FORMAT_VERSION}; update tile-pdb"
+                f"version {FORMAT_VERSION}; update tile-pdb, or build it again"
             )
         n_bytes = file.seek(0, 2)
         if n_bytes != content["file_bytes"]:

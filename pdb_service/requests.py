@@ -48,7 +48,7 @@ class SearchLimits(Names):
 
     time_limit: Annotated[float, Field(ge=0, le=1e6, allow_inf_nan=False)] | None = None
     """time limit of the search in seconds, at most the server's; by default 1 in /v1/moves, which does not search with
-    0, and the server's in other searches"""
+    0, 2 in /v1/random, and the server's in other searches"""
     max_nodes: Annotated[int, Field(ge=1, le=10**15)] | None = None
     """limit of generated nodes; by default there is none"""
 

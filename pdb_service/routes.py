@@ -244,7 +244,7 @@ async def random(service: Searches, request: Request, query: RandomQuery) -> Res
     if query.distance is None:
         seed = secrets.randbits(32) if query.seed is None else query.seed
         return about | {"board": random_boards(served.size, served.goal, 1, seed)[0].tolist()}
-    limits = service.limits(query)
+    limits = service.limits(query, service.settings.short_s)
     draw = partial(draw_board, query.distance, served, limits, service.solver(served.database), query.seed)
     return await _answer(request, service.begin(lambda report: about | {"board": draw(report)}, limits).answer)
 

@@ -41,7 +41,7 @@ def run_service() -> None:
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as server:
         try:
             url = next(line.split()[-1] for line in server.stderr if "listening on" in line)
-            with urllib.request.urlopen(url, timeout=60) as answer:
+            with urllib.request.urlopen(url, timeout=300) as answer:
                 assert b"</html>" in answer.read()
             with Client(url) as client:
                 assert client.probe(next(read_instances("hardest80")).board).h > 40
