@@ -182,7 +182,9 @@ def read_header(file: BinaryIO, source: str) -> Header:
     file.seek(0)
     text = read_signed_line(file, MAX_HEADER_BYTES)
     if text is None:
-        raise TableFileDamagedError(f"{source} is damaged: its header does not match its digest; copy it or build it again")
+        raise TableFileDamagedError(
+            f"{source} is damaged: its header does not match its digest; copy it or build it again"
+        )
     try:
         content = json.loads(text)
         if content["format_version"] != FORMAT_VERSION:
