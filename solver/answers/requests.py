@@ -57,7 +57,7 @@ class Log:
     """Log that keeps nothing. `AnswerLog` overrides its methods, which any thread calls."""
 
     def known(self, _request: Request) -> Result | None:
-        """Return the result of a board that need not be searched, or None."""
+        """Return the result if it is known without a search, or None."""
         return None
 
     def finish(self, answer: Answer) -> None:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 def show_search(
     line: ProgressLine, request: "Request", iteration: "Iteration", checkpoint: "Checkpoint", *, n_done: int = 0
 ) -> None:
-    """Show the threshold of a board, with its finished share if it is divided, after the number of finished boards."""
+    """Show the number of finished boards, and the threshold of a board, with its finished share if it is divided."""
     share, seconds = checkpoint.share, iteration.seconds
     done = "" if share is None else f"{share:.0%} done, "
     boards = f"{plural(n_done, 'board')} done; " if n_done else ""
