@@ -5,21 +5,8 @@ import re
 import sysconfig
 from pathlib import Path
 
-import grimp
-
-from tests import PACKAGES, module_name, source_files
+from tests import module_name, source_files
 from tests.command_line import python
-
-GRAPH = grimp.build_graph(*PACKAGES, cache_dir=None)
-
-
-def test_imports_between_files_have_no_cycle() -> None:
-    """No file imports one that imports it, wherever the import stands: also in functions and for types."""
-    imported = {module: GRAPH.find_modules_directly_imported_by(module) for module in GRAPH.modules}
-    done: set[str] = set()
-    while ready := {module for module, others in imported.items() if module not in done and others <= done}:
-        done |= ready
-    assert imported.keys() - done == set()
 
 
 def test_kernels_are_in_files_of_their_own() -> None:
