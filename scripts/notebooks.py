@@ -17,7 +17,8 @@ NOTEBOOKS = sorted((ROOT / "docs" / "notebooks").glob("*.ipynb"))
 def run_notebook(path: Path, folder: Path) -> nbformat.NotebookNode:
     """Return the notebook at `path` with the outputs of a run in `folder`, without messages about its progress."""
     notebook = nbformat.read(path, as_version=4)
-    NotebookClient(notebook, timeout=300, record_timing=False, resources={"metadata": {"path": str(folder)}}).execute()
+    place = {"metadata": {"path": str(folder)}}
+    NotebookClient(notebook, timeout=300, record_timing=False, coalesce_streams=True, resources=place).execute()
     for cell in notebook.cells:
         if cell.cell_type == "code":
             cell.outputs = [
