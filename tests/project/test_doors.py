@@ -7,6 +7,7 @@ import json
 import os
 import re
 import shlex
+import subprocess
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -19,11 +20,13 @@ from tests import ROOT
 from tests.command_line import pdb
 from tests.pdb_service.app_requests import ask, ready_app
 from tests.solving import database_for
-from tests.tables import flip
 from tilepdb.commands.main import app
 
 Case = dict[str, Any]
-_FILES = {path.stem: path for path in sorted((ROOT / "tests" / "golden" / "doors").glob("*.ndjson"))}
+_FOLDER = ROOT / "tests" / "golden" / "doors"
+_CASES: dict[str, list[Case]] = {
+    path.name: list(map(json.loads, path.read_text().splitlines())) for path in sorted(_FOLDER.iterdir())
+}
 # What differs between machines, runs and versions, and what replaces it.
 _CHANGING = (
     (r'("(\w*seconds|nodes_per_\w+|threads|peak_\w+bytes|\w+_available_bytes)": ?)[\d.e-]+', r'\1"*"'),
@@ -41,10 +44,6 @@ _CHANGING = (
 _HEADERS = ("allow", "content-type", "retry-after", "www-authenticate")
 _LEFT_OUT = re.compile("$|Usage: |Try |pdb: compiling")
 _LONG = 6_000
-
-
-def cases(name: str) -> list[Case]:
-    return [json.loads(line) for line in _FILES[name].read_text().splitlines()]
 
 
 def lines(text: str, *changing: tuple[str, str]) -> list[Any]:
@@ -66,12 +65,7 @@ def run(folder: Path, cache: str, case: Case) -> Case:
     """Return the exit code and the output of a command, and the files of a folder that are new or changed."""
     for name, text in case.get("given", {}).items():
         (folder / name).write_text(text)
-    for kind in ("symlink_to", "hardlink_to"):
-        for name, target in case.get(kind, {}).items():
-            getattr(folder / name, kind)(folder / target)
-    if "damaged" in case:
-        name, at = case["damaged"]
-        flip(folder / name, at)
+    subprocess.run(case.get("before", ""), shell=True, cwd=folder, capture_output=True, check=True)
     before = contents(folder)
     words = shlex.split(case["pdb"])
     result = pdb(*words, stdin=case.get("stdin", ""), cwd=folder, TILE_PDB_CACHE=cache, COLUMNS="300")
@@ -89,18 +83,16 @@ def run(folder: Path, cache: str, case: Case) -> Case:
 def answer(apps: dict[str, Any], case: Case) -> Case:
     """Return the status, some headers, and the body of the answer to a request."""
     method, _, address = case["http"].partition(" ")
-    given = case.get("body", "")
-    body = (given if isinstance(given, str) else json.dumps(given)).encode("latin-1") + b" " * case.get("padding", 0)
+    body = case.get("body", "").encode("latin-1")
     reply = ask(apps[case.get("app", "ready")], address, *case.get("headers", {}).items(), method=method, body=body)
     headers = {name: value for name, value in reply.headers.items() if name in _HEADERS}
     return {"status": reply.status, **headers, "answer": lines(reply.body.decode("latin-1"))}
 
 
-@pytest.mark.parametrize("name", _FILES)
+@pytest.mark.parametrize("name", _CASES)
 def test_answers_are_those_kept(name: str, tmp_path: Path, own_cache: str) -> None:
     """The cases of a file run one after another, commands in one folder."""
-    kept = cases(name)
-    if name == "http":
+    if name == "http.ndjson":
         tables = ("663", "4x4"), ("8", "3x3"), ("1,2,5/3,4,6/7,8", "3x3", "blank-first")
         databases = [database_for(*table) for table in tables]
         stopping = ready_app(*databases, token="s3cret")
@@ -109,29 +101,26 @@ def test_answers_are_those_kept(name: str, tmp_path: Path, own_cache: str) -> No
     else:
         (folder := tmp_path / "folder").mkdir()
         answers = partial(run, folder, own_cache)
-    found = [case | answers(case) for case in kept]
+    found = [case | answers(case) for case in _CASES[name]]
     if os.environ.get("WRITE_DOORS"):
-        _FILES[name].write_text("".join(f"{json.dumps(case)}\n" for case in found))
-        return
-    for expected, case in zip(kept, found, strict=True):
-        assert case == expected
+        (_FOLDER / name).write_text("".join(f"{json.dumps(case)}\n" for case in found))
+    else:
+        for expected, case in zip(_CASES[name], found, strict=True):
+            assert case == expected
 
 
-def test_every_option_has_a_case() -> None:
-    given = [case["pdb"].split() for name in _FILES if name != "http" for case in cases(name)]
+def test_every_option_route_and_kind_of_error_has_a_case() -> None:
     commands = typer.main.get_command(app).commands
     commands |= {f"study {name}": command for name, command in commands.pop("study").commands.items()}
+    asked = [case for name in _CASES if name != "http.ndjson" for case in _CASES[name]]
     for name, command in commands.items():
+        words = " ".join(case["pdb"] for case in asked if case["pdb"].startswith(name)).split()
         options = {option for param in command.params for option in (*param.opts, *param.secondary_opts)}
-        words = {word for each in given if " ".join(each).startswith(name) for word in each}
-        assert {option for option in options if option.startswith("--")} <= words, name
+        assert {option for option in options if option.startswith("--")} <= {*words}, name
+    assert {case["code"] for case in asked} == {0, 1, 2, 3, 4, 5}
 
-
-def test_every_route_and_every_kind_of_error_has_a_case() -> None:
-    http = cases("http")
-    asked = {re.sub("/v1/instances/.*", "/v1/instances/{name}", case["http"].partition("?")[0]) for case in http}
+    http = _CASES["http.ndjson"]
+    routes = {re.sub("/v1/instances/.*", "/v1/instances/{name}", case["http"].partition("?")[0]) for case in http}
     paths = json.loads(openapi())["paths"]
-    assert {f"{method.upper()} {path}" for path, methods in paths.items() for method in methods} <= asked
+    assert {f"{method.upper()} {path}" for path, methods in paths.items() for method in methods} <= routes
     assert {case["status"] for case in http} == {200, 400, 401, 404, 405, 413, 422, 503}
-    codes = {case["code"] for name in _FILES if name != "http" for case in cases(name)}
-    assert codes == {0, 1, 2, 3, 4, 5}
