@@ -12,6 +12,7 @@ import pytest
 from pdb_core.errors import TokenError
 from pdb_service.client import Client
 from tests import wait_until
+from tests.command_line import pdb, refused
 from tests.pdb_service.conftest import STRICT
 from tests.pdb_service.server import Server, serving
 from tests.tables import table_file
@@ -42,6 +43,10 @@ def read_all(connection: socket.socket) -> bytes:
 
 def wait_for_searches(server: Server, n: int) -> None:
     wait_until(lambda: server.n_running() == n, 20)
+
+
+def test_used_port_is_refused(server: Server) -> None:
+    refused(pdb("serve", "--port", str(server.port)), 2, "choose another with --host and --port")
 
 
 def test_too_large_head_is_refused(server: Server) -> None:
