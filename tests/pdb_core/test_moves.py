@@ -12,7 +12,7 @@ from pdb_core.errors import InputError, MovesError
 from pdb_core.moves import NOTATIONS, Notation, as_moves, directions, parse_moves, play
 from pdb_core.puzzle import Board, Tiles
 from tests import rows
-from tests.fuzzing import ODD_PIECES, SIZES, fuzz, mutated, outcome
+from tests.fuzzing import SIZES, fuzz
 from tests.naive.boards_and_tables import naive_moves
 from tests.solving import S3
 
@@ -114,11 +114,3 @@ def test_moves_are_read_back_from_each_notation(size: BoardSize, n_moves: int, s
     for notation in NOTATIONS:
         text = written(board, tiles, notation, runs=seed % 2 == 0)
         assert [tuple(cells) for _, cells in play(board, parse_moves(text, notation), size)] == boards
-
-
-@fuzz
-@given(
-    mutated(st.sampled_from(["1 2 3", "R3U2", "up, down"])) | st.sampled_from(ODD_PIECES), st.sampled_from(NOTATIONS)
-)
-def test_any_text_is_read_or_refused_in_a_sentence(text: str, notation: Notation) -> None:
-    outcome(lambda: parse_moves(text, notation))
