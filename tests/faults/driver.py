@@ -20,7 +20,7 @@ import psutil
 
 
 class Tally:
-    """Counts of each fault: tried, survived, lost, with the reasons for the first losses."""
+    """Counts of each fault: tried, lost, with the reasons for the first losses."""
 
     def __init__(self) -> None:
         self.records: dict[str, dict[str, Any]] = {}
@@ -28,12 +28,14 @@ class Tally:
     def count(self, fault: str, loss: str | None, *, outcome: str | None = None, **figures: float) -> None:
         """Count one trial. `loss` names what was lost, None if nothing was.
 
-        Trials that survived are also counted by their outcome, if there is one. The largest of each figure is kept.
+        Trials are also counted by their outcome, if there is one. The largest of each figure is kept.
         """
-        record = self.records.setdefault(fault, {"tried": 0, "survived": 0, "lost": 0, "examples": []})
-        for name in ("tried", "survived" if loss is None else "lost", *([outcome] if outcome else [])):
-            record[name] = record.get(name, 0) + 1
+        record = self.records.setdefault(fault, {"tried": 0, "lost": 0, "examples": []})
+        record["tried"] += 1
+        if outcome:
+            record[outcome] = record.get(outcome, 0) + 1
         if loss is not None:
+            record["lost"] += 1
             record["examples"] = [*record["examples"], loss][:5]
         for name, value in figures.items():
             record[name] = max(value, record.get(name, value))

@@ -1,1 +1,1 @@
-"""Tests of the whole project: structure, documentation, packaging, scripts, fault programs."""
+"""Tests of the whole project: structure, documentation, packaging, scripts."""

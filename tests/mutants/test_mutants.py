@@ -1,4 +1,4 @@
-"""The mutants of `tests/mutants` can be applied, and each was caught."""
+"""The mutants can be applied, and each was caught."""
 
 import csv
 import json
