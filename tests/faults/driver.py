@@ -25,20 +25,13 @@ class Tally:
     def __init__(self) -> None:
         self.records: dict[str, dict[str, Any]] = {}
 
-    def count(self, fault: str, loss: str | None, *, outcome: str | None = None, **figures: float) -> None:
-        """Count one trial. `loss` names what was lost, None if nothing was.
-
-        Trials are also counted by their outcome, if there is one. The largest of each figure is kept.
-        """
+    def count(self, fault: str, loss: str | None) -> None:
+        """Count one trial. `loss` names what was lost, None if nothing was."""
         record = self.records.setdefault(fault, {"tried": 0, "lost": 0, "examples": []})
         record["tried"] += 1
-        if outcome:
-            record[outcome] = record.get(outcome, 0) + 1
         if loss is not None:
             record["lost"] += 1
             record["examples"] = [*record["examples"], loss][:5]
-        for name, value in figures.items():
-            record[name] = max(value, record.get(name, value))
 
 
 def main(attack: Callable[[Tally, argparse.Namespace], None], **defaults: int) -> None:
