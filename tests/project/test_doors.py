@@ -56,9 +56,8 @@ def lines(text: str, *changing: tuple[str, str]) -> list[Any]:
     return [json.loads(part) if part[:1] in ("[", "{") else part for part in parts]
 
 
-def contents(folder: Path) -> dict[str, bytes]:
-    files = (path for path in sorted(folder.rglob("*")) if path.is_file())
-    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in files}
+def contents(folder: Path) -> set[tuple[str, bytes]]:
+    return {(str(path.relative_to(folder)), path.read_bytes()) for path in folder.rglob("*") if path.is_file()}
 
 
 def run(folder: Path, cache: str, case: Case) -> Case:
@@ -71,7 +70,7 @@ def run(folder: Path, cache: str, case: Case) -> Case:
     result = pdb(*words, stdin=case.get("stdin", ""), cwd=folder, TILE_PDB_CACHE=cache, COLUMNS="300")
     here = (str(folder.parent), "TMP")
     floats = [(r"\d+\.\d+(e-\d+)?|\d+e-\d+", "*")] * ("--format csv" in case["pdb"])
-    changed = [item for item in contents(folder).items() if item not in before.items()]
+    changed = sorted(contents(folder) - before)
     return {
         "code": result.returncode,
         "out": lines(result.stdout, here, *floats),
@@ -109,18 +108,15 @@ def test_answers_are_those_kept(name: str, tmp_path: Path, own_cache: str) -> No
             assert case == expected
 
 
-def test_every_option_route_and_kind_of_error_has_a_case() -> None:
+def test_every_option_and_every_route_has_a_case() -> None:
     commands = typer.main.get_command(app).commands
     commands |= {f"study {name}": command for name, command in commands.pop("study").commands.items()}
-    asked = [case for name in _CASES if name != "http.ndjson" for case in _CASES[name]]
+    http = _CASES["http.ndjson"]
+    given = [case["pdb"] for cases in _CASES.values() if cases is not http for case in cases]
     for name, command in commands.items():
-        words = " ".join(case["pdb"] for case in asked if case["pdb"].startswith(name)).split()
+        words = " ".join(line for line in given if line.startswith(name)).split()
         options = {option for param in command.params for option in (*param.opts, *param.secondary_opts)}
         assert {option for option in options if option.startswith("--")} <= {*words}, name
-    assert {case["code"] for case in asked} == {0, 1, 2, 3, 4, 5}
-
-    http = _CASES["http.ndjson"]
     routes = {re.sub("/v1/instances/.*", "/v1/instances/{name}", case["http"].partition("?")[0]) for case in http}
     paths = json.loads(openapi())["paths"]
     assert {f"{method.upper()} {path}" for path, methods in paths.items() for method in methods} <= routes
-    assert {case["status"] for case in http} == {200, 400, 401, 404, 405, 413, 422, 503}

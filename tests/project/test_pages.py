@@ -3,10 +3,11 @@
 import pickle
 import re
 import shlex
+from collections.abc import Iterator
 from contextlib import ExitStack, redirect_stdout
 from io import StringIO
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 
@@ -57,25 +58,15 @@ NOT_RUN = {
 }
 
 
-class Block(NamedTuple):
-    """Fenced block of a page, and where it is."""
-
-    at: str
-    is_slow: bool
-    language: str
-    text: str
-
-
-def blocks(page: str) -> list[Block]:
-    """Return the fenced blocks of a page. Those in `sh` become console blocks."""
-    text, found = text_of(page), []
+def blocks(page: str) -> Iterator[tuple[str, bool, str, str]]:
+    """Yield where each block of a page is, whether it is slow, its language and its text; `sh` as a console block."""
+    text = text_of(page)
     for at in _BLOCK.finditer(text):
         is_slow, language, content, output = at.groups("")
         if language == "sh":
-            language, content = "console", re.sub(r"^", "$ ", content.strip(), flags=re.MULTILINE) + f"\n{output}"
+            language, content = "console", re.sub("^", "$ ", content.strip(), flags=re.MULTILINE) + f"\n{output}"
         line = text.count("\n", 0, at.start()) + 1
-        found.append(Block(f"{page}:{line}", bool(is_slow), language, content))
-    return found
+        yield f"{page}:{line}", bool(is_slow), language, content
 
 
 class Reader:
@@ -87,21 +78,22 @@ class Reader:
         self.names: dict[str, Any] = {}
         self._stack = stack
 
-    def follow(self, block: Block) -> None:
+    def follow(self, where: str, language: str, text: str) -> None:
         """Run a block, and compare its output with the lines on the page."""
-        assert block.language in ("console", "python", "text", "js", "json", "yaml", "ini"), block
-        if block.language == "python":
-            text = block.text if self.server is None else block.text.replace(SERVICE, self.server.url)
+        assert language in ("console", "python", "text", "js", "json", "yaml", "ini"), where
+        if language == "python":
+            if self.server is not None:
+                text = text.replace(SERVICE, self.server.url)
             with redirect_stdout(StringIO()) as printed:
-                exec(compile(text, block.at, "exec"), self.names)
+                exec(compile(text, where, "exec"), self.names)
             shown = re.findall(r"^ *print\(.*\)  # (.*)", text, re.MULTILINE)
-            compare(printed.getvalue(), "\n".join(shown), block.at)
-        elif block.language == "console":
+            compare(printed.getvalue(), "\n".join(shown), where)
+        elif language == "console":
             # A command that ends in a backslash continues in the next line.
-            for part in re.sub(r" *\\\n *", " ", f"\n{block.text}").split("\n$ ")[1:]:
+            for part in re.sub(r" *\\\n *", " ", f"\n{text}").split("\n$ ")[1:]:
                 command, _, output = part.partition("\n")
                 if not command.startswith(tuple(NOT_RUN)):
-                    self._run(command, output, f"{block.at}: {command}")
+                    self._run(command, output, f"{where}: {command}")
 
     def _run(self, command: str, shown: str, where: str) -> None:
         """Run a command, and compare its output. One whose output is not shown succeeds."""
@@ -147,7 +139,7 @@ class NPuzzleState:
         self.tiles = [1, 2, 3, 4, 5, 6, 7, 0, 8]
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if blocks(page)])
+@pytest.mark.parametrize("page", [page for page in PAGES if "```" in text_of(page)])
 def test_page_runs_as_written(
     page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pytestconfig: pytest.Config
 ) -> None:
@@ -156,10 +148,10 @@ def test_page_runs_as_written(
     Path("data_0.pkl").write_bytes(pickle.dumps({"states": [NPuzzleState()], "solutions": [["L"]]}))
     with ExitStack() as stack:
         reader = Reader(stack)
-        for number, block in enumerate(blocks(page)):
+        for number, (where, is_slow, language, text) in enumerate(blocks(page)):
             if page in PASTED:
                 (folder := tmp_path / str(number)).mkdir()
                 monkeypatch.chdir(folder)
                 reader.names.clear()
-            if pytestconfig.getoption("--slow") or not block.is_slow:
-                reader.follow(block)
+            if pytestconfig.getoption("--slow") or not is_slow:
+                reader.follow(where, language, text)

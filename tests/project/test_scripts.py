@@ -28,8 +28,6 @@ def test_measured_rows_are_stored_and_printed(
     assert stored["8"]["mean_h"] == "31.00 ± 0.00"
     assert stored["8"]["version"] == version_text()
     assert "| few | mean_h | nodes |" in capsys.readouterr().out
-    with pytest.raises(SystemExit, match="'none'; choose from 8"):
-        measure.main("few", "none")
 
 
 @pytest.mark.slow
