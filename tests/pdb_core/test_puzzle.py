@@ -19,13 +19,11 @@ from pdb_core.puzzle import (
     as_goal,
     blank_first,
     blank_last,
-    format_board,
     goal_name,
     is_solvable,
     parse_goal,
     random_boards,
     snail,
-    why_unsolvable,
 )
 from tests import rows
 from tests.naive import boards_and_tables as naive
@@ -156,12 +154,6 @@ def test_solvable_is_what_breadth_first_search_reaches(size: BoardSize) -> None:
             assert is_solvable(board, goal, size) == (board in reached)
 
 
-def test_unsolvable_board_is_told_a_goal_for_which_it_has_a_solution() -> None:
-    for text, ending in (("1 2 3/8 0 4/7 6 5", "; it can be solved for snail"), ("2 1/3 4/5 0", "is one swap")):
-        board = Board(text)
-        assert why_unsolvable(board, blank_last(board.size), board.size).endswith(ending)
-
-
 # Random boards
 
 
@@ -174,13 +166,5 @@ def test_random_boards_are_uniform_over_the_solvable_ones() -> None:
     assert all(abs(n - 1000) < 150 for n in counts)
 
 
-def test_random_boards_stay_the_same_for_a_seed() -> None:
-    assert [format_board(row) for row in random_boards(S44, "blank-last", 2, seed=1)] == [
-        "1 12 7 10 14 4 5 8 0 9 2 13 11 6 3 15",
-        "0 7 13 1 3 6 11 12 9 8 10 4 5 14 15 2",
-    ]
-
-
-@pytest.mark.parametrize("size", ["16x16", "32x32"])
-def test_random_boards_of_large_sizes_are_solvable_boards(size: str) -> None:
-    assert all(Board(row, size).is_solvable("snail") for row in random_boards(size, "snail", 3, seed=1))
+def test_random_boards_of_a_large_size_are_solvable_boards() -> None:
+    assert all(Board(row, "32x32").is_solvable("snail") for row in random_boards("32x32", "snail", 3, seed=1))

@@ -8,9 +8,7 @@ from pdb_core.puzzle import Board
 from pdb_core.shared_tables import TableUse, shared_tables
 from pdb_core.symmetry import symmetries
 from tests import rows
-from tests.command_line import pdb, records
 from tests.naive.shared_tables import naive_may_share
-from tests.tables import table_file
 
 # Partition | goal. In the last, 6,8 shut the blank into its corner; 2,4 shut it out of the other.
 SHARED = """
@@ -39,11 +37,3 @@ def test_tables_are_shared_if_and_only_if_all_distances_are_equal(partition: str
             if naive_may_share(size, goal, parsed.patterns[index].tiles, of.tiles, cell_map, cost)
         )
         assert use == next(fitting, None)
-
-
-def test_commands_name_shared_tables() -> None:
-    path = str(table_file("1,2/3,6/4,7/5,8", "3x3", encoding="bits"))
-    assert "B  the table of A, by the symmetry rotation by 270  tiles 3,6" in pdb("info", path).stdout
-    assert "proved: pattern 4,7: the table of 1,2, by a symmetry of the board" in pdb("verify", "--deep", path).stdout
-    (record,) = records("info", path)
-    assert [entry["same_as"] for entry in record["patterns"]] == [None, 0, 0, None]
