@@ -77,15 +77,6 @@ class Visit:
     def tells(self, css: str, part: str) -> None:
         expect(self.at(css)).to_contain_text(part)
 
-    def has_value(self, css: str, value: str) -> None:
-        expect(self.at(css)).to_have_value(value)
-
-    def hides(self, css: str) -> None:
-        expect(self.at(css)).to_be_hidden()
-
-    def counts(self, css: str, n: int) -> None:
-        expect(self.at(css)).to_have_count(n)
-
     def has_address(self, part: str) -> None:
         expect(self.page).to_have_url(re.compile(part))
 

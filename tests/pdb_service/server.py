@@ -5,12 +5,12 @@ import os
 import re
 import signal
 import subprocess
-import threading
 import urllib.error
 import urllib.request
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from tempfile import NamedTemporaryFile
 from typing import Any, NamedTuple
 
 from tests import wait_until
@@ -32,11 +32,11 @@ class Reply(NamedTuple):
 
 
 class Server(NamedTuple):
-    """A running server. `url` has no slash at the end; `log` has the lines of its stderr."""
+    """A running server. `url` has no slash at the end; `log` is the file of its stderr."""
 
     url: str
-    process: subprocess.Popen[str]
-    log: list[str]
+    process: subprocess.Popen[bytes]
+    log: Path
 
     @property
     def port(self) -> int:
@@ -67,32 +67,21 @@ class Server(NamedTuple):
 def serving(*paths: Path, options: Sequence[str] = (), prelude: str = "") -> Iterator[Server]:
     """Yield a ready `pdb serve` with these tables on a free port; `prelude` is a program that runs first.
 
-    At the end it is stopped, if it still runs, and must exit
-    with 0.
+    At the end it is stopped, if it still runs, and must exit with 0.
     """
     databases = [word for path in paths for word in ("--db", str(path))]
     *python, program = PROGRAM
     command = [*python, f"{prelude}\n{program}", "serve", "--port", "0", *databases, *options]
     environment = {**os.environ, "PYTHONWARNINGS": "error"}
-    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment)
-    log: list[str] = []
-    reader = threading.Thread(target=_read_log, args=(process, log))
-    reader.start()
-    try:
-        wait_until(lambda: process.poll() is not None or any("ready: " in line for line in log), _START_S)
-        ready = re.search(r"ready: (\S+?)/?\n", "".join(log))
-        assert ready, log
-        yield Server(ready[1], process, log)
-        if process.poll() is None:
-            process.send_signal(signal.SIGTERM)
-            assert process.wait(30) == 0
-    finally:
-        process.kill()
-        process.wait()
-        reader.join()
-
-
-def _read_log(process: subprocess.Popen[str], log: list[str]) -> None:
-    with process.stderr:
-        for line in process.stderr:
-            log.append(line)
+    with NamedTemporaryFile() as file, subprocess.Popen(command, stderr=file, env=environment) as process:
+        log = Path(file.name)
+        try:
+            wait_until(lambda: process.poll() is not None or "ready: " in log.read_text(), _START_S)
+            ready = re.search(r"ready: (\S+?)/?\n", log.read_text())
+            assert ready, log.read_text()
+            yield Server(ready[1], process, log)
+            if process.poll() is None:
+                process.send_signal(signal.SIGTERM)
+                assert process.wait(30) == 0
+        finally:
+            process.kill()

@@ -1,6 +1,5 @@
 """`Client` returns what a `Database` returns, and raises an error for each failure on the way."""
 
-import json
 import socket
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -127,8 +126,7 @@ def test_silent_and_refused_connections_raise_service_error() -> None:
         Client(url)
 
 
-def problem(kind: str) -> bytes:
-    return json.dumps({"type": kind, "title": "Busy", "status": 503, "detail": "much to do"}).encode()
+PROBLEM = b'{"type": "urn:tile-pdb:%s", "title": "Busy", "status": 503, "detail": "much to do"}'
 
 
 @pytest.mark.parametrize(
@@ -137,8 +135,8 @@ def problem(kind: str) -> bytes:
         (200, b"<html>", errors.ServiceError, "answers 200, not as docs/http.md says .Invalid JSON"),
         (200, b'{"databases": 1}', errors.ServiceError, "not as docs/http.md says .default_goals: "),
         (301, b"", errors.ServiceError, "answers 301, not as docs/http.md says"),
-        (503, problem("urn:tile-pdb:BusyError"), errors.BusyError, "^much to do$"),
-        (503, problem("urn:tile-pdb:PROBLEM_TYPE"), errors.ServiceError, "http://127.0.0.1: much to do"),
+        (503, PROBLEM % b"BusyError", errors.BusyError, "^much to do$"),
+        (503, PROBLEM % b"PROBLEM_TYPE", errors.ServiceError, "http://127.0.0.1: much to do"),
     ],
 )
 def test_answers_of_other_servers_raise_errors(

@@ -44,22 +44,6 @@ def test_all_forms_equal_the_database(database: Database, app: App) -> None:
         assert (single["h"], [at["h"] for at in single["sums"]]) == (answer["h"], answer.get("sums", []))
 
 
-def test_lists_may_have_rows_and_null_for_the_blank_and_goals_may_be_lists(app: App) -> None:
-    board, goal = [[1, 2, 3], [4, None, 6], [7, 5, 8]], [[1, 2, 3], [4, 5, 6], [7, 8, None]]
-    assert answers(app, [board, [1, 2, 3, 4, None, 6, 7, 5, 8], "1234_6758"]) == [{"h": 2, "sums": [2, 2]}] * 3
-    body = json.dumps({"board": board, "goal": goal}).encode()
-    assert ask(app, "/v1/solve", body=body).json["moves"] == [5, 8]
-    assert ask(app, "/v1/lookup?size=3x3", body=body.replace(b"board", b"boards")).json["goal"] == list(GOAL)
-
-
-@pytest.mark.parametrize("bad", [[1, 2], "x", [2**63, *GOAL[1:]]])
-def test_invalid_board_has_a_problem_at_its_position(app: App, bad: Any) -> None:
-    first, problem, last = answers(app, [GOAL, bad, GOAL], "/v1/lookup?size=3x3")
-    assert first["h"] == last["h"] == 0
-    assert (set(problem), problem["error"]["status"]) == ({"error"}, 422)
-    assert "not a 3x3 board" in problem["error"]["detail"]
-
-
 def test_lines_are_rows_and_the_first_board_of_a_batch_has_its_size() -> None:
     with database_for("1,2/3,4,5", "3x2") as wide, database_for("1,2,3/4,5", "2x3") as high:
         app = ready_app(wide, high)

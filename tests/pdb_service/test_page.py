@@ -127,8 +127,8 @@ def test_boards_solutions_goals_and_instances_are_chosen_or_explained(visit: Vis
     visit.choose("#goal", "blank-first")
     visit.has_address(r"&goal=blank-first&db=.+")
     visit.page.reload()
-    visit.has_value("#goal", "blank-first")
-    visit.has_value("#database", name)
+    expect(visit.at("#goal")).to_have_value("blank-first")
+    expect(visit.at("#database")).to_have_value(name)
     visit.expect_board(HARDEST_8)
     visit.choose("#goal", "typed")
     visit.enter("#goal-text", "8 7 6/5 4 3/2 1 0")
@@ -138,7 +138,7 @@ def test_boards_solutions_goals_and_instances_are_chosen_or_explained(visit: Vis
     visit.choose("#instance", "4")
     instance = list(read_instances("korf100"))[4]
     visit.expect_board(instance.board)
-    visit.has_value("#goal", "blank-first")
+    expect(visit.at("#goal")).to_have_value("blank-first")
     visit.tells("#status", f"known to take {instance.optimal_length} moves")
 
 
@@ -148,7 +148,7 @@ def test_unsolvable_board_is_explained_and_repaired(visit: Visit) -> None:
     expect(visit.at("#solve")).to_be_disabled()
     visit.check_looks()
     visit.click("#swap")
-    visit.hides("#unsolvable")
+    expect(visit.at("#unsolvable")).to_be_hidden()
     visit.expect_board((2, 1, 3, 4, 5, 6, 8, 7, 0))
 
 
@@ -210,7 +210,7 @@ def test_every_move_is_listed_with_its_distance_best_first_and_best_moves_are_ma
     visit.at("#moves button").first.press("Enter")
     visit.expect_analysis("13", "8 down 12 12", "5 right 14 14", "7 up 14 14")
     visit.at("#best").uncheck()
-    visit.counts(".ringed", 0)
+    expect(visit.at(".ringed")).to_have_count(0)
     visit.type_board(WORST)
     visit.shows("#distance", re.compile("^≥ 6[0-9]$"))
 
@@ -258,7 +258,7 @@ def test_search_that_lasts_shows_progress_is_cancelled_or_tried_again(visit: Vis
     stream(visit, ("problem", {"title": HOSTILE, "status": 503, "detail": HOSTILE}))
     visit.click("#solve")
     expect(problem).to_contain_text(f"The server is busy: {HOSTILE}.")
-    visit.counts("img[src=x]", 0)
+    expect(visit.at("img[src=x]")).to_have_count(0)
     visit.page.unroute_all()
     result = {"solvable": True, "length": None, "moves": None, "optimal": False, "h": 21, "lower_bound": 27}
     counts = {"generated": 9, "expanded": 5, "seconds": 10.0, "thresholds": []}
@@ -279,7 +279,7 @@ def test_server_that_is_gone_is_asked_again(visit: Visit) -> None:
     visit.check_looks()
     visit.page.unroute_all()
     visit.shows("#distance", "1")
-    visit.hides("#problem")
+    expect(visit.at("#problem")).to_be_hidden()
     visit.complaints.clear()  # of the requests that failed
 
 

@@ -125,4 +125,4 @@ def test_options_set_token_and_origins_and_ctrl_c_cuts_an_unfinished_request_wit
             server.ask("/healthz")
             server.process.send_signal(signal.SIGINT)
             assert server.process.wait(20) == -signal.SIGINT
-    assert "Traceback" not in "".join(server.log)
+        assert "Traceback" not in server.log.read_text()
