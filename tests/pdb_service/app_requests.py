@@ -4,9 +4,9 @@ import asyncio
 import math
 import threading
 import time
-from collections.abc import AsyncIterator, Callable, Collection, Coroutine
+from collections.abc import AsyncIterator, Callable, Collection
 from contextlib import asynccontextmanager
-from functools import partial, wraps
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
 from urllib.parse import urlencode
@@ -129,7 +129,7 @@ class AppRequest:
 
     async def reply(self) -> Reply:
         """Wait for the whole answer."""
-        await self.task
+        await asyncio.wait_for(self.task, _PATIENCE_S)
         start = next(message for message in self.sent if message["type"] == "http.response.start")
         headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in start["headers"]}
         return Reply(start["status"], headers, b"".join(message.get("body", b"") for message in self.sent))
@@ -176,6 +176,7 @@ def ready_app(*databases: Database, **settings: Any) -> App:
 @asynccontextmanager
 async def running_app(solvers: HeldSolvers, **settings: Any) -> AsyncIterator[App]:
     """Run an app with these solvers; at its end no search and no task may be left."""
+    tasks = asyncio.all_tasks()
     app = App([solvers.database], ServiceSettings(**settings))
     service = app.service
     service.solver = lambda _: solvers
@@ -184,25 +185,7 @@ async def running_app(solvers: HeldSolvers, **settings: Any) -> AsyncIterator[Ap
         yield app
     assert (n_running(app), n_waiting(app)) == (0, 0)
     # The lookup of a client that has left may still be about to end.
-    await until(lambda: asyncio.all_tasks() == {asyncio.current_task()})
-
-
-def in_event_loop(test: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..., None]:
-    """Return a test that runs a coroutine function. It fails on errors that asyncio only logs."""
-
-    @wraps(test)
-    def wrapped(*args: Any, **named: Any) -> None:
-        unread: list[Any] = []
-
-        async def watched() -> None:
-            asyncio.get_running_loop().set_exception_handler(lambda _, context: unread.append(context))
-            async with asyncio.timeout(_PATIENCE_S):
-                await test(*args, **named)
-
-        asyncio.run(watched())
-        assert not unread
-
-    return wrapped
+    await until(lambda: asyncio.all_tasks() == tasks)
 
 
 async def until(is_so: Callable[[], bool]) -> None:

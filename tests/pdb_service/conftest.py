@@ -21,6 +21,12 @@ settings.ServiceSettings = partial(settings.ServiceSettings, **{STRICT})
 """
 
 
+@pytest.fixture
+def anyio_backend() -> str:
+    """Return the event loop of tests that are coroutines; errors that it would only log fail the test."""
+    return "asyncio"
+
+
 @pytest.fixture(scope="session")
 def database() -> Iterator[Database]:
     with database_for("1,2,5/3,4,6/7,8", "3x3") as opened:

@@ -46,10 +46,6 @@ class Server(NamedTuple):
         """Return the number of searches that run."""
         return int(re.search(rb"^tile_pdb_solves_running (\d+)", self.ask("/metrics").body, re.MULTILINE)[1])
 
-    def n_files(self) -> int:
-        """Return the number of open files and sockets."""
-        return sum(1 for _ in Path(f"/proc/{self.process.pid}/fd").iterdir())
-
     def ask(self, path: str, body: bytes | None = None, *, timeout: float = 60, **headers: str) -> Reply:
         """Send GET, or POST with a body, and return the answer. Names of headers have underscores for hyphens."""
         named = {name.replace("_", "-"): value for name, value in headers.items()}

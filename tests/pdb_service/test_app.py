@@ -15,7 +15,6 @@ from tests.pdb_service.app_requests import (
     HeldSolvers,
     ask,
     ask_solve,
-    in_event_loop,
     metrics,
     ready_app,
     running_app,
@@ -136,7 +135,7 @@ def test_requests_are_counted(database: Database) -> None:
     assert found['tile_pdb_request_seconds_count{route="/healthz"}'] == 2
 
 
-@in_event_loop
+@pytest.mark.anyio
 @pytest.mark.parametrize("events", [False, True])
 async def test_every_fault_is_logged(solvers: HeldSolvers, events: bool, caplog: pytest.LogCaptureFixture) -> None:
     solvers.release.set()

@@ -7,22 +7,14 @@ import dataclasses
 import json
 import re
 
-import pytest
-
 from pdb_core import errors
 from pdb_query import Database
-from pdb_service.app import App
 from pdb_service.openapi import openapi
 from pdb_service.routes import problem
 from pdb_service.settings import ServiceSettings
 from tests import text_of
 from tests.pdb_service.app_requests import ask, ready_app
 from tilepdb.commands.serve import SearchQueueOptions
-
-
-@pytest.fixture(scope="module")
-def app(database: Database) -> App:
-    return ready_app(database)
 
 
 def sections() -> dict[str, str]:
@@ -58,9 +50,9 @@ def test_options_have_the_defaults_of_the_settings() -> None:
     assert (options.time_limit, options.grace) == (settings.solve_s, settings.grace_s)
 
 
-def test_metrics_are_those_documented(app: App) -> None:
+def test_metrics_are_those_documented(database: Database) -> None:
     written = re.findall(r"`(tile_pdb_\w+)`", sections()["GET /metrics"])
-    families = re.findall(r"^# TYPE (tile_pdb_\w+)", ask(app, "/metrics").body.decode(), re.MULTILINE)
+    families = re.findall(r"^# TYPE (tile_pdb_\w+)", ask(ready_app(database), "/metrics").body.decode(), re.MULTILINE)
     assert sorted(written) == sorted(name for name in families if not name.endswith("_created"))
 
 

@@ -20,7 +20,6 @@ from tests.pdb_service.app_requests import (
     ask,
     ask_moves,
     ask_solve,
-    in_event_loop,
     metrics,
     n_running,
     n_waiting,
@@ -30,8 +29,9 @@ from tests.pdb_service.app_requests import (
 )
 from tests.solving import UNSOLVABLE, database_for
 
+pytestmark = pytest.mark.anyio
 
-@in_event_loop
+
 @pytest.mark.parametrize("request_", [ask_solve, partial(ask_solve, events=True), ask_moves])
 async def test_search_ends_when_its_client_leaves(solvers: HeldSolvers, request_: Callable[..., AppRequest]) -> None:
     async with running_app(solvers, n_solves=1) as app:
@@ -52,7 +52,6 @@ async def test_search_ends_when_its_client_leaves(solvers: HeldSolvers, request_
 # Queues
 
 
-@in_event_loop
 @pytest.mark.parametrize("events", [False, True])
 async def test_wait_of_a_solve_is_bounded(solvers: HeldSolvers, events: bool, caplog: pytest.LogCaptureFixture) -> None:
     async with running_app(solvers, n_solves=1, wait_s=0.5) as app:
@@ -66,7 +65,6 @@ async def test_wait_of_a_solve_is_bounded(solvers: HeldSolvers, events: bool, ca
         assert (await running.reply()).status == 200
 
 
-@in_event_loop
 async def test_wait_for_searches_of_easy_boards_is_bounded(solvers: HeldSolvers) -> None:
     async with running_app(solvers, n_solves=1, wait_s=0.2) as app:
         app.service.solve_easy = lambda *_: solvers.release.wait()
@@ -74,7 +72,6 @@ async def test_wait_for_searches_of_easy_boards_is_bounded(solvers: HeldSolvers)
         solvers.release.set()
 
 
-@in_event_loop
 async def test_full_queue_refuses_new_searches_but_not_short_ones(solvers: HeldSolvers) -> None:
     async with running_app(solvers, n_solves=1, n_waiting=1, short_s=20.0) as app:
         taken = [ask_solve(app, board) for board in BOARDS[:2]]
@@ -92,7 +89,6 @@ async def test_full_queue_refuses_new_searches_but_not_short_ones(solvers: HeldS
         assert {(await request.reply()).status for request in taken} == {200}
 
 
-@in_event_loop
 async def test_events_report_the_nodes_of_all_thresholds_or_the_searches_ahead(solvers: HeldSolvers) -> None:
     """The names in their data are those of docs/http.md."""
     solvers.reports = Iteration(10, 200, 100, 0.1), Iteration(12, 50, 25, 0.1), Iteration(12, 400, 200, 0.1)
@@ -108,7 +104,6 @@ async def test_events_report_the_nodes_of_all_thresholds_or_the_searches_ahead(s
     assert found.keys() == json.loads(documented[1]).keys()
 
 
-@in_event_loop
 async def test_time_limit_is_at_most_that_of_the_server(solvers: HeldSolvers) -> None:
     solvers.release.set()
     async with running_app(solvers, solve_s=5.0) as app:
@@ -133,7 +128,6 @@ def test_hints_are_exact_and_come_best_first(database: Database) -> None:
             assert keys == sorted(keys)
 
 
-@in_event_loop
 async def test_hints_of_a_hard_board_begin_with_a_short_solution(solvers: HeldSolvers) -> None:
     async with running_app(solvers) as app:
         answer = (await ask_moves(app, BOARDS[0], time_limit=0.1).reply()).json
@@ -145,7 +139,6 @@ async def test_hints_of_a_hard_board_begin_with_a_short_solution(solvers: HeldSo
         assert exact.probe(answer["moves"][0]["board"]).h == answer["length"] - 1
 
 
-@in_event_loop
 async def test_waiting_counts_towards_the_time_of_a_hint(solvers: HeldSolvers) -> None:
     async with running_app(solvers, n_solves=1) as app:
         running, waiting = ask_solve(app, BOARDS[0], time_limit=2), ask_moves(app, BOARDS[1], time_limit=0.01)
@@ -159,7 +152,6 @@ async def test_waiting_counts_towards_the_time_of_a_hint(solvers: HeldSolvers) -
 # The end of the service
 
 
-@in_event_loop
 @pytest.mark.parametrize("grace_s", [0.0, 30.0])
 async def test_running_searches_have_the_time_of_grace(solvers: HeldSolvers, grace_s: float) -> None:
     async with running_app(solvers, n_solves=1, grace_s=grace_s) as app:

@@ -1,7 +1,8 @@
 """Boards of several requests in one call: each request gets what it would get alone."""
 
 import asyncio
-from typing import Any
+
+import pytest
 
 from pdb_core.errors import PdbError
 from pdb_core.puzzle import Board, parse_goal
@@ -15,7 +16,8 @@ from tests.pdb_service.app_requests import BOARDS, GOAL
 from tests.solving import database_for
 
 
-def test_each_board_gets_its_own_result_or_the_error_of_its_call(database: Database) -> None:
+@pytest.mark.anyio
+async def test_each_board_gets_its_own_result_or_the_error_of_its_call(database: Database) -> None:
     calls: list[list[Board]] = []
 
     async def answer(_: Served, boards: list[Board]) -> list[Board]:
@@ -25,14 +27,12 @@ def test_each_board_gets_its_own_result_or_the_error_of_its_call(database: Datab
             raise PdbError("wrong")
         return boards
 
-    async def work() -> list[Any]:
-        together, served = Together(answer, 2), Served("a", database, Board(GOAL))
-        asked = [asyncio.create_task(together.ask(Board(board), served)) for board in BOARDS[:100]]
-        await asyncio.sleep(0)
-        asked[0].cancel()
-        return [*await asyncio.gather(*asked, return_exceptions=True), await together.ask(Board(GOAL), served)]
-
-    left, *found = asyncio.run(work())
+    together, served = Together(answer, 2), Served("a", database, Board(GOAL))
+    asked = [asyncio.create_task(together.ask(Board(board), served)) for board in BOARDS[:100]]
+    await asyncio.sleep(0)
+    asked[0].cancel()
+    left, *found = await asyncio.gather(*asked, return_exceptions=True)
+    found.append(await together.ask(Board(GOAL), served))
     assert type(left) is asyncio.CancelledError
     assert list(map(str, found)) == [*map(str, map(Board, BOARDS[1:65])), *["wrong"] * 35, str(Board(GOAL))]
     assert [len(call) for call in calls] == [64, 35, 1]
