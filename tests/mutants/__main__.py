@@ -18,9 +18,9 @@ from collections.abc import Iterable
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from tests import ROOT
+from tests import ROOT, text_of
 
-MUTANTS = {mutant["name"]: mutant for mutant in json.loads((ROOT / "tests/mutants/mutants.json").read_text())}
+MUTANTS = {mutant["name"]: mutant for mutant in json.loads(text_of("tests/mutants/mutants.json"))}
 CAUGHT = ROOT / "tests/mutants/caught.csv"
 # A test that hangs ends the run.
 OPTIONS = ["-xq", "-pno:cacheprovider", "-ofaulthandler_timeout=600", "-ofaulthandler_exit_on_timeout=true"]
@@ -45,8 +45,9 @@ def copy_staged(tree: Path, *files: str) -> None:
 
 
 def main(names: list[str]) -> None:
-    with CAUGHT.open(encoding="utf-8", newline="") as file:
-        caught = dict(csv.reader(file))
+    if unknown := {*names}.difference(MUTANTS):
+        sys.exit(f"there is no mutant {', '.join(sorted(unknown))}; their names are in tests/mutants/mutants.json")
+    caught = dict(csv.reader(CAUGHT.read_text().splitlines()))
     with TemporaryDirectory() as folder:
         # In one place, so that kernels that a mutant does not change are compiled once.
         tree, cache = Path(folder, "tree"), Path(folder, "cache")
@@ -58,8 +59,8 @@ def main(names: list[str]) -> None:
             edits, own_cache = MUTANTS[name]["edits"], Path(folder, "own")
             shutil.copytree(cache / "kernels", own_cache / "kernels")
             for path, before, after in edits:
-                text = (tree / path).read_text(encoding="utf-8")
-                (tree / path).write_text(text.replace(before, after), encoding="utf-8")
+                file = tree / path
+                file.write_text(file.read_text().replace(before, after))
             caught[name] = first_failure(tree, own_cache, MUTANTS[name]["tests"])
             print(f"{name}: {caught[name] or 'not caught'}", flush=True)
             copy_staged(tree, *(path for path, _, _ in edits))
