@@ -3,10 +3,10 @@
 import ast
 import re
 import sysconfig
+from importlib.machinery import PathFinder
 from pathlib import Path
 
 from tests import module_name, source_files
-from tests.command_line import python
 
 
 def test_kernels_are_in_files_of_their_own() -> None:
@@ -36,4 +36,4 @@ def test_kernels_are_in_files_of_their_own() -> None:
 
 
 def test_import_pdb_is_the_debugger() -> None:
-    assert Path(python("import pdb; print(pdb.__file__)").stdout.strip()).parent == Path(sysconfig.get_path("stdlib"))
+    assert Path(PathFinder.find_spec("pdb").origin).parent == Path(sysconfig.get_path("stdlib"))

@@ -53,7 +53,6 @@ def test_files_of_an_offline_game_are_read_in_a_browser(tmp_path: Path, monkeypa
     Path("data/8.h5").symlink_to(table_file("8", "3x3"))
     with tilepdb.Solver(table_file("663", "4x4")) as solver:
         exec(python, {"tilepdb": tilepdb, "solver": solver})
-    boards = tilepdb.random_boards("3x3", "blank-last", 200, seed=1)
     names = "distance, hint, move, levels"
     Path("game.html").write_text(f"<script type=module>\n{script}\nObject.assign(window, {{{names}}});\n</script>")
     with browser() as running:
@@ -61,10 +60,7 @@ def test_files_of_an_offline_game_are_read_in_a_browser(tmp_path: Path, monkeypa
         page.route(re.compile("."), lambda route: route.fulfill(path=tmp_path / route.request.url.rpartition("/")[2]))
         page.goto("http://game.invalid/game.html")
         page.wait_for_function("window.levels")
-        found: list[int] = page.evaluate("(boards) => boards.map(distance)", boards.tolist())
         way: list[Any] = page.evaluate(_WAY, [8, 6, 7, 2, 5, 4, 3, 0, 1])
-    with tilepdb.Solver(table_file("8", "3x3")) as solver:
-        assert np.array_equal(found, solver.label(boards, moves=False).distances)
     assert way == [[*range(31, -1, -1)], [1, 2, 3, 4, 5, 6, 7, 8, 0]]
 
 

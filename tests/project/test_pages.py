@@ -98,29 +98,28 @@ class Reader:
     def _run(self, command: str, shown: str, where: str) -> None:
         """Run a command, and compare its output. One whose output is not shown succeeds."""
         command, _, file = command.partition(" >")
-        program, *words = shlex.split(command)
-        if program == "curl":
-            # Pages break long lines of JSON.
-            compare(self._fetch(*words), re.sub(r"\n +", "", shown), where)
-            return
-        assert program == "pdb", where
-        if words[0] == "serve":
-            self.server = self._stack.enter_context(serving(options=words[1:]))
-        else:
-            printed = pdb(*words, code=None if shown else 0, joined=True).stdout
-            compare(printed, shown, where)
-            if file:
-                Path(file).write_text(printed)
-
-    def _fetch(self, *words: str) -> str:
-        """Do what curl does with an address, -H and --json. The body of an error is an answer, too."""
-        *options, address = words
-        given = dict(zip(options[::2], options[1::2], strict=True))
-        assert given.keys() <= {"-H", "--json"}
-        assert self.server is not None
-        headers = dict(line.split(": ") for option, line in given.items() if option == "-H")
-        body = given["--json"].encode() if "--json" in given else None
-        return self.server.ask(address.removeprefix(SERVICE), body, **headers).body.decode()
+        match shlex.split(command):
+            case ["pdb", "serve", *options]:
+                self.server = self._stack.enter_context(serving(options=options))
+            case ["pdb", *words]:
+                printed = pdb(*words, code=None if shown else 0, joined=True).stdout
+                compare(printed, shown, where)
+                if file:
+                    Path(file).write_text(printed)
+            case ["curl", *options, address]:
+                body, headers = None, {}
+                match options:
+                    case ["--json", text]:
+                        body = text.encode()
+                    case ["-H", header]:
+                        headers = dict([header.split(": ")])
+                    case _:
+                        assert options == [], where
+                # The body of an error is an answer, too. Pages break long lines of JSON.
+                reply = self.server.ask(address.removeprefix(SERVICE), body, **headers)
+                compare(reply.body.decode(), re.sub(r"\n +", "", shown), where)
+            case _:
+                raise AssertionError(where)
 
 
 def compare(printed: str, shown: str, where: str) -> None:
