@@ -1,10 +1,8 @@
 """deploy/ names existing commands and files, and the service reports that it is ready."""
 
-import json
 import os
 import platform
 import re
-import shlex
 import socket
 from pathlib import Path
 
@@ -21,22 +19,14 @@ COMMANDS = typer.main.get_command(app).commands  # type: ignore[attr-defined]
 CONTAINERFILE = text_of("deploy/Containerfile")
 
 
-def check_command(program: str, name: str, *rest: str) -> None:
-    """Check that a command line names an existing command, and options that it has."""
-    assert Path(program).name == "pdb"
-    COMMANDS[name].make_context(name, list(rest))
-
-
 @pytest.mark.tiny
 def test_units_and_container_run_commands_that_exist() -> None:
     unit = text_of("deploy/tile-pdb.service")
-    started = re.findall(r"^ExecStart=([^$\n]*)", unit + text_of("docs/how-to/long-runs.md"), re.MULTILINE)
-    in_container = re.findall(r"\bpdb \w+[^&;\n]*", "".join(re.findall(r"^RUN .*$", CONTAINERFILE, re.MULTILINE)))
-    assert started
-    for line in [*started, *in_container]:
-        check_command(*shlex.split(line))
-    (entry,) = re.findall(r"^ENTRYPOINT (.*)$", CONTAINERFILE, re.MULTILINE)
-    check_command(*json.loads(entry))
+    text = re.sub(r'[\[\]",]', "", unit + CONTAINERFILE + text_of("docs/how-to/long-runs.md"))
+    commands = re.findall(r"^(?:ExecStart=|RUN |ENTRYPOINT ).*\bpdb (\w+)([^$&;\n]*)", text, re.MULTILINE)
+    assert [name for name, _ in commands] == ["serve", "doctor", "serve", "build"]
+    for name, words in commands:
+        COMMANDS[name].make_context(name, words.split())  # refuses options that it does not have
     # The server waits for 5 seconds more than the searches.
     grace, stop = (re.findall(pattern, unit)[0] for pattern in (r"--grace (\d+)", r"TimeoutStopSec=(\d+)"))
     assert float(grace) + 5 < float(stop)
