@@ -15,7 +15,6 @@ from tests.pdb_service.server import serving
 from tests.tables import table_file
 from tilepdb.commands.main import app
 
-COMMANDS = typer.main.get_command(app).commands  # type: ignore[attr-defined]
 CONTAINERFILE = text_of("deploy/Containerfile")
 
 
@@ -26,7 +25,9 @@ def test_units_and_container_run_commands_that_exist() -> None:
     commands = re.findall(r"^(?:ExecStart=|RUN |ENTRYPOINT ).*\bpdb (\w+)([^$&;\n]*)", text, re.MULTILINE)
     assert [name for name, _ in commands] == ["serve", "doctor", "serve", "build"]
     for name, words in commands:
-        COMMANDS[name].make_context(name, words.split())  # refuses options that it does not have
+        typer.main.get_command(app).commands[name].make_context(
+            name, words.split()
+        )  # refuses options that it does not have
     # The server waits for 5 seconds more than the searches.
     grace, stop = (re.findall(pattern, unit)[0] for pattern in (r"--grace (\d+)", r"TimeoutStopSec=(\d+)"))
     assert float(grace) + 5 < float(stop)

@@ -57,21 +57,18 @@ PARSERS: dict[str, tuple[list[str], Callable[[str], Any], Callable[[Any], str]]]
 ANY_TEXT = st.text(st.characters() | st.sampled_from(["\ud800", "\udcff"]), max_size=300)
 
 # Long inputs take time and memory that grow with them, no faster.
-LONG = 200 * fuzz.max_examples  # characters: 10,000, with --slow 600,000
+N_PIECES = 4500 + 20 * fuzz.max_examples  # of up to 8 characters: 5,500, with --slow 64,500
 # Of processor time, of which a busy machine takes some times more. What is quadratic takes hours of the longer ones.
-LONG_PATIENCE_S = 2.0 + LONG * 4e-5
-LONG_BYTES = 2_000_000 + 300 * LONG
-LONG_TEXTS = (
-    "9" * LONG,
-    " ".join(map(str, range(LONG // 6))),
-    ",".join(map(str, range(1, LONG // 6))),
-    "1" + " , " * (LONG // 3) + "x",
-    " " * LONG + "x",
-    "1 2 3 0\n" * (LONG // 8),
-    "[1," * (LONG // 3),
-    "+-" * (LONG // 2) + "x",
-    "max(" * (LONG // 4) + ")" * 100,
-)
+LONG_PATIENCE_S = 2.0 + N_PIECES * 3e-4
+LONG_BYTES = 2_000_000 + 2400 * N_PIECES
+LONG_TEXTS = [
+    *(
+        piece * N_PIECES + end
+        for piece in ("9", "1,", " , ", " ", "1 2 3 0\n", "[1,", "+-", "max(")
+        for end in ("", "x")
+    ),
+    *(between.join(map(str, range(N_PIECES))) for between in (" ", ",")),
+]
 
 
 @pytest.mark.parametrize("parser", PARSERS)
