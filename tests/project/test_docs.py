@@ -1,4 +1,4 @@
-"""The pages agree with the code: exit codes, commands, sets of boards, the reader of tables, examples in docstrings."""
+"""The pages agree with the code: exit codes, exceptions, the reader of tables, examples in docstrings."""
 
 import doctest
 import importlib
