@@ -42,9 +42,9 @@ class Part:
     @property
     def steps(self) -> "list[Part]":
         """Return the part piece by piece; the last two of a line stay together."""
-        n_single = len(self.cells) - (CORNER_WIDTH if len(self.corner) else 0)
-        steps = [Part(self.line, self.cells[i : i + 1], self.corner[:0]) for i in range(n_single)]
-        return steps + [Part(self.line, self.cells[n_single:], self.corner)] * (len(self.corner) > 0)
+        last = len(self.cells) - (CORNER_WIDTH if len(self.corner) else 1)
+        steps = [Part(self.line, self.cells[i : i + 1], self.corner[:0]) for i in range(last)]
+        return [*steps, Part(self.line, self.cells[last:], self.corner)]
 
 
 @dataclass(frozen=True, eq=False)
