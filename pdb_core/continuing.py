@@ -1,16 +1,18 @@
 """Work that another run began: it is continued only with the settings that it was begun with."""
 
 import json
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from pdb_core.errors import CheckpointMismatchError
 from pdb_core.messages import as_typed
 
+# Names and JSON values.
+Settings = dict[str, Any]
 
-def check_settings(path: Path, found: Mapping[str, Any], given: Mapping[str, Any], advice: str) -> None:
-    """Raise `CheckpointMismatchError` if the settings of the work in `path` are not those given; both are JSON values.
+
+def check_settings(path: Path, found: Settings, given: Settings, advice: str) -> None:
+    """Raise `CheckpointMismatchError` if the settings of the work in `path` are not those given.
 
     `advice` is what else to do.
     """
@@ -21,9 +23,9 @@ def check_settings(path: Path, found: Mapping[str, Any], given: Mapping[str, Any
         )
 
 
-def _first_difference(found: Mapping[str, Any], given: Mapping[str, Any], prefix: str = "") -> str | None:
+def _first_difference(found: Settings, given: Settings, prefix: str = "") -> str | None:
     """Return the first difference of settings as `NAME there, not here`; None if they are equal."""
-    for name in [*found, *(name for name in given if name not in found)]:
+    for name in found | given:
         there, here = found.get(name), given.get(name)
         if isinstance(there, dict) and isinstance(here, dict):
             nested = _first_difference(there, here, f"{prefix}{name} ")
