@@ -66,10 +66,8 @@ class IdaStar:
 
         Raises `Engine.wrong_end` if the search ends elsewhere than at the goal.
         """
-        kept = checkpoint or Checkpoint()
-        *_, found = self.search_many(
-            [board], lambda _row: (report, kept), pool, limits=limits, wanted=wanted, continues=bool(kept.finished)
-        )
+        checkpoint = checkpoint or Checkpoint()
+        *_, found = self.search_many([board], lambda _row: (report, checkpoint), pool, limits=limits, wanted=wanted)
         result = found.result(0)
         if wanted.listed is not None and result.moves == ():
             wanted.listed(())
@@ -83,13 +81,12 @@ class IdaStar:
         *,
         limits: Limits | None = None,
         wanted: Wanted = ONE_SOLUTION,
-        continues: bool = False,
     ) -> Iterator[BoardsSearch]:
         """Search boards (m, n_cells), or their roots, one after another, without Python between easy ones.
 
         Each must be solvable. Yield the search every fraction of a second and at the end, always the same object.
         Workers of `pool` help with hard boards. `limits` are those of each board. The checkpoint of a hard board has
-        its finished thresholds when the search is yielded; with `continues` it had some before.
+        its finished thresholds when the search is yielded.
         """
         start = time.perf_counter()
         many = BoardsSearch(
@@ -100,7 +97,7 @@ class IdaStar:
         n_nodes = self.stacks.slice_nodes
         # The first slice has no limit, and its last round may generate this many nodes too many.
         n_most = n_nodes + N_MOVES * mem.BATCH
-        if wanted.finds_all or in_order or continues or (limits.max_nodes is not None and limits.max_nodes < n_most):
+        if wanted.finds_all or in_order or (limits.max_nodes is not None and limits.max_nodes < n_most):
             n_nodes = 0  # the kernel then only begins the first threshold of a board
         with self.stacks.borrowed() as stack:
             while (status := many.search(self.engine, stack, n_nodes)) != mem.EXHAUSTED:

@@ -31,7 +31,9 @@ _SINGLE = ("--max-nodes", "1000000000")
 DIVIDED_EARLY = """
 import signal, time
 from solver.engine import tuning
-tuning.TUNING = tuning.Tuning(long_nodes=20_000, most_divided=5_000, least_ratio=100, beams=lambda *_: None)
+tuning.TUNING = tuning.Tuning(
+    slice_nodes=20_000, long_nodes=20_000, most_divided=5_000, least_ratio=100, beams=lambda *_: None
+)
 from solver.answers import log as answer_log
 answer_log.AnswerLog.__init__.__kwdefaults__["write_s"] = 0.0
 answer_log._LONG_S = 0.0
