@@ -146,7 +146,7 @@ def _shortened(pieces: Pieces, size: BoardSize, path: list[int], bound: int, end
         width = next_width
         try:
             if has_fitted_values(size.height, size.width):
-                # Where beams from both ends find no path, paths line by line are longer.
+                # Paths line by line would be longer.
                 found = _find_rest(pieces, size, np.zeros(size.n_cells, dtype=np.uint8), width, len(path) - 2, end)
             else:
                 found = solve_by_lines(pieces, size, width, end, len(path) - 2)
@@ -244,7 +244,7 @@ def find_from_both_ends(pieces: Pieces, aim: Aim, width: int, limit: int, end: f
 
 def _aim_of_part(size: BoardSize, plan: Plan, part: Part, locked: Bytes) -> Aim:
     """Return the aim at the boards with the pieces of a part on their goal cells."""
-    behind = (plan.line_of - part.line) / plan.n_lines
+    behind = (plan.line_of - plan.line_of[part.cells[0]]) / plan.n_lines
     weights = (_LINE_WEIGHT - _WEIGHT_DROP * behind).astype(np.int32)
     weights[locked == 1] = 0
     weights[part.cells] = _PART_WEIGHT
