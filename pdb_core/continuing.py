@@ -12,28 +12,24 @@ Settings = dict[str, Any]
 
 
 def check_settings(path: Path, found: Settings, given: Settings, advice: str) -> None:
-    """Raise `CheckpointMismatchError` if the settings of the work in `path` are not those given.
-
-    `advice` is what else to do.
+    """Raise `CheckpointMismatchError`, with the first difference, if the settings of the work in `path` are not those
+    given. `advice` is what else to do.
     """
-    difference = _first_difference(found, given)
-    if difference is not None:
-        raise CheckpointMismatchError(
-            f"{path} is of another command: {difference}; give the same options to continue, or {advice}"
-        )
+    there, here = _flat(found), _flat(given)
+    for name in there | here:
+        if there.get(name) != here.get(name):
+            raise CheckpointMismatchError(
+                f"{path} is of another command: {as_typed(name)} {_shown(there.get(name))}, not "
+                f"{_shown(here.get(name))}; give the same options to continue, or {advice}"
+            )
 
 
-def _first_difference(found: Settings, given: Settings, prefix: str = "") -> str | None:
-    """Return the first difference of settings as `NAME there, not here`; None if they are equal."""
-    for name in found | given:
-        there, here = found.get(name), given.get(name)
-        if isinstance(there, dict) and isinstance(here, dict):
-            nested = _first_difference(there, here, f"{prefix}{name} ")
-            if nested is not None:
-                return nested
-        elif there != here:
-            return f"{as_typed(prefix + name)} {_shown(there)}, not {_shown(here)}"
-    return None
+def _flat(settings: Settings, prefix: str = "") -> Settings:
+    """Return settings in which the names of nested ones follow the name of the object that they are in."""
+    flat: Settings = {}
+    for name, value in settings.items():
+        flat |= _flat(value, f"{prefix}{name} ") if isinstance(value, dict) else {prefix + name: value}
+    return flat
 
 
 def _shown(value: Any) -> str:
