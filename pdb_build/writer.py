@@ -24,9 +24,9 @@ from pdb_build.partial_folder import PartialFolder
 from pdb_build.plan import BuildPlan
 from pdb_build.report import BuildResult, write_report
 from pdb_build.search import NO_ENTRIES, PatternTable
+from pdb_core.continuing import check_settings
 from pdb_core.durable_files import bytes_of, digest_of, put_in_place, read_signed_line, signed_line, writing_errors
-from pdb_core.errors import CheckpointMismatchError, OutputError
-from pdb_core.messages import shorten
+from pdb_core.errors import OutputError
 from pdb_core.resources import peak_memory
 from pdb_core.schema import (
     FORMAT_VERSION,
@@ -86,7 +86,7 @@ class TableFileWriter:
                 text = read_signed_line(checkpoint, _MOST_CHECKPOINT_BYTES)
                 content = json.loads(text or '{"tables": {}}')
                 if text is not None:
-                    self._check_identity(content["build"])
+                    check_settings(folder.path, content["build"], self._identity(), "start over (fresh)")
                 for index, fields in content["tables"].items():
                     spec, offset = self._plan.patterns[int(index)].spec, self._offsets[int(index)]
                     if digest_of(file, offset, spec.n_bytes) == fields["sha256"]:
@@ -119,19 +119,6 @@ class TableFileWriter:
             "version of the table file": str(FORMAT_VERSION),
             "version of the builder": str(BUILDER_VERSION),
         }
-
-    def _check_identity(self, kept: dict[str, str]) -> None:
-        """Raise `CheckpointMismatchError` if a checkpoint is of another build."""
-        differences = [
-            f"its {key} is {shorten(str(kept.get(key, 'unknown')))}, not {shorten(value)}"
-            for key, value in self._identity().items()
-            if kept.get(key) != value
-        ]
-        if differences:
-            raise CheckpointMismatchError(
-                f"{self._folder.path} has a checkpoint of another build: {'; '.join(differences)}. Give the same "
-                "options to continue it, or start over (fresh), which removes it"
-            )
 
     def _n_kept(self) -> str:
         return f"{len(self.written)} of {len(self._offsets)} tables are finished"

@@ -230,11 +230,10 @@ class Solver:
                 return unsolvable(board, checked_goal, board.size)
             return found.result(rows[index]).solution(board, checked_goal, mapping)
 
-        def of_hard_board(row: int) -> tuple[Report | None, Checkpoint | None]:
+        def of_hard_board(row: int) -> tuple[Report | None, Checkpoint]:
             index = int(solvable[row])
-            checkpoint = None if checkpoints is None else checkpoints(index)
-            if checkpoint is not None:
-                checkpoint.begin(Board(boards[index], self.size), checked_goal, self._method(finds_all=False))
+            checkpoint = Checkpoint() if checkpoints is None else checkpoints(index)
+            checkpoint.begin(Board(boards[index], self.size), checked_goal, self._method(finds_all=False))
             return None if report is None else partial(report, index), checkpoint
 
         first = 0
@@ -365,8 +364,8 @@ class Solver:
         check_solvable(checked, checked_goal, self.size)
         _check_report_and_pool(report, pool)
         check_kind(checkpoint, Checkpoint | None, "checkpoint", "a Checkpoint, or None")
-        if checkpoint is not None:
-            checkpoint.begin(checked, checked_goal, self._method(finds_all=wanted.finds_all))
+        checkpoint = checkpoint or Checkpoint()
+        checkpoint.begin(checked, checked_goal, self._method(finds_all=wanted.finds_all))
         if (listed := wanted.listed) is not None:
 
             def list_one(tiles: tuple[int, ...]) -> None:

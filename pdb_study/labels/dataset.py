@@ -25,8 +25,9 @@ from pdb_core.arguments import (
     check_functions,
     check_kind,
 )
+from pdb_core.continuing import check_settings
 from pdb_core.durable_files import bytes_of, write_all, writing_errors, written_safely
-from pdb_core.errors import BuildRunningError, CheckpointMismatchError, OutputError
+from pdb_core.errors import BuildRunningError, OutputError
 from pdb_core.puzzle import format_board
 from pdb_core.types import N_MOVES
 from pdb_core.version import version_text
@@ -35,7 +36,6 @@ from pdb_query.database import as_databases
 from pdb_study.labels.formats import MEANING, WRITERS, check_format, in_blocks
 from pdb_study.labels.labelling import Content, LabelledBoards, label
 from pdb_study.labels.sources import BoardSource
-from solver.answers.journal import first_difference
 from solver.progress import Report
 from solver.solve import Solver
 
@@ -193,11 +193,7 @@ def _continued(folder: Path, description: dict[str, Any], n_bytes: int) -> dict[
         is_whole = False
     if not is_whole:
         raise OutputError(f"{folder} is damaged; {_ADVICE}")
-    difference = first_difference(found, description | {"command": found.get("command")})
-    if difference is not None:
-        raise CheckpointMismatchError(
-            f"{folder} is of another command: {difference}; give the same options to continue, or {_ADVICE}"
-        )
+    check_settings(folder, found, description | {"command": found.get("command")}, _ADVICE)
     return found
 
 

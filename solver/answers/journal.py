@@ -9,15 +9,15 @@ import json
 import os
 import time
 import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from pathlib import Path
 from threading import Lock
 from typing import Any, NoReturn, Self
 
+from pdb_core.continuing import check_settings
 from pdb_core.durable_files import lock_file, write_all, writing_errors
-from pdb_core.errors import BuildRunningError, CheckpointMismatchError, OutputError
-from pdb_core.messages import as_typed
+from pdb_core.errors import BuildRunningError, OutputError
 
 Values = dict[str, Any]
 # Offset and length of a record in its file.
@@ -120,15 +120,11 @@ class Journal:
         header = json.dumps(self._header).encode() + b"\n"
         with open(self._descriptor, "rb", closefd=False) as lines:
             line = next(lines, b"")
-            is_whole = line.endswith(b"\n")
-            if not is_whole and not header.startswith(line):
-                self._refuse_foreign()
-            difference = self._difference(line) if is_whole else None
-            if difference is not None and next(lines, None) is not None:
-                raise CheckpointMismatchError(
-                    f"{self.path} is of another command: {difference}; give the same options to continue, or {_ADVICE}"
-                )
-            if difference is not None or not is_whole:
+            # A power failure may have left a part of the header.
+            found = self._header if header.startswith(line) else self._read_header(line)
+            if lines.peek():
+                check_settings(self.path, found, self._header, _ADVICE)
+            elif line != header:
                 # There are no records to continue from.
                 os.ftruncate(self._descriptor, 0)
                 write_all(self._descriptor, memoryview(header), 0)
@@ -149,15 +145,15 @@ class Journal:
                 self._end += len(record)
         os.ftruncate(self._descriptor, self._end)
 
-    def _difference(self, line: bytes) -> str | None:
-        """Return the first difference of a header from that of this run. Raises `OutputError` if it is none."""
+    def _read_header(self, line: bytes) -> Values:
+        """Return the header of a log. Raises `OutputError` if the line is none."""
         try:
             found = json.loads(line)
         except (ValueError, RecursionError):
             found = None
         if not isinstance(found, dict) or found.get("journal") != KIND:
             self._refuse_foreign()
-        return first_difference(found, self._header)
+        return found
 
     def _refuse_foreign(self) -> NoReturn:
         name, _, version = KIND.rpartition(" ")
@@ -177,23 +173,3 @@ def record_values(line: bytes) -> Values | None:
     values: Values = json.loads(line)
     del values["check"]
     return values
-
-
-def first_difference(found: Mapping[str, Any], given: Mapping[str, Any], prefix: str = "") -> str | None:
-    """Return the first difference of two headers as `NAME there, not here`; None if they are equal."""
-    for name in [*found, *(name for name in given if name not in found)]:
-        there, here = found.get(name), given.get(name)
-        if isinstance(there, dict) and isinstance(here, dict):
-            nested = first_difference(there, here, f"{prefix}{name} ")
-            if nested is not None:
-                return nested
-        elif there != here:
-            return f"{as_typed(prefix + name)} {_shown(there)}, not {_shown(here)}"
-    return None
-
-
-def _shown(value: Any) -> str:
-    if isinstance(value, list):
-        # Digests, whose first digits tell them apart.
-        value = " ".join(str(item)[:8] for item in value)
-    return "none" if value is None else as_typed(value if isinstance(value, str) else json.dumps(value), 60)

@@ -39,8 +39,8 @@ class AnswerLog(Log):
         # Place of each solved board: all answers may not fit into memory.
         self._solved: dict[bytes, Place] = {}
         self._checkpoints: dict[bytes, _LoggedCheckpoint] = {}
-        # Nodes that this run generated for its answers.
-        self.generated = 0
+        # Nodes that earlier runs generated for the answers of this one.
+        self.generated_before = 0
         self._path = path
         try:
             self._journal = Journal(path, method, self._read)
@@ -67,8 +67,7 @@ class AnswerLog(Log):
 
     def known(self, request: Request) -> Solution | None:
         """Return the solution in the log, replayed, or None. Raises `InputError` if it is wrong."""
-        with self._lock:
-            place = self._solved.get(request.key)
+        place = self._solved.get(request.key)
         if place is None:
             return None
         try:
@@ -76,6 +75,8 @@ class AnswerLog(Log):
             check_replay(request.board, solution.moves or (), request.goal, request.size)
         except WrongAnswerError as error:
             raise self._damaged(error) from None
+        with self._lock:
+            self.generated_before += solution.generated
         return replace(solution, board=request.board)
 
     def finish(self, answer: Answer) -> None:
@@ -84,13 +85,9 @@ class AnswerLog(Log):
         Raises `DiskFullError`, `OutputError`.
         """
         request, result = answer.request, answer.result
-        # Also of a search that was given up at the memory limit.
-        solution = getattr(result, "solution", result)
+        if not isinstance(result, Solution) or not self._is_final(result):
+            return
         with self._lock:
-            if isinstance(solution, Solution):
-                self.generated += solution.generated
-            if not isinstance(result, Solution) or not self._is_final(result):
-                return
             self._checkpoints.pop(request.key, None)
             # Equal boards that are read together are all searched.
             if request.key not in self._solved:
@@ -104,7 +101,7 @@ class AnswerLog(Log):
         """Return the checkpoint of a board. Its methods raise `DiskFullError`, `OutputError`."""
         checkpoint = self._checkpoint({"width": request.size.width, "board": request.board, "goal": request.goal})
         with self._lock:
-            self.generated -= checkpoint.generated  # of earlier runs
+            self.generated_before += checkpoint.generated
         return checkpoint
 
     def _checkpoint(self, names: Values) -> "_LoggedCheckpoint":

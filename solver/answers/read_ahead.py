@@ -29,7 +29,7 @@ def in_chunks(
     Lists are shorter when few items are left, so that each of `n_threads` gets some. If it does not wait for the first
     item either, a list may be empty. Raises the errors of `items`, after the items before.
     """
-    # Its last item is an `_End`.
+    # Its last item is an `_End`: the queue is empty after it.
     ready: Queue[Any] = Queue(_MOST_AHEAD)
     is_over = Event()
 
@@ -54,7 +54,7 @@ def in_chunks(
                 continue
             chunk: list[Any] = [ready.get()]
             share = n_most if n_threads == 1 else ready.qsize() // (_CHUNKS_A_THREAD * n_threads)
-            while len(chunk) < min(n_most, share) and not ready.empty() and not isinstance(chunk[-1], _End):
+            while len(chunk) < min(n_most, share) and not ready.empty():
                 chunk.append(ready.get())
             end = chunk.pop() if isinstance(chunk[-1], _End) else None
             if chunk:

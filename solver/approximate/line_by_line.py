@@ -30,21 +30,19 @@ _PART_PIECES = 5
 class Part:
     """Pieces of a line that are placed together.
 
-    line     number of the line
-    cells    int32[k]  their cells, along the line
-    corner   int32[m]  in the last part of a line: its last two cells and those behind them; else empty
+    cells   int32[k]  their cells, along the line
+    corner  int32[m]  in the last part of a line: its last two cells and those behind them; else empty
     """
 
-    line: int
     cells: Int32s
     corner: Int32s
 
     @property
     def steps(self) -> "list[Part]":
         """Return the part piece by piece; the last two of a line stay together."""
-        n_single = len(self.cells) - (CORNER_WIDTH if len(self.corner) else 0)
-        steps = [Part(self.line, self.cells[i : i + 1], self.corner[:0]) for i in range(n_single)]
-        return steps + [Part(self.line, self.cells[n_single:], self.corner)] * (len(self.corner) > 0)
+        last = len(self.cells) - (CORNER_WIDTH if len(self.corner) else 1)
+        steps = [Part(self.cells[i : i + 1], self.corner[:0]) for i in range(last)]
+        return [*steps, Part(self.cells[last:], self.corner)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,7 +73,7 @@ def plan_lines(size: BoardSize, blank: int) -> Plan:
         line, corner = inwards[0].copy(), inwards[:CORNER_DEPTH, -CORNER_WIDTH:].flatten()
         n_parts = max(1, round(len(line) / _PART_PIECES))
         for k, cells in enumerate(np.array_split(line, n_parts), start=1):
-            parts.append(Part(n_lines, cells, corner[: len(corner) * (k == n_parts)]))
+            parts.append(Part(cells, corner[: len(corner) * (k == n_parts)]))
         line_of[line] = n_lines
         n_lines += 1
         left = lines[:-1] if takes_last else lines[1:]

@@ -145,7 +145,11 @@ def _shortened(pieces: Pieces, size: BoardSize, path: list[int], bound: int, end
     while len(path) > bound and next_width != width and (begun := time.perf_counter()) < end:
         width = next_width
         try:
-            found = _solve_by_beams(pieces, size, width, end, len(path) - 2)
+            if has_fitted_values(size.height, size.width):
+                # Paths line by line would be longer.
+                found = _find_rest(pieces, size, np.zeros(size.n_cells, dtype=np.uint8), width, len(path) - 2, end)
+            else:
+                found = solve_by_lines(pieces, size, width, end, len(path) - 2)
         except MemoryError:
             # The path that was found is a solution.
             break
@@ -157,15 +161,6 @@ def _shortened(pieces: Pieces, size: BoardSize, path: list[int], bound: int, end
         widest = widest_beam(MOST_CELLS, min(len(path), _REST_MOVES), available_memory()) // _REST_FACTOR
         next_width = max(1, min(widest, int(width * (growth if growth <= 50 else 8))))
     return path
-
-
-def _solve_by_beams(pieces: Pieces, size: BoardSize, width: int, end: float, limit: int) -> list[int] | None:
-    """Return a path to the goal. Boards with fitted values are solved as a whole: None if beams find no path of `limit`
-    moves, because paths line by line are longer."""
-    if not has_fitted_values(size.height, size.width):
-        return solve_by_lines(pieces, size, width, end, limit)
-    is_locked = np.zeros(size.n_cells, dtype=np.uint8)
-    return _find_rest(pieces, size, is_locked, width, limit, end)
 
 
 @lru_cache(maxsize=2)
@@ -249,7 +244,7 @@ def find_from_both_ends(pieces: Pieces, aim: Aim, width: int, limit: int, end: f
 
 def _aim_of_part(size: BoardSize, plan: Plan, part: Part, locked: Bytes) -> Aim:
     """Return the aim at the boards with the pieces of a part on their goal cells."""
-    behind = (plan.line_of - part.line) / plan.n_lines
+    behind = (plan.line_of - plan.line_of[part.cells[0]]) / plan.n_lines
     weights = (_LINE_WEIGHT - _WEIGHT_DROP * behind).astype(np.int32)
     weights[locked == 1] = 0
     weights[part.cells] = _PART_WEIGHT

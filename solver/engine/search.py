@@ -33,7 +33,7 @@ from solver.solution import check_replay
 # Boards that one call searches at most: enough to keep Python out, few enough to keep all threads busy.
 MOST_BOARDS = 64
 # Is called with the row of a hard board. Returns its report, called every fraction of a second, and its checkpoint.
-OfHardBoard = Callable[[int], tuple[Report | None, Checkpoint | None]]
+OfHardBoard = Callable[[int], tuple[Report | None, Checkpoint]]
 
 
 class IdaStar:
@@ -66,10 +66,8 @@ class IdaStar:
 
         Raises `Engine.wrong_end` if the search ends elsewhere than at the goal.
         """
-        continues = checkpoint is not None and bool(checkpoint.finished)
-        *_, found = self.search_many(
-            [board], lambda _row: (report, checkpoint), pool, limits=limits, wanted=wanted, continues=continues
-        )
+        checkpoint = checkpoint or Checkpoint()
+        *_, found = self.search_many([board], lambda _row: (report, checkpoint), pool, limits=limits, wanted=wanted)
         result = found.result(0)
         if wanted.listed is not None and result.moves == ():
             wanted.listed(())
@@ -78,18 +76,17 @@ class IdaStar:
     def search_many(
         self,
         boards: npt.ArrayLike | Roots,
-        of_hard_board: OfHardBoard = lambda _row: (None, None),
+        of_hard_board: OfHardBoard = lambda _row: (None, Checkpoint()),
         pool: WorkerPool | None = None,
         *,
         limits: Limits | None = None,
         wanted: Wanted = ONE_SOLUTION,
-        continues: bool = False,
     ) -> Iterator[BoardsSearch]:
         """Search boards (m, n_cells), or their roots, one after another, without Python between easy ones.
 
         Each must be solvable. Yield the search every fraction of a second and at the end, always the same object.
         Workers of `pool` help with hard boards. `limits` are those of each board. The checkpoint of a hard board has
-        its finished thresholds when the search is yielded; with `continues` it had some before.
+        its finished thresholds when the search is yielded.
         """
         start = time.perf_counter()
         many = BoardsSearch(
@@ -100,14 +97,13 @@ class IdaStar:
         n_nodes = self.stacks.slice_nodes
         # The first slice has no limit, and its last round may generate this many nodes too many.
         n_most = n_nodes + N_MOVES * mem.BATCH
-        if wanted.finds_all or in_order or continues or (limits.max_nodes is not None and limits.max_nodes < n_most):
+        if wanted.finds_all or in_order or (limits.max_nodes is not None and limits.max_nodes < n_most):
             n_nodes = 0  # the kernel then only begins the first threshold of a board
         with self.stacks.borrowed() as stack:
             while (status := many.search(self.engine, stack, n_nodes)) != mem.EXHAUSTED:
                 row = many.row
                 report, checkpoint = of_hard_board(row)
-                if checkpoint is not None:
-                    checkpoint.resume(many.iterations(row))
+                checkpoint.resume(many.iterations(row))
                 yield many
                 if status == mem.TOO_DEEP:
                     raise too_deep(many.threshold)
@@ -120,7 +116,7 @@ class IdaStar:
 
     def search_boards(self, boards: npt.ArrayLike | Roots, report: Report, pool: WorkerPool | None) -> BoardsSearch:
         """Search boards as `search_many` does, without limits. `report` is that of each hard board."""
-        *_, found = self.search_many(boards, lambda _row: (report, None), pool)
+        *_, found = self.search_many(boards, lambda _row: (report, Checkpoint()), pool)
         return found
 
     def load_kernels(self, board: Tiles) -> None:
@@ -146,7 +142,7 @@ class _LongSearch:
     stack: Stack
     clock: Clock
     pool: WorkerPool | None
-    checkpoint: Checkpoint | None
+    checkpoint: Checkpoint
     wanted: Wanted
     in_order: bool
 
@@ -160,7 +156,7 @@ class _LongSearch:
         started = self.many.began_at + sum(done.seconds for done in finished)
         frontier: Frontier | None = Frontier(self.board, self.stack, self.many.threshold, started)
         # `search_many` has given it the thresholds that this run finished.
-        if self.checkpoint is not None and len(self.checkpoint.finished) > len(finished):
+        if len(self.checkpoint.finished) > len(finished):
             finished, frontier = self.checkpoint.finished, None
             self.clock.add_earlier(sum(done.seconds for done in finished))
         while True:
@@ -179,8 +175,7 @@ class _LongSearch:
             finished = (*finished, frontier.iteration)
             if frontier.tiles or not frontier.is_empty:
                 return self._result(finished, frontier.tiles, frontier)
-            if self.checkpoint is not None:
-                self.checkpoint.finish_threshold(finished)
+            self.checkpoint.finish_threshold(finished)
             frontier = None
 
     def _found_at(self, threshold: int, last: Iteration) -> tuple[int, ...] | None:
@@ -192,7 +187,7 @@ class _LongSearch:
         engine, report = self.engine, self.clock.report
         if not self.ida_star.uses_beams or self.wanted.finds_all or not is_long(last, engine):
             return None
-        if self.checkpoint is not None and self.checkpoint.has_subtrees(threshold):
+        if self.checkpoint.has_subtrees(threshold):
             return None  # an earlier run has looked
         at_last = None if report is None else lambda _: report(last)
         # So wide that it takes a small part of the time of the last threshold.
@@ -213,14 +208,12 @@ class _LongSearch:
         """Begin a threshold: return its frontier, which is divided if that is worth it."""
         self.stack.begin(self.roots, self.row, threshold)
         frontier = Frontier(self.board, self.stack, threshold)
-        # Solutions are listed again in each run. The order of subtrees serves neither the textbook's order nor a
-        # search for all solutions: these are divided for a checkpoint only.
-        is_divided = self.checkpoint is not None or not (self.in_order or self.wanted.finds_all)
-        if self.wanted.listed is not None or not is_divided or not is_long(finished[-1], self.engine):
+        # Solutions are listed again in each run.
+        if self.wanted.listed is not None or not is_long(finished[-1], self.engine):
             return frontier
         divided = divide(self.stack, finished, threshold, nodes_left)
         if divided is not None:
-            self.clock.add_earlier(frontier.divide(*divided, self.checkpoint or Checkpoint()))
+            self.clock.add_earlier(frontier.divide(*divided, self.checkpoint))
         return frontier
 
     def _search_in_order(self, frontier: Frontier, nodes_left: int) -> Frontier:

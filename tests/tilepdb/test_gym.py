@@ -1,5 +1,6 @@
 """`tilepdb.gym`: the environment passes Gymnasium's checks, is reproducible, and leads to the goal."""
 
+import os
 from collections.abc import Iterator
 from typing import Any
 
@@ -9,7 +10,7 @@ from gymnasium.utils.env_checker import check_env
 
 import tilepdb.gym
 from pdb_core.errors import BoardError, InputError, UnsolvableError
-from tests.command_line import BOARD, UNSOLVABLE
+from tests.command_line import BOARD, UNSOLVABLE, python
 
 Env = gymnasium.Env[tilepdb.gym.Observation, Any]
 
@@ -68,6 +69,34 @@ def test_episodes_without_labels() -> None:
     _, _, is_over, _, info = env.step(2)
     assert is_over
     assert list(info) == ["action_mask"]
+
+
+@pytest.mark.slow
+def test_masked_actions_of_sb3_contrib_learn_to_solve() -> None:
+    """With PyTorch and sb3-contrib, which scripts/test --slow installs. Warnings of theirs are errors, too."""
+    program = """
+import gymnasium, tilepdb.gym
+from sb3_contrib import MaskablePPO
+env = gymnasium.make("tilepdb/SlidingTiles-v0", size=2, labels=False, max_episode_steps=8)
+model = MaskablePPO("MlpPolicy", env, n_steps=256, seed=1, device="cpu")
+for n_steps in (0, 4096):
+    model.learn(n_steps)
+    n_solved = 0
+    for seed in range(50):
+        observation, _ = env.reset(seed=seed)
+        is_over = is_truncated = False
+        while not is_over and not is_truncated:
+            mask = env.get_wrapper_attr("action_masks")()
+            action, _ = model.predict(observation, action_masks=mask, deterministic=True)
+            assert mask[action]
+            observation, _, is_over, is_truncated, _ = env.step(action)
+        n_solved += is_over
+    print(n_solved)
+"""
+    ran = python(program, env=os.environ | {"PYTHONWARNINGS": "error", "OMP_NUM_THREADS": "1"})
+    assert not ran.stderr
+    untrained, trained = map(int, ran.stdout.split())
+    assert untrained + 10 < trained
 
 
 def test_invalid_arguments_are_refused(env: Env) -> None:

@@ -138,7 +138,7 @@ class AnswerWriter:
         """
         if self.n_boards > 1:
             seconds = clock() - self._start - seconds_made
-            of_run = self._generated if log is None else log.generated
+            of_run = self._generated - (0 if log is None else log.generated_before)
             rate = of_run / seconds / 1e6
             nodes = f", {self._generated:,} nodes generated" if self._generated else ""
             if of_run != self._generated:

@@ -134,8 +134,8 @@ def _log_text(record: Record) -> Iterator[str]:
         board = " ".join(map(str, at["board"]))
         if "moves" in at:
             yield f"  {board}: {plural(at['length'], 'move')}: {' '.join(map(str, at['moves']))}"
-        else:  # subtrees of a threshold under way, or finished thresholds
-            bound = at.get("threshold") or at["thresholds"][-1][0] + 1
+        else:  # subtrees of a threshold under way, or finished thresholds, which all have the parity of solutions
+            bound = at.get("threshold") or at["thresholds"][-1][0] + 2
             yield f"  {board}: unfinished, at least {bound} moves"
 
 

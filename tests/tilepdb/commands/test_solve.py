@@ -14,6 +14,7 @@ import pytest
 from pdb_core.board_size import BoardSize
 from pdb_core.durable_files import written_safely
 from pdb_core.puzzle import Board, blank_first, blank_last, format_board, parse_goal
+from tests import text_of
 from tests.command_line import BOARD, UNSOLVABLE, on_terminal, pdb, records, refused, start
 from tests.solving import S3, solvable_boards
 from tests.tables import table_file
@@ -30,7 +31,9 @@ _SINGLE = ("--max-nodes", "1000000000")
 DIVIDED_EARLY = """
 import signal, time
 from solver.engine import tuning
-tuning.TUNING = tuning.Tuning(long_nodes=20_000, most_divided=5_000, least_ratio=100, beams=lambda *_: None)
+tuning.TUNING = tuning.Tuning(
+    slice_nodes=20_000, long_nodes=20_000, most_divided=5_000, least_ratio=100, beams=lambda *_: None
+)
 from solver.answers import log as answer_log
 answer_log.AnswerLog.__init__.__kwdefaults__["write_s"] = 0.0
 answer_log._LONG_S = 0.0
@@ -94,6 +97,7 @@ def test_batches_have_the_records_of_single_boards(own_cache: str, tmp_path: Pat
     assert {(record["size"], record["solvable"]) for record in single} == {
         (size, solvable) for size in ("3x3", "3x2", "2x2") for solvable in (True, False)
     }
+    assert all(f"`{field}`" in text_of("docs/files.md") for field in single[0])
     # Found, then taken from the log, of which a part is then lost.
     log = tmp_path / "log"
     command += ["--log", str(log)]
