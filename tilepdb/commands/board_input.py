@@ -46,7 +46,7 @@ def boards_to_solve(options: SolveBoardOptions, databases: OpenDatabases) -> Boa
 
     Raises `InputError`; the iterator raises `BoardError`, `InstanceError`.
     """
-    options = _with_stdin(_with_from_and_to(options))
+    options = _with_stdin(options)
     goal, names = options.goal, None
     if options.tiles == "letters":
         if goal is None:
@@ -150,18 +150,6 @@ def parse_shard(shard: str) -> tuple[int, int]:
     if match is None or not 1 <= int(match[1]) <= int(match[2]):
         raise InputError(f"shard {as_typed(shard, 40)!r} is not I/N with I from 1 to N; give one such as 2/8")
     return int(match[1]), int(match[2])
-
-
-def _with_from_and_to(options: SolveBoardOptions) -> SolveBoardOptions:
-    """Return options whose board and goal are those of --from and --to, if given. Raises `InputError`."""
-    start, end = options.from_board, options.to_board
-    if start is None and end is None:
-        return options
-    if start is None or end is None:
-        raise InputError("--from and --to are only valid together; give both")
-    if options.boards or options.instances is not None or options.goal is not None:
-        raise InputError("--from and --to cannot be combined with other boards or --goal; leave those out")
-    return replace(options, boards=[start], goal=end)
 
 
 def _default_instances() -> str:
