@@ -18,8 +18,9 @@ from solver.labels import Labels
 from solver.progress import Report
 from solver.solve import Solver
 
-# Boards of each distance from which the next ones are drawn: more of them reach farther.
-_LEAST_BOARDS = 100, 10_000
+# Boards of each distance from which the next ones are drawn: more of them reach farther, but take minutes on boards of
+# more cells.
+_LEAST_BOARDS, _MAX_CELLS_OF_MANY = (100, 10_000), 10
 _DISTANCES = "one or more distances from the goal"
 # Labels of each board: its distance; or also its optimal first moves and the distances after each move.
 Content = Literal["distances", "moves"]
@@ -162,13 +163,14 @@ def boards_at_distances(
     if not wanted:
         raise refusal(distances, "distances", _DISTANCES)
     n_each, farthest, layers = as_count(n_each, "n_each", 1), max(wanted), []
-    for least in _LEAST_BOARDS:
+    for least in _LEAST_BOARDS if solver.size.n_cells <= _MAX_CELLS_OF_MANY else _LEAST_BOARDS[:1]:
         layers = list(label_by_distance(solver, farthest, max(n_each, least), goal=goal, seed=seed))
         if len(layers) > farthest:
             break
     else:
         raise InputError(
             f"no board at distance {farthest} was found; the farthest board that was drawn is at distance "
-            f"{len(layers) - 1}: give a smaller distance"
+            f"{len(layers) - 1}: give a smaller distance, or ask for more than {max(n_each, least):,} boards, which "
+            "may reach farther"
         )
     return np.concatenate([layers[distance].boards[:n_each] for distance in wanted])
