@@ -45,7 +45,7 @@ _SMALL_CHUNK, _LARGE_CHUNK = 1000, 16
 # Of the number of rows at the beginning of `rows`.
 _COUNT_BYTES = 8
 _DESCRIPTION = "description.json"
-_ADVICE = "choose another file, or start over (fresh)"
+_ADVICE = "choose another file, or start over with --fresh (fresh=True)"
 
 
 def write_labels(
