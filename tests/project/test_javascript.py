@@ -28,7 +28,7 @@ _WAY = """
 }
 """
 # Evaluated in the browser: boards, and these after a move, as the reader sees them; solutions of the first boards;
-# what it says about a board that cannot be solved.
+# what it says about a board that cannot be solved, and about a file without tables.
 _READ = """
 async (boards) => {
   const { readTables } = await import("/reader.js");
@@ -36,13 +36,16 @@ async (boards) => {
   const states = boards.map(tables.lookUp);
   const moved = states.map((state) => tables.slide(state, state[0].board.indexOf(0) ^ 1));
   const seen = (state) => [state[0].board, state.map(({ values }) => values), tables.h(state)];
-  let refusal;
-  try {
-    tables.solve(boards[0].map((tile) => ({ 1: 2, 2: 1 })[tile] ?? tile));
-  } catch (error) {
-    refusal = error.message;
-  }
-  return [[...states, ...moved].map(seen), boards.slice(0, 10).map((board) => tables.solve(board)), refusal];
+  const refused = (call) => {
+    try {
+      call();
+    } catch (error) {
+      return error.message;
+    }
+  };
+  const unsolvable = boards[0].map((tile) => ({ 1: 2, 2: 1 })[tile] ?? tile);
+  const refusals = [() => tables.solve(unsolvable), () => readTables(new TextEncoder().encode("<html>"))].map(refused);
+  return [[...states, ...moved].map(seen), boards.slice(0, 10).map((board) => tables.solve(board)), refusals];
 }
 """
 
@@ -82,7 +85,7 @@ def test_reader_looks_up_and_solves_boards_in_a_browser() -> None:
         page.route("**/reader.js", lambda route: route.fulfill(path=reader))
         page.route("**/663.h5", lambda route: route.fulfill(path=table))
         page.goto("http://reader.invalid/")
-        seen, solutions, refusal = page.evaluate(_READ, boards.tolist())
+        seen, solutions, refusals = page.evaluate(_READ, boards.tolist())
     shown, values, h = zip(*seen, strict=True)
     assert np.array_equal(shown[:1000], boards)
     with tilepdb.open_database(table) as database:
@@ -90,7 +93,7 @@ def test_reader_looks_up_and_solves_boards_in_a_browser() -> None:
         lengths = tilepdb.Solver(database).solve_many(boards[:10]).lengths
     assert np.array_equal(probes.values, values)
     assert np.array_equal(probes.h, h)
-    assert refusal == "this board cannot be solved"
+    assert refusals == ["this board cannot be solved", "not a table file such as 663.h5"]
     assert [*map(len, solutions)] == lengths.tolist()
     for board, moves in zip(boards[:10].tolist(), solutions, strict=True):
         replay(tuple(board), moves, database.goal, S4)
