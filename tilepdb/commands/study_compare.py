@@ -45,7 +45,7 @@ _TABLE = (
 )  # fmt: skip
 _LENGTH_TABLE = (
     ("heuristic", "<28"), ("algorithm", "<18"), ("length", "6"), ("boards", "7,"), ("mean nodes", "15,.0f"),
-    ("b*", "7.3f"),
+    ("+-", "12,.0f"), ("b*", "7.3f"),
 )  # fmt: skip
 
 
@@ -202,7 +202,8 @@ def _record(row: "ComparisonRow | LengthMeans") -> Record:
 
 def _length_records(row: "ComparisonRow") -> Iterator[Record]:
     """Yield a record for each length, then one for all boards, with `length` None."""
-    of_all = {"length": None, "boards": row.n_solved, "mean_generated": row.mean_generated}
+    of_all = {"length": None, "boards": row.n_solved}
+    of_all |= {name: getattr(row, name) for name in ("mean_generated", "mean_generated_error")}
     for means in (*map(_record, row.by_length), of_all | {"effective_branching_factor": None}):
         yield {"heuristic": row.heuristic, "algorithm": row.algorithm, **means}
 
