@@ -1,6 +1,6 @@
 """Labels of boards in chunks, for datasets that do not fit into memory or that take long."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from numbers import Integral
 from typing import Literal, get_args
@@ -8,7 +8,7 @@ from typing import Literal, get_args
 import numpy as np
 import numpy.typing as npt
 
-from pdb_core.arguments import as_all, as_choice, as_count, as_threads, check_kind, refusal
+from pdb_core.arguments import as_all, as_choice, as_count, as_function, as_threads, check_kind, refusal
 from pdb_core.errors import InputError
 from pdb_core.puzzle import BoardLike, Boards, as_goal
 from pdb_query.board_rows import board_rows
@@ -20,7 +20,7 @@ from solver.solve import Solver
 
 # Boards of each distance from which the next ones are drawn: more of them reach farther, but take minutes on boards of
 # more cells.
-_LEAST_BOARDS, _MAX_CELLS_OF_MANY = (100, 10_000), 10
+_LEAST_BOARDS, _MAX_CELLS_OF_MANY = (10, 100, 10_000), 10
 _DISTANCES = "one or more distances from the goal"
 # Labels of each board: its distance; or also its optimal first moves and the distances after each move.
 Content = Literal["distances", "moves"]
@@ -152,19 +152,29 @@ def label_by_distance(
 
 
 def boards_at_distances(
-    solver: Solver, distances: int | Sequence[int], n_each: int = 1, *, goal: BoardLike | None = None, seed: int = 0
+    solver: Solver,
+    distances: int | Sequence[int],
+    n_each: int = 1,
+    *,
+    goal: BoardLike | None = None,
+    seed: int = 0,
+    progress: Callable[[int], None] | None = None,
 ) -> Boards:
     """Return up to `n_each` different boards of each of some distances from the goal, uint8[m, n_cells].
 
-    They are drawn as in `label_by_distance`. Raises what it raises, and `InputError` if it draws no board of the
-    largest distance.
+    They are drawn as in `label_by_distance`; `progress` is called with each distance that is reached. Raises what it
+    raises, and `InputError` if it draws no board of the largest distance.
     """
+    progress = as_function(progress, "progress")
     wanted = [as_count(distance, "distance") for distance in as_all(distances, Integral, "distances", _DISTANCES)]
     if not wanted:
         raise refusal(distances, "distances", _DISTANCES)
-    n_each, farthest, layers = as_count(n_each, "n_each", 1), max(wanted), []
-    for least in _LEAST_BOARDS if solver.size.n_cells <= _MAX_CELLS_OF_MANY else _LEAST_BOARDS[:1]:
-        layers = list(label_by_distance(solver, farthest, max(n_each, least), goal=goal, seed=seed))
+    n_each, farthest = as_count(n_each, "n_each", 1), max(wanted)
+    for least in _LEAST_BOARDS if solver.size.n_cells <= _MAX_CELLS_OF_MANY else _LEAST_BOARDS[:-1]:
+        layers: list[LabelledBoards] = []
+        for labelled in label_by_distance(solver, farthest, max(n_each, least), goal=goal, seed=seed):
+            progress(len(layers))
+            layers.append(labelled)
         if len(layers) > farthest:
             break
     else:
