@@ -34,8 +34,9 @@ from pdb_core.version import version_text
 from pdb_query import Database
 from pdb_query.database import as_databases
 from pdb_study.labels.formats import MEANING, WRITERS, check_format, in_blocks
-from pdb_study.labels.labelling import Content, LabelledBoards, label
+from pdb_study.labels.labelling import Content, label
 from pdb_study.labels.sources import BoardSource
+from solver.distances import LabelledBoards
 from solver.progress import Report
 from solver.solve import Solver
 

@@ -202,9 +202,14 @@ def _record(row: "ComparisonRow | LengthMeans") -> Record:
 
 def _length_records(row: "ComparisonRow") -> Iterator[Record]:
     """Yield a record for each length, then one for all boards, with `length` None."""
-    of_all = {"length": None, "boards": row.n_solved}
-    of_all |= {name: getattr(row, name) for name in ("mean_generated", "mean_generated_error")}
-    for means in (*map(_record, row.by_length), of_all | {"effective_branching_factor": None}):
+    of_all = {
+        "length": None,
+        "boards": row.n_solved,
+        "mean_generated": row.mean_generated,
+        "mean_generated_error": row.mean_generated_error,
+        "effective_branching_factor": None,
+    }
+    for means in (*map(_record, row.by_length), of_all):
         yield {"heuristic": row.heuristic, "algorithm": row.algorithm, **means}
 
 
