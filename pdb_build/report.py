@@ -70,7 +70,7 @@ def check_replaced(out: Path) -> None:
             if is_replaced and not is_ours(path):
                 raise OutputError(
                     f"{path} is no {kind} of pdb build and would be replaced; choose another place, or replace it "
-                    "by force"
+                    "with --force (force=True)"
                 )
 
 

@@ -86,7 +86,9 @@ class TableFileWriter:
                 text = read_signed_line(checkpoint, _MOST_CHECKPOINT_BYTES)
                 content = json.loads(text or '{"tables": {}}')
                 if text is not None:
-                    check_settings(folder.path, content["build"], self._identity(), "start over (fresh)")
+                    check_settings(
+                        folder.path, content["build"], self._identity(), "start over with --fresh (fresh=True)"
+                    )
                 for index, fields in content["tables"].items():
                     spec, offset = self._plan.patterns[int(index)].spec, self._offsets[int(index)]
                     if digest_of(file, offset, spec.n_bytes) == fields["sha256"]:
@@ -99,7 +101,8 @@ class TableFileWriter:
         except OSError as error:
             # The fault may be over soon: nothing is removed.
             raise OutputError(
-                f"the tables in {folder.path} cannot be read: {error.strerror}; try again, or start over (fresh)"
+                f"the tables in {folder.path} cannot be read: {error.strerror}; try again, or start over with --fresh "
+                "(fresh=True)"
             ) from error
         if self.written:
             self._say(f"{folder.out} continues: {self._n_kept()}")
@@ -128,7 +131,7 @@ class TableFileWriter:
         if self._folder.keeps_tables:
             self._say(
                 f"{self._folder.out}: {self._n_kept()} and kept in {self._folder.path.name}; the same build continues, "
-                "or starts over (fresh)"
+                "or starts over with --fresh (fresh=True)"
             )
 
     def write(self, index: int, table: PatternTable) -> None:

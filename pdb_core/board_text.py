@@ -97,15 +97,16 @@ def read_boards(lines: Iterator[Line], size: BoardSize | None, *, waits: bool = 
     Raises `BoardError`, whose message begins with the place of the board's first line, and the errors of `lines`.
     """
     (lines,) = tee(lines, 1)  # a copy of such an iterator looks ahead
-    counted, n_left, n_wanted = "", 0, -1
+    counted, header, n_left, n_wanted = "", "", 0, -1
     last_declared: BoardSize | None = None
     for where, rows in lines:
         if not rows or n_wanted == 0:
             continue
         if n_wanted < 0 and len(rows) == 1 and (n_boards := _header(rows[0], lines)):
-            n_wanted = n_boards
+            n_wanted, header = n_boards, f" ({where} was read as width, height and {n_boards} boards)"
             continue
         n_wanted -= n_wanted > 0
+        where += header
         try:
             declared = _announced(rows[0], lines) if len(rows) == 1 and len(rows[0]) < 3 else None
             if isinstance(declared, int):

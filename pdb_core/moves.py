@@ -66,9 +66,9 @@ def parse_moves(moves: str, notation: Notation = "tiles") -> list[int | str]:
     if pattern.sub("", moves):
         odd = next((word for word in re.split(r"[\s,;|]+", moves) if pattern.sub("", word)), moves)
         raise MovesError(
-            f"moves {as_typed(moves)!r}: {as_typed(odd, 40)!r} is no move in the notation {notation}; the "
-            "notations are tiles (12 11), blank (R U: the blank moves), tile-directions (R U: the tile moves), "
-            "deepcubea and gym (3 0: actions)"
+            f"moves {as_typed(moves)!r}: {as_typed(odd, 40)!r} is no move in the notation {notation}; choose "
+            "another with --notation (notation=): tiles (12 11), blank (R U: the blank moves), tile-directions (R U: "
+            "the tile moves), deepcubea or gym (3 0: actions), or, in a check, any"
         )
     found = pattern.findall(moves)
     if of_actions:

@@ -37,6 +37,7 @@ _ROOT_ATTRIBUTES = (
 )  # fmt: skip
 
 _FIRST_BYTES = f'{{"format":"{FORMAT}"'.encode()
+_HDF5_BYTES = b"\x89HDF"
 # Bytes of the user block for each pattern: 255 counts of up to 16 digits, 36 cells, a digest, and its partitions.
 _PATTERN_BYTES = 8192
 
@@ -177,7 +178,12 @@ def read_header(file: BinaryIO, source: str) -> Header:
     Reads at most `MAX_HEADER_BYTES`. Raises `TableFileForeignError` if this is no table file, `TableFileVersionError`
     if it has another format version, `TableFileDamagedError` if it is truncated or its header is invalid.
     """
-    if file.read(len(_FIRST_BYTES)) != _FIRST_BYTES:
+    start = file.read(len(_FIRST_BYTES))
+    if start.startswith(_HDF5_BYTES):
+        raise TableFileForeignError(
+            f"{source} is an HDF5 file without the user block of a table file; if h5py copied it, copy the file itself"
+        )
+    if start != _FIRST_BYTES:
         raise TableFileForeignError(f"{source} is not a table file of tile-pdb; make one with pdb build")
     file.seek(0)
     text = read_signed_line(file, MAX_HEADER_BYTES)

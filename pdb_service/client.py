@@ -10,7 +10,7 @@ import numpy.typing as npt
 from pydantic import TypeAdapter, ValidationError
 
 from pdb_core import errors
-from pdb_core.arguments import as_choice, as_number, shown
+from pdb_core.arguments import as_choice, as_number, located, shown
 from pdb_core.board_size import SizeLike, as_size, parse_size
 from pdb_core.errors import (
     PROBLEM_TYPE,
@@ -257,7 +257,9 @@ class Client:
 
     def _query(self, board: BoardLike, goal: BoardLike | None, limits: Limits) -> dict[str, Any]:
         given = {name: limit for name, limit in vars(limits).items() if limit is not None}
-        return {"board": format_board(Board(board, self.size)), **self._names(goal), **given}
+        with located(f"database {self.database.id} (for another, give the client size or db)"):
+            checked = Board(board, self.size)
+        return {"board": format_board(checked), **self._names(goal), **given}
 
     def _names(self, goal: BoardLike | None) -> dict[str, str]:
         """Return the parameters db and goal. The default goal of the service may differ from that of the database."""

@@ -13,6 +13,7 @@ from pdb_core.puzzle import Board, Tiles
 from pdb_core.types import BLANK
 from pdb_service.databases import Served
 from solver.beams.solutions import find_by_beams
+from solver.distances import boards_at_distances
 from solver.progress import Iteration, Limits
 from solver.solve import Solver
 
@@ -43,7 +44,11 @@ def list_moves(
                 report(progress)
                 bound = progress.threshold + 1  # no solution after a move is shorter than the threshold
 
-            distances = _distances(boards, served, end, max_nodes, solver, watch)
+            with suppress(LimitReachedError):
+                labels = solver.label([board], served.goal, n_threads=1, report=_checking(watch, end, max_nodes))
+                assert labels.after is not None
+                lengths = np.append(labels.distances, labels.after)
+                distances = dict(zip(boards, lengths[lengths >= 0].tolist(), strict=True))
             bound = distances.get(board, bound)
             if not distances:  # by h, one hint after another may lead to and fro
                 solution = short_solution(board, served, report)
@@ -68,40 +73,34 @@ def short_solution(board: Tiles, served: Served, report: Report | None = None) -
     return find_by_beams(board, served.goal, served.size, _BEAM_WIDTH, _BEAM_MOVES, math.inf, report) or ()
 
 
-def draw_board(
-    distance: int, served: Served, limits: Limits, solver: Solver, seed: int | None, report: Report
-) -> Board:
-    """Return a board at a distance from the goal: the end of a random walk of which each move leads farther away.
+def draw_board(distance: int, served: Served, limits: Limits, solver: Solver, seed: int, report: Report) -> list[int]:
+    """Return a board at a distance from the goal. Raises `InputError` if a limit is reached first."""
+    end = time.monotonic() + (limits.time_limit or 0)
 
-    A walk that cannot go on begins again. Raises `InputError` if the time is over first.
-    """
-    generator, end = np.random.default_rng(seed), time.monotonic() + (limits.time_limit or 0)
-    board, far = served.goal, 0
-    while far < distance:
-        children = [board.move(tile) for tile in board.moves()]
-        # Easy boards report nothing, so the search of one is never stopped.
-        is_over = time.monotonic() >= end
-        distances = {} if is_over else _distances([board, *children], served, end, limits.max_nodes, solver, report)
-        if not distances:
-            raise InputError(f"no board at distance {distance} was found in time; ask for a smaller distance")
-        farther = [child for child in children if distances[child] > far]
-        board, far = (farther[generator.integers(len(farther))], far + 1) if farther else (served.goal, 0)
-    return board
+    def check_time(_: int) -> None:  # easy boards report nothing
+        if time.monotonic() >= end:
+            raise LimitReachedError
+
+    with suppress(LimitReachedError):
+        found: list[list[int]] = boards_at_distances(
+            solver,
+            distance,
+            goal=served.goal,
+            seed=seed,
+            progress=check_time,
+            n_threads=1,
+            report=_checking(report, end, limits.max_nodes),
+        ).tolist()
+        return found[0]
+    raise InputError(f"no board at distance {distance} was found in time; ask for a smaller distance")
 
 
-def _distances(
-    boards: list[Board], served: Served, end: float, max_nodes: int | None, solver: Solver, report: Report
-) -> dict[Board, int]:
-    """Return the distances of a board and, after it, of its children in the order of moves; {} at a limit."""
+def _checking(report: Report, end: float, max_nodes: int | None) -> Report:
+    """Return a report that raises `LimitReachedError` at a limit."""
 
     def check(progress: Iteration) -> None:
         report(progress)
         if time.monotonic() >= end or progress.generated >= (max_nodes or math.inf):
             raise LimitReachedError
 
-    with suppress(LimitReachedError):
-        found = solver.label(boards[:1], served.goal, n_threads=1, report=check)
-        assert found.after is not None
-        lengths = np.append(found.distances, found.after)
-        return dict(zip(boards, lengths[lengths >= 0].tolist(), strict=True))
-    return {}
+    return check

@@ -241,11 +241,11 @@ async def random(service: Searches, request: Request, query: RandomQuery) -> Res
     """Draw a random board that can be solved, perhaps at an exact distance from the goal."""
     served = _served(service, query)
     about = {"db": served.id, "size": str(served.size), "goal": served.goal, "distance": query.distance}
+    seed = secrets.randbits(32) if query.seed is None else query.seed
     if query.distance is None:
-        seed = secrets.randbits(32) if query.seed is None else query.seed
         return about | {"board": random_boards(served.size, served.goal, 1, seed)[0].tolist()}
     limits = service.limits(query, service.settings.short_s)
-    draw = partial(draw_board, query.distance, served, limits, service.solver(served.database), query.seed)
+    draw = partial(draw_board, query.distance, served, limits, service.solver(served.database), seed)
     return await _answer(request, service.begin(lambda report: about | {"board": draw(report)}, limits).answer)
 
 

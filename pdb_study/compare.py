@@ -22,6 +22,8 @@ class LengthMeans:
 
     Attributes
     ----------
+    mean_generated_error
+        The standard error of `mean_generated`; None for one board.
     effective_branching_factor
         The b for which b + b^2 + ... + b^length is `mean_generated` (Nilsson 1971); None for length 0.
     """
@@ -29,6 +31,7 @@ class LengthMeans:
     length: int
     n_boards: int
     mean_generated: float
+    mean_generated_error: float | None
     effective_branching_factor: float | None
 
 
@@ -218,7 +221,7 @@ def comparison_row(
         n_boards=len(answers),
         n_unsolvable=sum(isinstance(answer, UnsolvableError) for answer in answers),
         n_solved=n_solved,
-        mean_generated_error=round(statistics.stdev(generated) / math.sqrt(n_solved), 1) if n_solved > 1 else None,
+        mean_generated_error=_standard_error(generated),
         nodes_per_second=round(sum(generated) / seconds) if seconds > 0 else None,
         by_length=tuple(_by_length(solved)),
         **means,
@@ -231,7 +234,8 @@ def _by_length(solved: Sequence[Solution]) -> Iterator[LengthMeans]:
         nodes.setdefault(solution.length or 0, []).append(solution.generated)
     for length, generated in sorted(nodes.items()):
         mean = statistics.mean(generated)
-        yield LengthMeans(length, len(generated), round(mean, 6), effective_branching_factor(mean, length))
+        factor = effective_branching_factor(mean, length)
+        yield LengthMeans(length, len(generated), round(mean, 6), _standard_error(generated), factor)
 
 
 def effective_branching_factor(generated: float, length: int) -> float | None:
@@ -247,6 +251,10 @@ def effective_branching_factor(generated: float, length: int) -> float | None:
         middle = (low + high) / 2
         low, high = (middle, high) if sum(middle**k for k in range(1, length + 1)) < generated else (low, middle)
     return round(high, 6)
+
+
+def _standard_error(values: Sequence[float]) -> float | None:
+    return round(statistics.stdev(values) / math.sqrt(len(values)), 1) if len(values) > 1 else None
 
 
 def _mean(values: Sequence[float]) -> float | None:

@@ -50,7 +50,8 @@ class StateSpace(ShortRepr, Plotted):
 
         axes.bar(range(len(self.counts)), self.counts)
         axes.yaxis.set_major_formatter(EngFormatter(sep=""))
-        axes.axvline(self.mean, color="black", linestyle="--")
+        axes.axvline(self.mean, color="black", linestyle="--", label="mean")
+        axes.legend()
         title = (
             f"All {self.n_boards:,} boards of the {self.size} puzzle: mean distance {self.mean:.2f}, "
             f"largest {self.max_depth}"

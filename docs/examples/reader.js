@@ -1,11 +1,11 @@
 // Lower bounds and optimal solutions of boards up to 4x4, from a table file such as `pdb build 663` writes.
 // ../format.md explains the file and its terms. A board lists the tile on each cell, 0 for the blank:
-//
 //   const tables = readTables(await (await fetch("663.h5")).arrayBuffer());
 //   tables.solve([1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 0, 13, 14, 15]); // [13, 14, 15], the tiles to slide
 export function readTables(buffer) {
   const file = new Uint8Array(buffer), text = new TextDecoder().decode(file.subarray(0, file.indexOf(10)));
-  const { format_version, width, height, goal, partitions, encoding, cost, patterns } = JSON.parse(text);
+  const header = text.startsWith('{"format":"tile-pdb"') ? JSON.parse(text) : {};
+  const { format_version, width, height, goal, partitions, encoding, cost, patterns } = header;
   const isPlain = !partitions && encoding === "bits" && cost === "additive" && patterns.every(({ bytes }) => bytes);
   if (format_version !== 5 || goal.length > 16 || !isPlain) throw new Error("not a table file such as 663.h5");
 

@@ -82,6 +82,7 @@ function setPosition({ line: newLine = line, isStep = true, ...changes }) {
   [line, left] = [newLine, null];
   solver.clear();
   say("");
+  read("");
   if ("size" in changes || "db" in changes) showDatabases();
   showLine();
   if (!isStep) return;

@@ -46,6 +46,7 @@ export function positionPanel(change) {
     const read = async (isDone) => {
       const typed = field.value;
       if (isDone && typed === last) return;
+      if (isDone && !typed.trim()) return tell("Type a board, such as 1 2 3/4 5 6/7 8 0.", true);
       const rows = readRows(typed);
       if (!isDone && !(rows && isShown(rows))) return tell("Press Enter to use it.");
       last = typed;

@@ -17,8 +17,9 @@ After `pdb build 8`:
 """
 
 from pdb_study.labels.dataset import write_labels
-from pdb_study.labels.labelling import LabelledBoards, boards_at_distances, label, label_by_distance
+from pdb_study.labels.labelling import label
 from pdb_study.labels.sources import BoardSource, GivenBoards, RandomBoards, RandomWalks
+from solver.distances import LabelledBoards, boards_at_distances, label_by_distance
 
 __all__ = [
     "BoardSource",

@@ -34,8 +34,9 @@ from pdb_core.version import version_text
 from pdb_query import Database
 from pdb_query.database import as_databases
 from pdb_study.labels.formats import MEANING, WRITERS, check_format, in_blocks
-from pdb_study.labels.labelling import Content, LabelledBoards, label
+from pdb_study.labels.labelling import Content, label
 from pdb_study.labels.sources import BoardSource
+from solver.distances import LabelledBoards
 from solver.progress import Report
 from solver.solve import Solver
 
@@ -45,7 +46,7 @@ _SMALL_CHUNK, _LARGE_CHUNK = 1000, 16
 # Of the number of rows at the beginning of `rows`.
 _COUNT_BYTES = 8
 _DESCRIPTION = "description.json"
-_ADVICE = "choose another file, or start over (fresh)"
+_ADVICE = "choose another file, or start over with --fresh (fresh=True)"
 
 
 def write_labels(

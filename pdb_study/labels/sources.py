@@ -7,7 +7,6 @@ middle. `BoardSource` is the interface of all three.
 import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from itertools import groupby
 from numbers import Integral
 from typing import Any
 
@@ -128,7 +127,7 @@ class RandomWalks(RandomBoards):
         return boards
 
     def describe(self) -> dict[str, Any]:
-        return super().describe() | {"kind": "walks", "lengths": lengths_text(self.lengths)}
+        return super().describe() | {"kind": "walks", "lengths": list(self.lengths)}
 
 
 class GivenBoards(BoardSource):
@@ -167,19 +166,6 @@ class Shard(BoardSource):
 
     def describe(self) -> dict[str, Any]:
         return self._whole.describe() | {"shard": f"{self._number}/{self._n_shards}"}
-
-
-def lengths_text(lengths: Sequence[int]) -> str:
-    """Return lengths of walks as numbers and ranges.
-
-    >>> lengths_text((10, 1, 2, 3))
-    '10,1-3'
-    """
-    parts = []
-    for _, group in groupby(enumerate(lengths), key=lambda item: item[1] - item[0]):
-        numbers = [length for _, length in group]
-        parts.append(str(numbers[0]) if len(numbers) == 1 else f"{numbers[0]}-{numbers[-1]}")
-    return ",".join(parts)
 
 
 def in_chunks(blocks: Iterator[Boards], n: int) -> Iterator[Boards]:

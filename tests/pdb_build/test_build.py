@@ -104,7 +104,7 @@ def test_interrupted_build_leaves_what_was_there(tmp_path: Path, when: int) -> N
 def test_files_of_others_are_replaced_only_by_force(tmp_path: Path, plan: BuildPlan, name: str, content: str) -> None:
     path = tmp_path / name
     path.write_text(content)
-    with pytest.raises(OutputError, match=rf"{name} is no .* of pdb build and would be replaced; .* by force"):
+    with pytest.raises(OutputError, match=rf"{name} is no .* of pdb build and would be replaced; .* with --force"):
         build_database(plan)
     assert path.read_text() == content
     assert list(tmp_path.iterdir()) == [path]

@@ -66,7 +66,7 @@ def test_what_is_kept_is_reported(plan: BuildPlan) -> None:
         build_database(plan, progress=stop, say=said.append)
     assert said[1:] == [
         f"{plan.out}: 1 of 3 tables are finished and kept in a.h5.partial; the same build continues, or starts over "
-        "(fresh)"
+        "with --fresh (fresh=True)"
     ]
 
 

@@ -114,6 +114,7 @@ initial_state\n123406758 | InstanceError | line 1: no column of 'initial_state' 
 3\n1 2 3 0\n0 1 2 3 | BoardError | line 1 was read as a number of boards, 3; missing at the end: 1; correct it
 0\n1 2 3\n4 5 0 | BoardError | line 1: board size 0x0 is not supported
 2 2\n1 2\n3 3 | BoardError | line 1 was read as size 2x2: .* 3 appears twice, missing 0
+3 2 5\n1 0 4\n5 2 3\n4 0 1\n2 2 3 | BoardError | line 4 .*line 1 was read as width, height and 5 boards\): .* 2 appears
 3 3\n1 2 3\n4 0 5\n7 8 | BoardError | line 1 was read as size 3x3: 8 numbers follow, and such a board has 9
 """
 

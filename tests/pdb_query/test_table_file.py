@@ -4,6 +4,7 @@ import os
 from pathlib import Path
 from typing import Any
 
+import h5py
 import pytest
 
 import pdb_query.table_file
@@ -77,11 +78,19 @@ def test_paths_that_are_no_file_are_refused_without_waiting(tmp_path: Path) -> N
 
 
 @pytest.mark.tiny
-@pytest.mark.parametrize("content", [b"", b"\x89HDF\r\n\x1a\n", b"id,board\n1,1 2 3\n", b'{"format":"other"}\n'])
+@pytest.mark.parametrize("content", [b"", b"id,board\n1,1 2 3\n", b'{"format":"other"}\n'])
 def test_foreign_file_is_refused(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "a.h5"
     path.write_bytes(content)
     assert_refused(path, TableFileForeignError, "is not a table file of tile-pdb; make one with pdb build")
+
+
+@pytest.mark.tiny
+def test_copy_by_h5py_is_refused(copied: Path, tmp_path: Path) -> None:
+    path = tmp_path / "by-h5py.h5"
+    with h5py.File(copied) as file, h5py.File(path, "w") as copy:
+        file.copy("pattern_0", copy)
+    assert_refused(path, TableFileForeignError, "without the user block of a table file; .* copy the file itself")
 
 
 @pytest.mark.tiny

@@ -35,7 +35,7 @@ def database() -> Iterator[Database]:
         yield database
 
 
-def outcome_of(call: Callable[[], object]) -> object:
+def outcome_of(call: Callable[[], Any]) -> Any:
     """Return the result of a call, or the class and the message of its error."""
     try:
         return call()
@@ -84,7 +84,10 @@ def test_client_raises_the_errors_of_the_database(
 ) -> None:
     expected = outcome_of(lambda: database.probe(board, goal))
     assert isinstance(expected, tuple)
-    assert outcome_of(lambda: getattr(client, method)(board, goal)) == expected
+    kind, text = outcome_of(lambda: getattr(client, method)(board, goal))
+    where = f"database {client.database.id} (for another, give the client size or db): "
+    assert (kind, text.removeprefix(where)) == expected
+    assert text.startswith(where) == (board == (1, 2, 3))
 
 
 def test_batches_equal_those_of_the_database(

@@ -114,7 +114,12 @@ def test_boards_solutions_goals_and_instances_are_chosen_or_explained(visit: Vis
         visit.type_board(typed)
         visit.shows("#status", words)
         visit.shows("#step", step)
-    for text, why in (("1 2 3/4 5", "lengths"), ("0 2 3 4 5 6 7 8\n1 9 10 11 12 13 14 15", "8x2"), (HOSTILE, "<img")):
+    for text, why in (
+        (" ", "Type a board"),
+        ("1 2 3/4 5", "lengths"),
+        ("0 2 3 4 5 6 7 8\n1 9 10 11 12 13 14 15", "8x2"),
+        (HOSTILE, "<img"),
+    ):
         visit.type_board(text)
         visit.tells("#why", why)
     visit.page.evaluate("location.hash = 'board=1,2,3/4,5,6/0,7,7'")
@@ -143,8 +148,11 @@ def test_boards_solutions_goals_and_instances_are_chosen_or_explained(visit: Vis
 
 
 def test_unsolvable_board_is_explained_and_repaired(visit: Visit) -> None:
-    visit.open("#board=1,2,3/4,5,6/8,7,0")
+    visit.open(NEAR_ADDRESS)
+    visit.tells("#said", "2 moves to the goal")
+    visit.type_board("1 2 3/4 5 6/8 7 0")
     visit.tells("#unsolvable", "cannot be solved")
+    visit.shows("#said", "")
     expect(visit.at("#solve")).to_be_disabled()
     visit.check_looks()
     visit.click("#swap")

@@ -39,6 +39,8 @@ def test_means_by_length_are_those_of_the_boards() -> None:
     assert (row.mean_generated, row.mean_length) == (statistics.mean(nodes), 7)
     found = [(means.length, means.n_boards, means.mean_generated) for means in row.by_length]
     assert found == [(0, 1, 0), (1, 2, sum(nodes[1:3]) / 2), (2, 1, nodes[3]), (31, 1, nodes[4])]
+    errors = [means.mean_generated_error for means in row.by_length]
+    assert errors == [None, pytest.approx(abs(nodes[1] - nodes[2]) / 2, abs=0.06), None, None]
     factors = [means.effective_branching_factor for means in row.by_length]
     assert factors[:2] == [None, found[1][2]]
     assert sum(factors[3] ** k for k in range(1, 32)) == pytest.approx(nodes[4], rel=1e-4)

@@ -26,7 +26,7 @@ _WAY = """
 }
 """
 # Evaluated in the browser: boards, and these after a move, as the reader sees them; solutions of the first boards;
-# what it says about a board that cannot be solved.
+# what it says about a board that cannot be solved, and about a file without tables.
 _READ = """
 async (boards) => {
   const { readTables } = await import("/reader.js");
@@ -34,13 +34,16 @@ async (boards) => {
   const states = boards.map(tables.lookUp);
   const moved = states.map((state) => tables.slide(state, state[0].board.indexOf(0) ^ 1));
   const seen = (state) => [state[0].board, state.map(({ values }) => values), tables.h(state)];
-  let refusal;
-  try {
-    tables.solve(boards[0].map((tile) => ({ 1: 2, 2: 1 })[tile] ?? tile));
-  } catch (error) {
-    refusal = error.message;
-  }
-  return [[...states, ...moved].map(seen), boards.slice(0, 10).map((board) => tables.solve(board)), refusal];
+  const refused = (call) => {
+    try {
+      call();
+    } catch (error) {
+      return error.message;
+    }
+  };
+  const unsolvable = boards[0].map((tile) => ({ 1: 2, 2: 1 })[tile] ?? tile);
+  const refusals = [() => tables.solve(unsolvable), () => readTables(new TextEncoder().encode("<html>"))].map(refused);
+  return [[...states, ...moved].map(seen), boards.slice(0, 10).map((board) => tables.solve(board)), refusals];
 }
 """
 
@@ -73,7 +76,7 @@ def test_reader_looks_up_and_solves_boards_in_a_browser() -> None:
         page = running.new_page()
         page.route("**", lambda route: route.fulfill(path=table if route.request.url.endswith("h5") else reader))
         page.goto("http://reader.invalid/reader.js")
-        seen, solutions, refusal = page.evaluate(_READ, boards.tolist())
+        seen, solutions, refusals = page.evaluate(_READ, boards.tolist())
     shown, values, h = zip(*seen, strict=True)
     assert np.array_equal(shown[:1000], boards)
     with tilepdb.open_database(table) as database:
@@ -81,7 +84,7 @@ def test_reader_looks_up_and_solves_boards_in_a_browser() -> None:
         lengths = tilepdb.Solver(database).solve_many(boards[:10]).lengths
     assert np.array_equal(probes.values, values)
     assert np.array_equal(probes.h, h)
-    assert refusal == "this board cannot be solved"
+    assert refusals == ["this board cannot be solved", "not a table file such as 663.h5"]
     assert [*map(len, solutions)] == lengths.tolist()
     ends = {tilepdb.Board(board).play(moves) for board, moves in zip(boards[:10], solutions, strict=True)}
     assert ends == {database.goal}

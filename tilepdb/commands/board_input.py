@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 from pdb_core.board_size import BoardSize, parse_size
 from pdb_core.errors import BoardError, InputError, InstanceError
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from pdb_query import Instance
     from pdb_query.instances import InvalidRow
 
-AnyBoardOptions = TypeVar("AnyBoardOptions", bound=BoardOptions)
 STDIN = "-"
 # Only standard input can have none: an empty file is refused where it is read.
 NO_BOARDS = "standard input has no boards; write boards to it, or name a file or a set of boards"
@@ -46,7 +45,6 @@ def boards_to_solve(options: SolveBoardOptions, databases: OpenDatabases) -> Boa
 
     Raises `InputError`; the iterator raises `BoardError`, `InstanceError`.
     """
-    options = _with_stdin(_with_from_and_to(options))
     goal, names = options.goal, None
     if options.tiles == "letters":
         if goal is None:
@@ -59,7 +57,7 @@ def boards_to_solve(options: SolveBoardOptions, databases: OpenDatabases) -> Boa
     if options.shard is not None:
         number, n_shards = parse_shard(options.shard)
         instances = islice(instances, number - 1, None, n_shards)
-    return BoardInput(instances, goal, names, options.instances == STDIN)
+    return BoardInput(instances, goal, names, STDIN in (options.instances, *(options.boards or ())))
 
 
 def read_boards(
@@ -80,7 +78,9 @@ def read_rows(
     options: BoardOptions, databases: OpenDatabases, names: TileNames | None = None
 ) -> "Iterator[Instance | InvalidRow]":
     """Return boards as `read_boards`, and go on after an invalid row of CSV or JSON."""
-    options, size = _with_stdin(options), databases.size
+    size = databases.size
+    if options.boards == [STDIN] and options.instances is None:
+        options = replace(options, boards=None, instances=STDIN)
     if options.size is not None:
         size = parse_size(options.size)
     elif size is not None and size.width == size.height:
@@ -95,12 +95,6 @@ def read_all_boards(options: BoardOptions, databases: OpenDatabases) -> "list[In
     if not instances:
         raise InstanceError(NO_BOARDS)
     return instances
-
-
-def _with_stdin(options: AnyBoardOptions) -> AnyBoardOptions:
-    """Return options that name standard input by the argument `-` with --instances instead."""
-    is_stdin = options.boards == [STDIN] and options.instances is None
-    return replace(options, boards=None, instances=STDIN) if is_stdin else options
 
 
 def _all_boards(
@@ -150,18 +144,6 @@ def parse_shard(shard: str) -> tuple[int, int]:
     if match is None or not 1 <= int(match[1]) <= int(match[2]):
         raise InputError(f"shard {as_typed(shard, 40)!r} is not I/N with I from 1 to N; give one such as 2/8")
     return int(match[1]), int(match[2])
-
-
-def _with_from_and_to(options: SolveBoardOptions) -> SolveBoardOptions:
-    """Return options whose board and goal are those of --from and --to, if given. Raises `InputError`."""
-    start, end = options.from_board, options.to_board
-    if start is None and end is None:
-        return options
-    if start is None or end is None:
-        raise InputError("--from and --to are only valid together; give both")
-    if options.boards or options.instances is not None or options.goal is not None:
-        raise InputError("--from and --to cannot be combined with other boards or --goal; leave those out")
-    return replace(options, boards=[start], goal=end)
 
 
 def _default_instances() -> str:

@@ -16,7 +16,8 @@ from tilepdb.commands.options import (
     WalksOption,
     parse_lengths,
 )
-from tilepdb.commands.output import print_line
+from tilepdb.commands.output import message, print_line
+from tilepdb.progress import ProgressLine
 
 
 def random(
@@ -56,9 +57,18 @@ def random(
     blocks: Iterable[Any]
     if distances is not None:
         lengths = parse_lengths(distances)
-        with OpenDatabases(tables) as databases:
-            solver = Solver(*databases.databases_for(board_size, goal_board))
-            blocks = [boards_at_distances(solver, lengths, n_boards, goal=goal_board, seed=seed)]
+        with OpenDatabases(tables) as databases, ProgressLine(message) as line:
+            found = boards_at_distances(
+                Solver(*databases.databases_for(board_size, goal_board)),
+                lengths,
+                n_boards,
+                goal=goal_board,
+                seed=seed,
+                progress=lambda distance: line.show(f"boards at distance {distance} of {max(lengths)}"),
+            )
+            if len(found) < n_boards * len(lengths):
+                message(f"{len(found):,} boards: at some distances, fewer than {n_boards:,} were found")
+            blocks = [found]
     elif walks is not None:
         blocks = RandomWalks(board_size, goal_board, n_boards, seed, parse_lengths(walks)).blocks()
     else:

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 from typer import Argument
 
 from pdb_core.errors import InputError, LimitReachedError, MovesError, PdbError, UnsolvableError
+from pdb_core.messages import as_typed
 from tilepdb.commands.board_input import NO_BOARDS, STDIN, read_rows
 from tilepdb.commands.method import Method
 from tilepdb.commands.opened_tables import OpenDatabases
@@ -139,7 +140,10 @@ def _without_moves(boards: SolutionOptions) -> tuple[SolutionOptions, Any]:
         return boards, None
     *given, moves = boards.boards
     if not given:
-        raise InputError("give the moves after the board, each in quotes")
+        raise InputError(
+            f"{as_typed(moves)!r} is no file, and no moves come after it; give a board and its moves, each in quotes, "
+            "or a file of CSV with the columns board and moves"
+        )
     return replace(boards, boards=given), moves
 
 

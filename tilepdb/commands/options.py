@@ -199,8 +199,6 @@ class BoardOptions:
 class SolveBoardOptions(BoardOptions):
     """Boards."""
 
-    from_board: Annotated[str | None, Option("--from", metavar="BOARD", help="Start board. Give --to, too.")] = None
-    to_board: Annotated[str | None, Option("--to", metavar="BOARD", help="Goal board for --from.")] = None
     tiles: Annotated[
         Literal["numbers", "letters"],
         Option(

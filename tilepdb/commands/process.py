@@ -90,22 +90,17 @@ def _import_libraries() -> None:
 
 def _refuse_overwriting(options: Mapping[str, Any]) -> None:
     """Raise `OutputError` if an output is `-`, or one of the inputs or outputs of a command, under any name."""
-    used: list[tuple[str, Path]] = [("the table file of --db", path) for path in options.get("db") or ()]
-    if "file" in options:
-        used.append(("the table file", options["file"]))
-    if isinstance(options.get("boards"), list):
-        used += [("the file of boards", path) for path in options["boards"] if isinstance(path, Path)]
-    used.append(("the boards of --instances", Path(options.get("instances") or "-")))
-    used.append(("the file that standard input comes from", Path("/dev/stdin")))
+    given = [*options.values(), [Path("/dev/stdin"), Path(options.get("instances") or os.devnull)]]
+    files = [path for value in given for path in (value if isinstance(value, list) else [value])]
     for name in ("log", "out", "plot"):
         path = options.get(name)
         if path is not None:
             if path == Path("-"):
                 raise OutputError(f"--{name} - is no file; choose the name of one with --{name}")
-            for what, other in used:
-                if _is_same_file(path, other):
-                    raise OutputError(f"--{name} {path} would overwrite {what}; choose another place with --{name}")
-            used.append((f"the file of --{name}", path))
+            if sum(isinstance(other, Path) and _is_same_file(path, other) for other in files) > 1:
+                raise OutputError(
+                    f"--{name} {path} would overwrite another file of this command; choose another place with --{name}"
+                )
 
 
 def _is_same_file(path: Path, other: Path) -> bool:

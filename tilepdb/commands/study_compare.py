@@ -45,7 +45,7 @@ _TABLE = (
 )  # fmt: skip
 _LENGTH_TABLE = (
     ("heuristic", "<28"), ("algorithm", "<18"), ("length", "6"), ("boards", "7,"), ("mean nodes", "15,.0f"),
-    ("b*", "7.3f"),
+    ("+-", "12,.0f"), ("b*", "7.3f"),
 )  # fmt: skip
 
 
@@ -202,8 +202,14 @@ def _record(row: "ComparisonRow | LengthMeans") -> Record:
 
 def _length_records(row: "ComparisonRow") -> Iterator[Record]:
     """Yield a record for each length, then one for all boards, with `length` None."""
-    of_all = {"length": None, "boards": row.n_solved, "mean_generated": row.mean_generated}
-    for means in (*map(_record, row.by_length), of_all | {"effective_branching_factor": None}):
+    of_all = {
+        "length": None,
+        "boards": row.n_solved,
+        "mean_generated": row.mean_generated,
+        "mean_generated_error": row.mean_generated_error,
+        "effective_branching_factor": None,
+    }
+    for means in (*map(_record, row.by_length), of_all):
         yield {"heuristic": row.heuristic, "algorithm": row.algorithm, **means}
 
 

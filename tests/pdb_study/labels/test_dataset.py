@@ -85,7 +85,7 @@ def test_files_load_in_one_line_with_the_labels_and_their_origin(
     out = tmp_path / read.__name__.replace("read_", "a.")
     for source, about in (
         (SOURCE, {"kind": "random", "n_boards": N, "seed": 4}),
-        (RandomWalks(SIZE, GOAL, 9, 1, (2, 5)), {"kind": "walks", "n_boards": 9, "seed": 1, "lengths": "2,5"}),
+        (RandomWalks(SIZE, GOAL, 9, 1, (2, 5)), {"kind": "walks", "n_boards": 9, "seed": 1, "lengths": [2, 5]}),
         (GivenBoards(SIZE, parse_goal("5 4 3/2 1 0", SIZE), ALL), {"kind": "boards"}),
         (Shard(SOURCE, 2, 3), {"kind": "random", "n_boards": N, "shard": "2/3"}),
         (Shard(RandomBoards(SIZE, GOAL, 3, 1), 4, 4), {"n_boards": 3, "shard": "4/4"}),  # no board

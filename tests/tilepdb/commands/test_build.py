@@ -46,7 +46,7 @@ def test_fresh_removes_a_checkpoint_and_starts_over(tmp_path: Path) -> None:
     assert "a.h5 continues: 1 of 3 tables" in pdb(*command).stderr
     path.unlink()
     stopped(small_plan(path))
-    refused(pdb(*command, "--goal", "blank-first"), 2, "its goal is 1 2 3 .* or start over .fresh")
+    refused(pdb(*command, "--goal", "blank-first"), 2, "goal 1 2 3 .* or start over with --fresh")
     for options in (("--goal", "blank-first"), ()):
         assert pdb(*command, *options, "--fresh", code=0).stderr == ""
         assert read_table_header(path).spec.goal[0] == (0 if options else 1)

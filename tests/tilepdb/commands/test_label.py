@@ -49,7 +49,7 @@ def test_command_continues_after_ctrl_c_or_starts_over(tmp_path: Path, small_tab
 
     stop()
     other = [*command, "--seed", "2"]
-    refused(pdb(*other), 2, "is of another command: boards seed 0, not 2; .* start over .fresh")
+    refused(pdb(*other), 2, "is of another command: boards seed 0, not 2; .* start over with --fresh")
     result = pdb(*command)
     assert "a.npz continues after 40 boards of 400" in result.stderr
     assert np.array_equal(loaded(out)["board"], next(RandomBoards("3x3", "blank-last", 400, 0).blocks()))

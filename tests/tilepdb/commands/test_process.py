@@ -28,7 +28,7 @@ ln -s $T →; PYTHONIOENCODING=latin-1 pdb info → | 0 | \\u2192: partition |
 ulimit -f 0; pdb approximate '1 2/0 3' --out a | 2 | | pdb: cannot write a: File too large; choose another place
 ulimit -f 5; pdb build 1,2,3 --size 2x2 --out a | 2 | | pdb: cannot write a: File too large; choose another place
 pdb approximate '1 2/0 3' --out /dev/stdout | 0 | 1 | pdb: /dev/stdout written
-echo 1 2/3 0 >b; pdb approximate --out b <b; echo $? $(cat b) | 0 | 2 1 2/3 0 | pdb: --out b would overwrite the file
+echo 1 2/3 0 >b; pdb approximate --out b <b; echo $? $(cat b) | 0 | 2 1 2/3 0 | pdb: --out b would overwrite another
 """)
 
 
