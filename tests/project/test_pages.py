@@ -32,8 +32,7 @@ _BLOCK = re.compile(r"^(<!-- slow -->\n)? *```(\S+)\n(.*?)^ *```$(?:\n+```text\n
 _CHANGING = (
     # Messages of slow machines and of first runs, and empty lines.
     (
-        r"^(pdb: (compiling|there is no standard table yet: building|pattern \d+ of|board \S+ threshold"
-        r"|(.*: )?[\d,]+ of [\d,]+ boards).*)?\n",
+        r"^(pdb: (compiling|there is no standard table yet: building|after |(.*: )?[\d,]+ of [\d,]+ boards).*)?\n",
         "",
     ),
     (r"^  (\d+ ?)+(\.\.\.)?$", "  TILES"),
