@@ -25,7 +25,7 @@ class Drawing:
 
 
 def board_drawing(rows: Sequence[Sequence[int]], label: str, database: Any) -> Drawing:
-    """Return the picture of a board. Each pattern of a database has a colour, in a catalogue those of its first sum."""
+    """Return the picture of a board. Each pattern of a database, or of a catalogue's first sum, has a colour."""
     colours: dict[int, str] = {}
     if database is not None:
         for number, place in enumerate(database.partition.sums[0]):

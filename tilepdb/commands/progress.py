@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 def show_search(
     line: ProgressLine, request: "Request", iteration: "Iteration", checkpoint: "Checkpoint", *, n_done: int = 0
 ) -> None:
-    """Show the number of finished boards, and the threshold of a board, with its finished share if it is divided."""
+    """Show how many boards are finished, and the threshold of a board; if it is divided, also its finished share."""
     share, seconds = checkpoint.share, iteration.seconds
     done = "" if share is None else f"{share:.0%} done, "
     boards = f"{plural(n_done, 'board')} done; " if n_done else ""
