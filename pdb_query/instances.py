@@ -80,8 +80,8 @@ _ReadRows = Callable[[_Line], list[dict[str, str]]]
 
 @cache
 def instance_sets() -> dict[str, Path]:
-    """Return the CSV file of each named instance set, by name."""
-    return {path.stem: path for place in _PLACES for path in sorted(place.glob("*.csv"))}
+    """Return the file of each named instance set, CSV or NPZ, by name."""
+    return {path.stem: path for place in _PLACES for kind in ("*.csv", "*.npz") for path in sorted(place.glob(kind))}
 
 
 def read_instances(

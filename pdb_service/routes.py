@@ -344,7 +344,7 @@ async def databases(service: Searches, *_: object) -> Fields:
 
 async def sets(*_: object) -> Fields:
     """List the instance sets: boards that are used to compare solvers."""
-    return {"sets": [{"name": name, "n_boards": len(_instances(name))} for name in instance_sets()]}
+    return {"sets": [{"name": name, "n_boards": len(_instances(name))} for name in _sets()]}
 
 
 async def instances(_: Searches, request: Request, _given: None) -> Fields:
@@ -353,12 +353,16 @@ async def instances(_: Searches, request: Request, _given: None) -> Fields:
     return {"name": name, "instances": _instances(name)}
 
 
+def _sets() -> list[str]:
+    # Sets in NPZ are too large for an answer.
+    return [name for name, path in instance_sets().items() if path.suffix == ".csv"]
+
+
 @cache
 def _instances(name: str) -> list[dict[str, Any]]:
-    if name not in instance_sets():
+    if name not in _sets():
         raise InstanceError(
-            f"there is no instance set {shorten(name, 40)!r}; /v1/instances lists them"
-            f"{did_you_mean(name, instance_sets())}"
+            f"there is no instance set {shorten(name, 40)!r}; /v1/instances lists them{did_you_mean(name, _sets())}"
         )
     return [
         {

@@ -4,11 +4,14 @@ import gzip
 import json
 from typing import Any
 
+import numpy as np
 import pytest
 
 from pdb_core.puzzle import Board
-from pdb_query import read_instances
+from pdb_query import instance_sets, read_instances
+from solver.board_arrays import blank_moved, neighbours_by_move
 from tests import ROOT, text_of
+from tests.solving import S4, solver_for
 
 GOAL = tuple(range(25))
 
@@ -50,3 +53,30 @@ def test_open_boards_of_the_24_puzzle_have_the_solutions_that_the_page_counts() 
     assert f"{sum(each['generated'] for each in proved['thresholds']) / 1e9:.0f} billion generated nodes" in page
     assert f"of {min(lengths)} to {max(lengths)} moves for them, {sum(lengths) / 14:.1f} on average" in page
     assert f"is at most {sum(solved + lengths) / 400:.2f}" in page
+
+
+# Of the boards that need 76 moves, there are 272,198; the other counts are complete (Korf and Schultze 2005, table 1).
+DEEPEST = 270_982, 26_638, 3_406, 70, 17
+
+
+@pytest.mark.parametrize("n_boards", [20, pytest.param(2000, marks=pytest.mark.slow)])
+def test_deepest15_has_boards_of_the_deepest_layers(n_boards: int) -> None:
+    with np.load(instance_sets()["deepest15"]) as arrays:
+        boards, distances = arrays["board"], arrays["distance"]
+    places = 4 * np.arange(S4.n_cells, dtype=np.uint64)
+    keys = (boards.astype(np.uint64) << places).sum(axis=1)
+    assert [*np.unique(distances, return_counts=True)[1]] == [*DEEPEST]
+    assert (distances.min(), distances[0]) == (76, 80)
+    assert len(np.unique(keys)) == len(keys)
+    # After each move, a board needs one move more or one less, and what needs 76 or more after 77 or more is there.
+    order = np.argsort(keys)
+    after = np.full((len(boards), 4), 99)
+    for move, cells in enumerate(neighbours_by_move(S4)[boards.argmin(axis=1)].T):
+        moved = (blank_moved(boards[cells >= 0], cells[cells >= 0]).astype(np.uint64) << places).sum(axis=1)
+        row = order[np.minimum(np.searchsorted(keys, moved, sorter=order), len(keys) - 1)]
+        after[cells >= 0, move] = np.where(keys[row] == moved, distances[row], 75)
+    assert (after.min(axis=1) == distances - 1).all()
+    assert np.isin(after - distances[:, None], (-1, 1))[after < 99].all()
+    some = np.random.default_rng(1).choice(len(boards), n_boards)
+    assert (solver_for("78", "4x4", "bits").solve_many(boards[some]).lengths == distances[some]).all()
+    assert next(read_instances("deepest15")).optimal_length == 80
