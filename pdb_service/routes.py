@@ -344,7 +344,7 @@ async def databases(service: Searches, *_: object) -> Fields:
 
 async def sets(*_: object) -> Fields:
     """List the instance sets: boards that are used to compare solvers."""
-    return {"sets": [{"name": name, "n_boards": len(_instances(name))} for name in _sets()]}
+    return {"sets": [{"name": name, "n_boards": len(_instances(name))} for name in _served_sets()]}
 
 
 async def instances(_: Searches, request: Request, _given: None) -> Fields:
@@ -353,16 +353,17 @@ async def instances(_: Searches, request: Request, _given: None) -> Fields:
     return {"name": name, "instances": _instances(name)}
 
 
-def _sets() -> list[str]:
+def _served_sets() -> list[str]:
     # Sets in NPZ are too large for an answer.
     return [name for name, path in instance_sets().items() if path.suffix == ".csv"]
 
 
 @cache
 def _instances(name: str) -> list[dict[str, Any]]:
-    if name not in _sets():
+    served = _served_sets()
+    if name not in served:
         raise InstanceError(
-            f"there is no instance set {shorten(name, 40)!r}; /v1/instances lists them{did_you_mean(name, _sets())}"
+            f"there is no instance set {shorten(name, 40)!r}; /v1/instances lists them{did_you_mean(name, served)}"
         )
     return [
         {
