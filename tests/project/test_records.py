@@ -67,8 +67,9 @@ def test_deepest15_has_boards_of_the_deepest_layers(n_boards: int) -> None:
     keys = (boards.astype(np.uint64) << places).sum(axis=1)
     assert [*np.unique(distances, return_counts=True)[1]] == [*DEEPEST]
     assert (distances.min(), distances[0]) == (76, 80)
+    assert " | ".join(f"{n:,}" for n in reversed(DEEPEST)) in text_of("docs/results.md")
     assert len(np.unique(keys)) == len(keys)
-    # After each move, a board needs one move more or one less, and what needs 76 or more after 77 or more is there.
+    # Each move changes the distance by one, and a neighbour that is not in the set needs 75 moves.
     order = np.argsort(keys)
     after = np.full((len(boards), 4), 99)
     for move, cells in enumerate(neighbours_by_move(S4)[boards.argmin(axis=1)].T):
