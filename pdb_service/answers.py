@@ -232,7 +232,7 @@ class InstanceSet(Answer):
     name: str
     """name of the set"""
     n_boards: int
-    """number of its boards"""
+    """number of its boards that are listed"""
 
 
 class InstanceSets(Answer):

@@ -11,6 +11,7 @@ import time
 from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping
 from functools import cache, partial
 from http import HTTPStatus
+from itertools import islice
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -68,6 +69,7 @@ from solver.engine.checkpoint import Checkpoint
 from solver.progress import Limits
 from solver.solution import Solution
 
+_MAX_INSTANCES = 1000  # of a set, in an answer
 _PLAIN, _EVENTS = "text/plain", "text/event-stream"
 PAGE = Path(__file__).parent / "page"
 CLIENT_GONE = 499  # in the metrics: the client has closed the connection
@@ -344,33 +346,28 @@ async def databases(service: Searches, *_: object) -> Fields:
 
 async def sets(*_: object) -> Fields:
     """List the instance sets: boards that are used to compare solvers."""
-    return {"sets": [{"name": name, "n_boards": len(_instances(name))} for name in _served_sets()]}
+    return {"sets": [{"name": name, "n_boards": len(_instances(name))} for name in instance_sets()]}
 
 
 async def instances(_: Searches, request: Request, _given: None) -> Fields:
-    """List the boards of an instance set."""
+    """List the boards of an instance set, at most 1,000."""
     name = request.path_params["name"]
     return {"name": name, "instances": _instances(name)}
 
 
-def _served_sets() -> list[str]:
-    # Sets in NPZ are too large for an answer.
-    return [name for name, path in instance_sets().items() if path.suffix == ".csv"]
-
-
 @cache
 def _instances(name: str) -> list[dict[str, Any]]:
-    served = _served_sets()
-    if name not in served:
+    names = instance_sets()
+    if name not in names:
         raise InstanceError(
-            f"there is no instance set {shorten(name, 40)!r}; /v1/instances lists them{did_you_mean(name, served)}"
+            f"there is no instance set {shorten(name, 40)!r}; /v1/instances lists them{did_you_mean(name, names)}"
         )
     return [
         {
             "id": at.id, "size": str(at.size), "board": at.board, "goal": parse_goal(at.goal or "blank-last", at.size),
             "optimal_length": at.optimal_length,
         }
-        for at in read_instances(name)
+        for at in islice(read_instances(name), _MAX_INSTANCES)
     ]  # fmt: skip
 
 
