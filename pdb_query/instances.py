@@ -177,13 +177,13 @@ def _labelled(file: BinaryIO, shown: str) -> Iterator[Instance]:
         with np.load(file, allow_pickle=False) as arrays:
             description = json.loads(str(arrays["description"]))
             size, goal = parse_size(description["size"]), description["goal"]
-            boards, lengths = arrays["board"].tolist(), arrays["distance"].tolist()
+            boards, lengths = arrays["board"], arrays["distance"].tolist()
     except (KeyError, TypeError, ValueError, zipfile.BadZipFile):
         advice = "save boards as text: numpy.savetxt(FILE, boards, fmt='%d')"
         raise InstanceError(f"{shown} is no dataset that pdb label wrote; {advice}") from None
     for number, (board, length) in enumerate(zip(boards, lengths, strict=True), start=1):
         with located(f"{shown} board {number}"):
-            yield Instance(str(number), Board(board, size), goal, length if length >= 0 else None)
+            yield Instance(str(number), Board(board.tolist(), size), goal, length if length >= 0 else None)
 
 
 def _standard_input() -> BinaryIO:
